@@ -1,0 +1,93 @@
+"""A cell: one instrument at one point, once. Its identity is its path below ``results/<campaign>/cells/``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from peakmark.errors import ConfigError
+from peakmark.units import format_size, parse_size
+
+SUBSYSTEMS = ("cpu", "memory", "disk", "network")
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurement to make.
+
+    subsystem    cpu, memory, disk or network
+    instrument   name in ``peakmark.instruments.REGISTRY``, e.g. ``cpubench`` or ``fio``
+    workload     QP HP SP DP FP32 QPDOT | RS WS RWS RR WR RWR LAT | RS WS RR WR | TCP UDP LAT-TCP LAT-UDP; ``ALL`` for a
+                 reference tool that fills several workloads in one execution
+    variant      what must never be mixed in one row: memory ``block`` or ``pool`` (the working set), disk ``psync`` or
+                 ``io_uring-qd8``, network ``gso`` or ``busy-poll``; empty where there is no such choice
+    block        bytes of a block, record or message; None where there is none (cpu)
+    concurrency  threads, processes or streams
+    node         ``any`` or the name of the node that must run it
+    repetition   0, 1, 2, ...
+    options      everything else that changes what is executed (seconds, sizes, directory); JSON scalars only. Not part
+                 of the path: a changed option makes Snakemake measure the cell anew.
+    """
+
+    subsystem: str
+    instrument: str
+    workload: str
+    variant: str
+    block: int | None
+    concurrency: int
+    node: str
+    repetition: int
+    options: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
+
+    @property
+    def point(self) -> str:
+        """Directory name of the point: ``RWS-pool_1MiB_x2``, ``DP_none_x1``."""
+        workload = f"{self.workload}-{self.variant}" if self.variant else self.workload
+        block = "none" if self.block is None else format_size(self.block)
+        return f"{workload}_{block}_x{self.concurrency}"
+
+    @property
+    def id(self) -> str:
+        """Path of the record below ``cells/``, without ``.json``; unique in a campaign."""
+        return f"{self.subsystem}/{self.instrument}/{self.point}/{self.node}/{self.repetition}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The cell as JSON values; ``block`` in bytes, keys as the fields."""
+        return {
+            "subsystem": self.subsystem,
+            "instrument": self.instrument,
+            "workload": self.workload,
+            "variant": self.variant,
+            "block": self.block,
+            "concurrency": self.concurrency,
+            "node": self.node,
+            "repetition": self.repetition,
+            "options": dict(sorted(self.options.items())),
+        }
+
+    def spec(self) -> str:
+        """Canonical one-line JSON: what a job is given, and what decides whether a finished cell is still valid."""
+        return json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Cell:
+        """Inverse of ``to_json``. Errors: ConfigError when a key is missing or of the wrong type."""
+        try:
+            block = data["block"]
+            return cls(
+                subsystem=str(data["subsystem"]),
+                instrument=str(data["instrument"]),
+                workload=str(data["workload"]),
+                variant=str(data["variant"]),
+                block=None if block is None else parse_size(block),
+                concurrency=int(data["concurrency"]),
+                node=str(data["node"]),
+                repetition=int(data["repetition"]),
+                options=dict(data["options"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigError(f"cell {data!r} is not complete: {error!r}") from error

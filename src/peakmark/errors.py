@@ -1,0 +1,27 @@
+"""Errors a user can meet. Each message is one sentence that says what, where, what is allowed and how to go on."""
+
+from __future__ import annotations
+
+
+class PeakmarkError(Exception):
+    """The user's input or machine is at fault: the CLI prints the message alone, without a traceback."""
+
+
+class ConfigError(PeakmarkError):
+    """The configuration holds a value that is not allowed."""
+
+
+class RecordError(PeakmarkError):
+    """A record is missing, damaged or not what its schema says."""
+
+
+class ParseError(PeakmarkError):
+    """A tool printed something from which no trustworthy number can be read."""
+
+
+class MeasurementError(PeakmarkError):
+    """A cell could not be measured: the tool failed, hung, or its result is not valid."""
+
+
+class Unavailable(PeakmarkError):
+    """The cell is not possible on this machine (a missing tool, an instruction set, an alignment): not a failure."""

@@ -1,0 +1,152 @@
+"""What every instrument answers: is it here, what is run, what do its words mean, what does it cost.
+
+An instrument knows argv and output of one program. It knows nothing of Snakemake, Slurm, records or other instruments.
+``peakmark.measure`` runs what ``prepare`` returns and hands the outcome to ``parse``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from peakmark.cell import Cell
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program found on this machine. ``version`` is its own word, ``unknown`` if it has none."""
+
+    name: str
+    path: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where and with what a cell runs.
+
+    directory       private, empty, 0700; removed afterwards. Disk cells put their files below it: it lies on the scratch
+                    filesystem that is measured.
+    cpus            CPUs the job was given (affinity and cgroup), one per physical core first; len >= 1
+    memory_bytes    memory the job may use
+    kernels         directory of the compiled kernels, ``build/kernels``
+    facts           machine facts (``peakmark.machine``), may be empty
+    """
+
+    directory: Path
+    cpus: tuple[int, ...]
+    memory_bytes: int
+    kernels: Path
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One program execution. cwd is ``Workspace.directory``.
+
+    argv       no shell. A client's argv may hold ``{address}`` and ``{port}``, filled in once the server listens.
+    env        added to the environment
+    files      name -> text, written into cwd before the start
+    outputs    files the program leaves in cwd that belong to its output
+    timeout_s  the process group is ended after this time: the cell has failed
+    ok_codes   exit codes that are not a failure; 77 from an own kernel means ``Unavailable`` and is handled by measure
+    """
+
+    argv: tuple[str, ...]
+    timeout_s: float
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    ok_codes: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """What a cell executes: commands one after the other, beside a server that is up while they run.
+
+    server  argv with ``{address}`` and ``{port}``; ready when it listens on that TCP port; ended by measure.
+            A cell with a server takes two nodes in Slurm (server on the second) and loopback on one machine.
+    """
+
+    commands: tuple[Command, ...]
+    server: Command | None = None
+
+
+@dataclass(frozen=True)
+class Completed:
+    """What one command left: exit code, both streams whole, its output files by name, wall time in seconds."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One value in SI base units.
+
+    metric   cpu ``rate`` (op/s); memory ``throughput`` (B/s) ``latency`` (s); disk ``throughput`` (B/s) ``iops`` (1/s)
+             ``latency`` (s, mean per operation); network ``throughput`` (bit/s at the receiver) ``latency`` (s, round
+             trip; details say ``half: true`` where a tool only gives one way, already doubled here)
+    unit     ``op/s`` ``B/s`` ``s`` ``1/s`` ``bit/s``
+    workload, variant, block, concurrency   the table row it belongs to; for a tool that fills several rows they differ
+             from the cell's own
+    details  JSON scalars worth keeping: percentiles in s (p50 p90 p99 p999 max), loss, isa, instruction, routine,
+             ``estimate: true`` where the value is derived, not measured
+    """
+
+    workload: str
+    variant: str
+    block: int | None
+    concurrency: int
+    metric: str
+    value: float
+    unit: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """Everything read from an execution: values, the tool's version, library (HPL's BLAS and core type), warnings."""
+
+    measurements: tuple[Measurement, ...]
+    version: str | None = None
+    library: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a cell is expected to need: wall seconds, bytes on scratch, bytes of memory."""
+
+    seconds: float
+    disk_bytes: int = 0
+    memory_bytes: int = 0
+
+
+class Instrument(Protocol):
+    """One program that measures; see the module's text. Instances are stateless."""
+
+    name: str
+    subsystem: str
+    reference: bool
+    two_nodes: bool
+    executable: str  # what is looked for on PATH, in ``tools:`` of the config, or in build/kernels
+    package: str | None  # Debian package that carries it, for the command that would fill an empty column
+
+    def find(self, path: str) -> Tool:
+        """The tool at ``path`` with its version. Errors: Unavailable when it cannot be executed."""
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        """What to execute for ``cell``. Errors: Unavailable when the tool cannot do this cell, with the reason."""
+
+    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
+        """The values in the output. Errors: ParseError when the output is not whole or says that the run failed."""
+
+    def estimate(self, cell: Cell) -> Cost:
+        """Expected cost, from the cell alone."""
