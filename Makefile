@@ -1,0 +1,61 @@
+# Two commands do all the set-up: `make demo` and `make test`. `make help` lists the rest.
+SHELL := /bin/bash
+BIN := .venv/bin
+PRESET ?= config/presets/quick.yaml
+# The environment's programs first, so that rules and tests find the same ones.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help setup setup-test kernels demo test test-unit test-kernels test-workflow test-cluster lint format requirements clean
+
+help: ## this list
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
+
+setup: ## install what measuring needs
+	@envs/install.sh run
+
+setup-test: ## install what the tests need
+	@envs/install.sh test
+
+kernels: ## compile the kernels into build/kernels
+	@$(MAKE) --no-print-directory -C src/kernels
+
+demo: setup ## measure this machine with the quick preset, to the PDF
+	@snakemake --profile local --configfile $(PRESET)
+
+test: setup-test lint test-unit test-kernels test-workflow test-cluster ## everything, below 20 minutes on 2 cores
+
+lint: setup-test ## formatting, types, linters
+	ruff check .
+	ruff format --check .
+	mypy
+	snakefmt --check Snakefile rules
+	snakemake --lint --configfile $(PRESET)
+	shellcheck envs/install.sh .ci/run
+	@$(MAKE) --no-print-directory -C src/kernels format-check
+
+test-unit: setup-test
+	python -m pytest tests/unit
+
+test-kernels: setup-test
+	@$(MAKE) --no-print-directory -C src/kernels test
+	@$(MAKE) --no-print-directory -C src/kernels sanitize
+
+test-workflow: setup-test
+	python -m pytest tests/workflow
+
+test-cluster: setup-test
+	python -m pytest tests/cluster
+
+format: setup-test ## write all sources in their format
+	ruff check --fix .
+	ruff format .
+	snakefmt Snakefile rules
+	@$(MAKE) --no-print-directory -C src/kernels format
+
+requirements: ## pin envs/*.in with hashes (needs uv)
+	cd envs && for name in requirements requirements-test; do \
+	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate $$name.in -o $$name.txt; \
+	done
+
+clean: ## remove what was compiled; results stay
+	rm -rf build

@@ -1,0 +1,40 @@
+# peakmark: how close does this node come to its physical limits?
+#
+#   snakemake --profile local --configfile config/presets/quick.yaml    # this machine, four minutes
+#   snakemake --profile slurm                                           # every cell a Slurm job
+#
+# The flow: plan -> measure (one job per cell) -> tables, figures -> report.
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+
+
+include: "rules/plan.smk"
+include: "rules/build.smk"
+include: "rules/cells.smk"
+include: "rules/tables.smk"
+include: "rules/report.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        rules.report.output,
+        rules.tables.output,
+
+
+# Two campaigns that measure at once would measure each other.
+onstart:
+    MEASURING = take_machine()
+
+
+onsuccess:
+    shell("{PEAKMARK} summary {CAMPAIGN:q}")
+
+
+onerror:
+    shell("{PEAKMARK} status {CAMPAIGN:q} --failed")

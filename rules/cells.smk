@@ -1,0 +1,32 @@
+# One job per cell: one instrument at one point, once.
+
+
+def cell(wildcards):
+    return CELLS["{subsystem}/{instrument}/{point}/{node}/{repetition}".format(**wildcards)]
+
+
+rule measure:
+    input:
+        # A rebuilt kernel does not void finished measurements: the record names the version that measured.
+        kernels=ancient(rules.kernels.output),
+    output:
+        f"{CAMPAIGN}/cells/{{subsystem}}/{{instrument}}/{{point}}/{{node}}/{{repetition}}.json",
+    params:
+        cell=lambda wildcards: cell(wildcards).spec(),
+        tool=lambda wildcards: config.get("tools", {}).get(wildcards.instrument, ""),
+    log:
+        f"{CAMPAIGN}/logs/{{subsystem}}/{{instrument}}/{{point}}/{{node}}/{{repetition}}.log",
+    wildcard_constraints:
+        subsystem="cpu|memory|disk|network",
+        instrument="[a-z0-9-]+",
+        point="[^/]+",
+        node="[^/]+",
+        repetition="[0-9]+",
+    threads: lambda wildcards: cell(wildcards).concurrency
+    resources:
+        # The profile allows one at a time: nothing else may run beside a measurement.
+        cell=1,
+        runtime=lambda wildcards: plan.minutes(cell(wildcards)),
+        mem_mb=lambda wildcards: plan.megabytes(cell(wildcards)),
+    shell:
+        "{PEAKMARK} measure --cell {params.cell:q} --tool {params.tool:q} --output {output:q} 2> {log:q}"

@@ -1,0 +1,28 @@
+# Records -> the long table, from which all else can be rebuilt, and the tables to hand in.
+
+
+rule tables:
+    input:
+        rules.plan.output,
+        RECORDS,
+    output:
+        expand(
+            f"{CAMPAIGN}/tables/{{table}}.csv",
+            table=[
+                "cpu",
+                "memory_throughput",
+                "memory_latency",
+                "disk_throughput",
+                "disk_latency",
+                "disk_iops",
+                "network_throughput",
+                "network_latency",
+                "runs",
+                "measurements",
+            ],
+        ),
+    log:
+        f"{CAMPAIGN}/logs/tables.log",
+    localrule: True
+    shell:
+        "{PEAKMARK} tables {CAMPAIGN:q} 2> {log:q}"

@@ -1,0 +1,47 @@
+"""A campaign on disk: its plan and how far it has come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from peakmark.cell import Cell
+from peakmark.errors import RecordError
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """``results/<campaign>/`` with its ``plan.json``."""
+
+    directory: Path
+    plan: dict[str, Any]
+
+    @classmethod
+    def open(cls, directory: Path) -> Campaign:
+        """Errors: RecordError when there is no plan or it is damaged."""
+        path = directory / "plan.json"
+        try:
+            return cls(directory, json.loads(path.read_text(encoding="utf-8")))
+        except OSError as error:
+            raise RecordError(
+                f"{directory} is no campaign: {path} {error.strerror}; "
+                "give a folder below results/, or start one with snakemake --profile local"
+            ) from error
+        except ValueError as error:
+            raise RecordError(f"{path} is damaged ({error}): delete it, the next run writes it anew") from error
+
+    @property
+    def cells(self) -> list[Cell]:
+        return [Cell.from_json(cell) for cell in self.plan["cells"]]
+
+    def record_path(self, cell: Cell) -> Path:
+        return self.directory / "cells" / f"{cell.id}.json"
+
+    def attempts(self, cell: Cell) -> Iterator[Path]:
+        """Records of the failed attempts of a cell, oldest first."""
+        folder = self.directory / "attempts" / cell.id
+        if folder.is_dir():
+            yield from sorted(folder.glob("*.json"), key=lambda path: int(path.stem) if path.stem.isdigit() else 0)

@@ -1,0 +1,63 @@
+"""Which workloads exist, and which instrument can answer for which of them. Names only: no programs, no files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Rows a reference tool can stand beside.
+
+    subsystem        the subsystem of the rows
+    workloads        their workloads
+    variants         their variants; empty: any
+    cell             None: one cell per workload. Otherwise the workload name of a cell that fills all of them at once
+    per_block        False: one execution serves every block size
+    per_concurrency  False: one execution, at concurrency 1, serves every concurrency
+    max_block        largest block the tool accepts, in bytes
+    """
+
+    subsystem: str
+    workloads: tuple[str, ...]
+    variants: tuple[str, ...] = ()
+    cell: str | None = None
+    per_block: bool = True
+    per_concurrency: bool = True
+    max_block: int | None = None
+
+
+KERNELS = {"cpu": "cpubench", "memory": "rambench", "disk": "diskbench", "network": "netbench"}
+
+WORKLOADS = {
+    "cpu": ("QP", "HP", "SP", "DP", "FP32", "QPDOT"),
+    "memory": ("RWS", "RWR", "RS", "WS", "RR", "WR", "LAT"),
+    "disk": ("WS", "RS", "WR", "RR"),
+    "network": ("TCP", "UDP", "LAT-TCP", "LAT-UDP"),
+}
+
+# Variant used where a grid names none. LAT has no working set of its own: its block is the area that is walked.
+DEFAULT_VARIANTS = {"cpu": "", "memory": "block", "disk": "psync", "network": ""}
+
+REFERENCES: dict[str, tuple[Coverage, ...]] = {
+    "hpl": (Coverage("cpu", ("DP",)),),
+    "likwid-bench": (
+        Coverage("cpu", ("DP", "FP32")),
+        Coverage("memory", ("RS", "WS", "RWS"), variants=("block", "pool")),
+    ),
+    "pmbw": (
+        Coverage("memory", ("RS", "WS", "RWS"), variants=("block", "pool")),
+        Coverage("memory", ("LAT",)),
+    ),
+    "iozone": (Coverage("disk", ("WS", "RS", "WR", "RR"), variants=("psync",), cell="ALL", max_block=16 << 20),),
+    "fio": (Coverage("disk", ("WS", "RS", "WR", "RR")),),
+    "iperf3": (Coverage("network", ("TCP", "UDP"), variants=("",)),),
+    "qperf": (
+        Coverage("network", ("LAT-TCP", "LAT-UDP"), variants=("",), cell="ALL", per_concurrency=False),
+    ),
+    "ping": (
+        Coverage(
+            "network", ("LAT-TCP", "LAT-UDP"), variants=("",), cell="LAT-ICMP", per_block=False, per_concurrency=False
+        ),
+    ),
+}

@@ -1,0 +1,166 @@
+"""The command line. Each command imports what it needs, so that measuring a cell does not wait for pandas."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from peakmark import __version__
+from peakmark.errors import ConfigError, PeakmarkError
+
+DEFAULT_CONFIG = Path("config/config.yaml")
+KERNELS = Path("build/kernels")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Returns the exit code: 0, 1 (failed), 2 (wrong use)."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options) or 0)
+    except ConfigError as error:
+        print(f"peakmark: {error}", file=sys.stderr)
+        return 2
+    except PeakmarkError as error:
+        print(f"peakmark: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 1
+    except KeyboardInterrupt:
+        print("peakmark: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="peakmark",
+        description="How close a cluster node comes to its physical limits. Measuring: snakemake --profile local (or slurm).",
+    )
+    parser.add_argument("--version", action="version", version=f"peakmark {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    plan = commands.add_parser("plan", help="what would be measured, with what, how long, how much disk")
+    plan.add_argument("--configfile", type=Path, nargs="+", default=[], metavar="FILE", help="e.g. config/presets/quick.yaml")
+    plan.add_argument("--config-json", help=argparse.SUPPRESS)
+    plan.add_argument("--write", type=Path, help=argparse.SUPPRESS)
+    plan.add_argument("--cells", action="store_true", help="list every cell, not only the points")
+    plan.set_defaults(run=_plan)
+
+    measure = commands.add_parser("measure", help="measure one cell (what a rule calls)")
+    measure.add_argument("--cell", required=True, help="the cell as JSON")
+    measure.add_argument("--output", required=True, type=Path, help="results/<campaign>/cells/<cell id>.json")
+    measure.add_argument("--tool", default="", help="path of the reference tool, if not on PATH")
+    measure.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
+    measure.set_defaults(run=_measure)
+
+    machine = commands.add_parser("machine", help="facts of this machine, as any user can read them (JSON)")
+    machine.add_argument("--scratch", type=Path, default=None, help="directory whose disk is described")
+    machine.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels, for the clock")
+    machine.set_defaults(run=_machine)
+
+    doctor = commands.add_parser("doctor", help="what is here, what is missing, and the command that would mend it")
+    doctor.add_argument("--scratch", type=Path, default=None, help="directory for the disk cells")
+    doctor.set_defaults(run=_doctor)
+
+    for name, run, text in (
+        ("tables", _tables, "records -> measurements.csv and the tables"),
+        ("report", _report, "tables and records -> figures and report.pdf"),
+        ("status", _status, "done, missing and failed cells"),
+        ("summary", _summary, "where the results are, and the five most telling numbers"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("campaign", type=Path, help="folder of the campaign, e.g. results/quick")
+        command.set_defaults(run=run)
+        if name == "report":
+            command.add_argument("--partial", action="store_true", help="also when cells are missing, with the holes marked")
+        if name == "status":
+            command.add_argument("--failed", action="store_true", help="only what failed or is missing")
+    return parser
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from peakmark import config, plan, plan_text, records
+
+    if options.config_json is not None:
+        values: dict[str, Any] = json.loads(options.config_json)
+    else:
+        values = config.read(*([DEFAULT_CONFIG] if DEFAULT_CONFIG.exists() else []), *options.configfile)
+    made = plan.make(values)
+    if options.write is not None:
+        records.write_file(options.write, json.dumps(made.to_json(), indent=1, sort_keys=True) + "\n")
+    else:
+        print(plan_text.describe(made, every_cell=options.cells))
+    return 0
+
+
+def _measure(options: argparse.Namespace) -> int:
+    from peakmark.cell import Cell
+    from peakmark.measure import Request, measure
+
+    try:
+        cell = Cell.from_json(json.loads(options.cell))
+    except ValueError as error:
+        raise ConfigError(f"--cell is not JSON: {error}") from error
+    suffix = Path("cells") / f"{cell.id}.json"
+    if options.output.parts[-len(suffix.parts) :] != suffix.parts:
+        raise ConfigError(f"--output {options.output} does not end in {suffix}, which the cell asks for")
+    campaign = options.output.parents[len(suffix.parts) - 1]
+    record = measure(Request(cell, options.output, campaign, options.kernels, options.tool or None))
+    if record["status"] != "ok":
+        print(f"peakmark: {cell.id} is {record['status']}: {record['reason']}", file=sys.stderr)
+    return 0
+
+
+def _machine(options: argparse.Namespace) -> int:
+    from peakmark import machine
+
+    print(json.dumps(machine.collect(options.scratch, cpubench=options.kernels / "cpubench"), indent=1, sort_keys=True))
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from peakmark import doctor
+
+    text, healthy = doctor.examine(options.scratch, KERNELS)
+    print(text)
+    return 0 if healthy else 1
+
+
+def _tables(options: argparse.Namespace) -> int:
+    from peakmark import measurements, tables
+
+    measurements.build(options.campaign)
+    tables.build(options.campaign)
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from peakmark import figures, measurements, report, tables
+
+    if options.partial:
+        measurements.build(options.campaign)
+        tables.build(options.campaign)
+    figures.build(options.campaign)
+    print(report.build(options.campaign, partial=options.partial))
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    from peakmark import status
+    from peakmark.campaign import Campaign
+
+    print(status.describe(Campaign.open(options.campaign), only_failed=options.failed))
+    return 0
+
+
+def _summary(options: argparse.Namespace) -> int:
+    from peakmark import tables
+
+    directory = options.campaign
+    print(f"\nreport  {directory / 'report.pdf'}\ntables  {directory / 'tables'}\n")
+    for name, value in tables.telling_numbers(directory):
+        print(f"  {name:<52} {value}")
+    return 0

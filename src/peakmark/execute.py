@@ -1,0 +1,107 @@
+"""Run one program: no shell, own process group, a limit in time, output kept whole, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from peakmark.errors import MeasurementError
+from peakmark.instruments.base import Command, Completed
+
+KEPT_BYTES = 16 << 20
+"""More than any known tool prints; a tool that goes on for ever must not fill the disk of records."""
+
+
+def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """argv and environment with ``{address}``, ``{port}`` and ``{key}`` filled in; other braces stay as they are."""
+
+    def filled(text: str) -> str:
+        for name, value in values.items():
+            text = text.replace("{" + name + "}", value)
+        return text
+
+    return [filled(word) for word in command.argv], {name: filled(value) for name, value in command.env.items()}
+
+
+def run(command: Command, directory: Path, values: Mapping[str, str] | None = None) -> Completed:
+    """Run ``command`` in ``directory`` to its end.
+
+    Errors: MeasurementError when it cannot be started or passes its time limit; the exit code is for the caller.
+    """
+    started = time.monotonic()
+    with start(command, directory, values) as process:
+        try:
+            process.wait(timeout=command.timeout_s)
+        except subprocess.TimeoutExpired:
+            end(process)
+            raise MeasurementError(
+                f"{Path(command.argv[0]).name} did not end within {command.timeout_s:.0f} s{last_lines(directory)}"
+            ) from None
+    return Completed(
+        argv=tuple(str(word) for word in process.args),  # type: ignore[union-attr]
+        returncode=process.returncode,
+        stdout=_text(directory / "stdout"),
+        stderr=_text(directory / "stderr"),
+        files={name: _text(directory / name) for name in command.outputs if (directory / name).is_file()},
+        elapsed_s=time.monotonic() - started,
+    )
+
+
+@contextmanager
+def start(
+    command: Command, directory: Path, values: Mapping[str, str] | None = None, streams: str = ""
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A started program in its own process group; the group is ended when the block is left, however it is left.
+
+    ``streams`` is put before the names of the files ``stdout`` and ``stderr`` in ``directory``.
+    """
+    argv, env = fill(command, values or {})
+    for name, text in command.files.items():
+        (directory / name).write_text(text, encoding="utf-8")
+    with (directory / f"{streams}stdout").open("wb") as out, (directory / f"{streams}stderr").open("wb") as err:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - argv from our own instruments, no shell
+                argv,
+                cwd=directory,
+                env={**os.environ, "LC_ALL": "C", **env},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise MeasurementError(f"cannot start {argv[0]}: {error.strerror}") from error
+    try:
+        yield process
+    finally:
+        end(process)
+
+
+def end(process: subprocess.Popen[bytes], grace_s: float = 2.0) -> None:
+    """End the whole process group: asked first, so that a kernel can remove its files, then made to."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        if process.poll() is None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=grace_s)
+
+
+def last_lines(directory: Path, count: int = 5) -> str:
+    """The last lines of what a program said, for the message about its failure."""
+    text = _text(directory / "stderr").strip() or _text(directory / "stdout").strip()
+    lines = text.splitlines()[-count:]
+    return ": " + " | ".join(line.strip()[:200] for line in lines) if lines else ""
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(KEPT_BYTES).decode("utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,261 @@
+"""Measure one cell and write its record; a failed attempt leaves a record of its own below ``attempts/``."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from peakmark import __version__, execute, lock, machine, pair, records
+from peakmark.cell import Cell
+from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
+from peakmark.instruments import REGISTRY
+from peakmark.instruments.base import Completed, Instrument, Invocation, Parsed, Tool, Workspace
+
+SCRATCH_PREFIX = "peakmark-"
+NOT_POSSIBLE = 77
+MARGIN = 1.2
+"""Free space asked for before a disk cell starts, as a multiple of what it will write."""
+
+
+@dataclass
+class _Context:
+    """What becomes the ``context`` of the record, filled in as far as the attempt came."""
+
+    host: str
+    started: str
+    load_before: float | None
+    seconds: float = 0.0
+    load_after: float | None = None
+    server_host: str | None = None
+    network: dict[str, Any] | None = None
+    job_id: str | None = None
+    tool: dict[str, str] | None = None
+    library: dict[str, Any] = field(default_factory=dict)
+    cpus: list[int] = field(default_factory=list)
+    clock_hz_before: float | None = None
+    clock_hz_after: float | None = None
+    scratch: str | None = None
+    commands: list[dict[str, Any]] = field(default_factory=list)
+    peakmark: str = __version__
+
+
+@dataclass(frozen=True)
+class Request:
+    """One cell to measure.
+
+    output    path of the record, ``results/<campaign>/cells/<cell id>.json``
+    campaign  folder of the campaign, for attempts and machine facts
+    kernels   folder of the compiled kernels
+    tool      configured path of a reference tool, None to look on PATH
+    """
+
+    cell: Cell
+    output: Path
+    campaign: Path
+    kernels: Path
+    tool: str | None = None
+
+
+def measure(request: Request) -> dict[str, Any]:
+    """Measure and write the record. Returns it.
+
+    Errors: PeakmarkError after a failed attempt was stored; the output then does not exist.
+    """
+    cell = request.cell
+    context = _Context(
+        host=socket.gethostname(),
+        started=datetime.datetime.now().astimezone().isoformat(timespec="milliseconds"),
+        load_before=_load(),
+        job_id=os.environ.get("SLURM_JOB_ID"),
+    )
+    clock = time.monotonic()
+    completed: list[Completed] = []
+    status, reason, parsed = "ok", None, Parsed(())
+    failure: PeakmarkError | None = None
+    try:
+        with lock.held("cell"):
+            parsed = _attempt(request, context, completed)
+    except Unavailable as error:
+        status, reason = "unavailable", str(error)
+    except PeakmarkError as error:
+        status, reason, failure = "failed", str(error), error
+    context.seconds = time.monotonic() - clock
+    context.load_after = _load()
+    record = _record(cell, status, reason, parsed, context)
+    if failure is not None:
+        path = _store_attempt(request, record, completed)
+        raise MeasurementError(f"{cell.id} failed on {context.host}: {reason} (attempt kept in {path})") from failure
+    if REGISTRY[cell.instrument].reference:
+        record["raw"] = _store_raw(request.output.with_suffix(".raw"), completed)
+    records.write(request.output, record)
+    return record
+
+
+def _attempt(request: Request, context: _Context, completed: list[Completed]) -> Parsed:
+    cell = request.cell
+    instrument = REGISTRY.get(cell.instrument)
+    if instrument is None:
+        raise MeasurementError(f"unknown instrument {cell.instrument!r}: known are {', '.join(sorted(REGISTRY))}")
+    tool = instrument.find(_locate(instrument, request))
+    context.tool = asdict(tool)
+    with workspace(request, instrument) as space:
+        context.cpus = list(space.cpus)
+        context.scratch = str(space.directory.parent) if cell.subsystem == "disk" else None
+        invocation = instrument.prepare(cell, tool, space)
+        completed += _execute(invocation, space, context)
+        parsed = instrument.parse(cell, completed)
+    if parsed.version and tool.version in ("", "unknown"):
+        context.tool["version"] = parsed.version
+    context.library = dict(parsed.library)
+    details = parsed.measurements[0].details if parsed.measurements else {}
+    context.clock_hz_before = details.get("clock_hz_before")
+    context.clock_hz_after = details.get("clock_hz_after")
+    return parsed
+
+
+def _locate(instrument: Instrument, request: Request) -> str:
+    """Path of the program: own kernels from the build folder, references as configured or from PATH."""
+    if not instrument.reference:
+        return str((request.kernels / instrument.executables[0]).resolve())
+    candidates = [request.tool] if request.tool else list(instrument.executables)
+    for candidate in candidates:
+        found = shutil.which(candidate)
+        if found:
+            return found
+    fix = f"; install the package {instrument.package}" if instrument.package else "; give its path in tools:"
+    raise Unavailable(f"{' or '.join(candidates)} not found on {socket.gethostname()}{fix}")
+
+
+@contextmanager
+def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
+    """A private directory on the scratch filesystem, removed afterwards, and what the job may use.
+
+    Errors: MeasurementError when scratch cannot be used or has too little free space.
+    """
+    scratch = Path(str(request.cell.options.get("scratch") or os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108
+    need = instrument.estimate(request.cell).disk_bytes
+    try:
+        directory = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=scratch))
+        free = shutil.disk_usage(directory).free
+    except OSError as error:
+        raise MeasurementError(
+            f"cannot use the scratch directory {scratch}: {error.strerror}; set scratch: to a directory on the node"
+        ) from error
+    try:
+        if need and free < need * MARGIN:
+            raise MeasurementError(
+                f"{scratch} has {free / 1e9:.1f} GB free, the cell needs {need * MARGIN / 1e9:.1f} GB: "
+                "free some space, set scratch: to another directory, or make size: smaller"
+            )
+        facts = machine.cached(request.campaign / "machine", scratch, request.kernels)
+        limits = facts["limits"]
+        yield Workspace(
+            directory=directory,
+            cpus=tuple(limits["cpus_allowed"]),
+            memory_bytes=int(limits["memory_bytes"]),
+            kernels=request.kernels,
+            facts=facts,
+        )
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _execute(invocation: Invocation, space: Workspace, context: _Context) -> list[Completed]:
+    """Run the commands, beside the server if there is one. Errors: MeasurementError, Unavailable (exit code 77)."""
+    completed = []
+    with ExitStack() as stack:
+        values: Mapping[str, str] = {}
+        if invocation.server is not None:
+            peer = stack.enter_context(pair.serving(invocation.server, space.directory))
+            values, context.server_host, context.network = peer.values, peer.host, peer.to_json()
+        for number, command in enumerate(invocation.commands):
+            folder = space.directory / f"run{number}"
+            folder.mkdir()
+            done = execute.run(command, folder, values)
+            completed.append(done)
+            context.commands.append(
+                {
+                    "argv": list(done.argv),
+                    "env": {name: value for name, value in command.env.items() if "{key}" not in value},
+                    "returncode": done.returncode,
+                    "seconds": round(done.elapsed_s, 6),
+                }
+            )
+            if done.returncode == NOT_POSSIBLE and NOT_POSSIBLE not in command.ok_codes:
+                raise Unavailable(_words(done) or f"{Path(done.argv[0]).name} says that this machine cannot do it")
+            if done.returncode not in command.ok_codes:
+                raise MeasurementError(
+                    f"{Path(done.argv[0]).name} ended with exit code {done.returncode}{execute.last_lines(folder)}"
+                )
+    return completed
+
+
+def _words(done: Completed) -> str:
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def _record(
+    cell: Cell, status: str, reason: str | None, parsed: Parsed, context: _Context
+) -> dict[str, Any]:
+    return {
+        "schema": records.SCHEMA_VERSION,
+        "cell": cell.to_json(),
+        "status": status,
+        "reason": reason,
+        "measurements": [
+            {**asdict(one), "details": dict(one.details)} for one in (parsed.measurements if status == "ok" else ())
+        ],
+        "context": asdict(context),
+        "warnings": list(parsed.warnings),
+        "raw": {},
+    }
+
+
+def _store_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
+    """Keep what a tool printed beside the record: file name (relative to the record's folder) -> SHA-256."""
+    checksums = {}
+    shutil.rmtree(folder, ignore_errors=True)
+    for number, done in enumerate(completed):
+        texts = {"stdout": done.stdout, "stderr": done.stderr, **done.files}
+        for name, text in texts.items():
+            if text:
+                path = folder / f"{number}.{name}"
+                records.write_file(path, text)
+                checksums[f"{folder.name}/{path.name}"] = hashlib.sha256(text.encode()).hexdigest()
+    return checksums
+
+
+def _store_attempt(request: Request, record: dict[str, Any], completed: Sequence[Completed]) -> Path:
+    """Every failed attempt is kept under its own number."""
+    folder = request.campaign / "attempts" / request.cell.id
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 0
+    while True:
+        path = folder / f"{number}.json"
+        try:
+            path.open("x").close()
+            break
+        except FileExistsError:
+            number += 1
+    record["raw"] = _store_raw(path.with_suffix(".raw"), completed)
+    records.write(path, record)
+    return path
+
+
+def _load() -> float | None:
+    """Load average over the last minute, None where the system has none."""
+    try:
+        return os.getloadavg()[0]
+    except OSError:
+        return None

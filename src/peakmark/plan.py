@@ -1,0 +1,246 @@
+"""Configuration -> the cells to measure, in the order in which they shall run."""
+
+from __future__ import annotations
+
+import math
+import random
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from peakmark import config as configuration
+from peakmark.catalogue import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
+from peakmark.cell import SUBSYSTEMS, Cell, Scalar
+from peakmark.errors import ConfigError
+from peakmark.instruments import REGISTRY
+from peakmark.instruments.base import Cost
+from peakmark.units import parse_size
+
+RESULTS = Path("results")
+DEFAULT_POOL = 1 << 30
+DEFAULT_SIZE = 1 << 30
+TOTALS = {"cpu": "operations", "memory": "total", "disk": "total", "network": "total"}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference tool of the plan: where it was found, or why its column stays empty and what would fill it."""
+
+    instrument: str
+    executable: str
+    path: str | None
+    reason: str | None
+    package: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A campaign: completed configuration, cells in running order, reference tools."""
+
+    config: Mapping[str, Any]
+    cells: tuple[Cell, ...]
+    references: tuple[Reference, ...]
+
+    @property
+    def campaign(self) -> str:
+        return str(self.config["campaign"])
+
+    @property
+    def directory(self) -> Path:
+        """Folder of the campaign, relative to the working directory."""
+        return RESULTS / self.campaign
+
+    def record_path(self, cell: Cell) -> Path:
+        return self.directory / "cells" / f"{cell.id}.json"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": 1,
+            "campaign": self.campaign,
+            "config": self.config,
+            "node": self.config["nodes"],
+            "cells": [cell.to_json() for cell in self.cells],
+            "references": [reference.to_json() for reference in self.references],
+        }
+
+
+def make(config: Mapping[str, Any]) -> Plan:
+    """The plan of a configuration. Errors: ConfigError before anything runs."""
+    completed = configuration.complete(config)
+    references = tuple(_references(completed))
+    missing = {reference.instrument for reference in references if reference.path is None}
+    cells: dict[str, Cell] = {}
+    for cell in _cells(completed):
+        if cell.instrument in missing:
+            continue
+        other = cells.setdefault(cell.id, cell)
+        if other != cell:
+            raise ConfigError(
+                f"two grids of {cell.subsystem} ask for {cell.id} with different options: "
+                "give them different blocks, variants or concurrency, or put them in one grid"
+            )
+    return Plan(completed, tuple(_interleaved(cells.values(), completed["seed"])), references)
+
+
+def cost(cell: Cell) -> Cost:
+    """Expected cost of one cell."""
+    return REGISTRY[cell.instrument].estimate(cell)
+
+
+def total_cost(cells: Iterable[Cell]) -> Cost:
+    """Seconds add up; disk and memory are those of the hungriest cell, as only one runs at a time on a node."""
+    seconds, disk, memory = 0.0, 0, 0
+    for cell in cells:
+        one = cost(cell)
+        seconds += one.seconds
+        disk, memory = max(disk, one.disk_bytes), max(memory, one.memory_bytes)
+    return Cost(seconds, disk, memory)
+
+
+def _references(config: Mapping[str, Any]) -> Iterator[Reference]:
+    """Every reference tool that a grid asks for. On nodes of a cluster each node answers for itself."""
+    wanted = {name for subsystem in SUBSYSTEMS for grid in config[subsystem] for name in grid.get("references", {})}
+    for name in sorted(wanted):
+        instrument = REGISTRY[name]
+        choice = config["tools"].get(name)
+        executables = instrument.executables
+        path, reason = None, None
+        if choice is False:
+            reason = f"left out by tools.{name}: false"
+        elif config["tools_on"] == "nodes":
+            path = str(choice or executables[0])
+        else:
+            candidates = [str(choice)] if choice else list(executables)
+            path = next((found for found in map(shutil.which, candidates) if found), None)
+            if path is None:
+                reason = f"{' or '.join(candidates)} not found"
+                if not choice:
+                    reason += " on PATH"
+        yield Reference(name, executables[0], path, reason, instrument.package)
+
+
+def _cells(config: Mapping[str, Any]) -> Iterator[Cell]:
+    for subsystem in SUBSYSTEMS:
+        for grid in config[subsystem]:
+            yield from _own_cells(config, subsystem, grid)
+            for name, narrow in grid.get("references", {}).items():
+                yield from _reference_cells(config, subsystem, grid, name, narrow)
+
+
+def _points(subsystem: str, grid: Mapping[str, Any]) -> Iterator[tuple[str, str, int | None, int]]:
+    """(workload, variant, block, concurrency) of a grid, in table order."""
+    blocks = [None] if subsystem == "cpu" else [parse_size(block) for block in grid["blocks"]]
+    for workload in grid["workloads"]:
+        variants = grid.get("variants", [DEFAULT_VARIANTS[subsystem]])
+        if subsystem == "memory" and workload == "LAT":
+            variants = [""]
+        yield from product([workload], variants, blocks, grid["concurrency"])
+
+
+def _options(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], repetition: int) -> dict[str, Scalar]:
+    options: dict[str, Scalar] = {
+        "seconds": grid.get("seconds", config["seconds"]),
+        "warmup": grid.get("warmup", config["warmup"]),
+        "seed": config["seed"] + repetition,
+    }
+    if subsystem in ("cpu", "memory"):
+        options["isa"] = config["isa"]
+    if subsystem == "memory":
+        options["pool"] = parse_size(grid.get("pool", DEFAULT_POOL))
+    if subsystem == "disk":
+        options["size"] = parse_size(grid.get("size", DEFAULT_SIZE))
+        options["scratch"] = config["scratch"]
+    return options
+
+
+def _total_key(subsystem: str, workload: str) -> str:
+    if workload == "LAT":
+        return "accesses"
+    if workload.startswith("LAT-"):
+        return "round_trips"
+    return TOTALS[subsystem]
+
+
+def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any]) -> Iterator[Cell]:
+    repetitions = grid.get("repetitions", config["repetitions"])
+    for (workload, variant, block, concurrency), repetition in product(
+        list(_points(subsystem, grid)), range(repetitions)
+    ):
+        options = _options(config, subsystem, grid, repetition)
+        if "total" in grid:
+            options[_total_key(subsystem, workload)] = configuration.parse_total(f"{subsystem} total", grid["total"])
+        yield Cell(
+            subsystem, KERNELS[subsystem], workload, variant, block, concurrency, config["nodes"], repetition, options
+        )
+
+
+def _reference_cells(
+    config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], name: str, narrow: Mapping[str, Any]
+) -> Iterator[Cell]:
+    """Cells of one reference beside one grid: only the points the tool can stand beside."""
+    narrowed = {**grid, **{key: narrow[key] for key in ("workloads", "concurrency", "blocks", "variants") if key in narrow}}
+    repetitions = narrow.get("repetitions", config["reference_repetitions"])
+    seen: set[tuple[str, str, int | None, int]] = set()
+    for workload, variant, block, concurrency in _points(subsystem, narrowed):
+        coverage = _coverage(name, subsystem, workload, variant, block)
+        if coverage is None:
+            continue
+        point = (
+            coverage.cell or workload,
+            variant,
+            block if coverage.per_block else None,
+            concurrency if coverage.per_concurrency else 1,
+        )
+        if point in seen:
+            continue
+        seen.add(point)
+        for repetition in range(repetitions):
+            options = _options(config, subsystem, {**grid, **narrow}, repetition)
+            for key in ("budget_s", "nb", "ops", "count"):
+                if key in narrow:
+                    options[key] = narrow[key]
+            yield Cell(subsystem, name, *point, config["nodes"], repetition, options)
+
+
+def _coverage(name: str, subsystem: str, workload: str, variant: str, block: int | None) -> Coverage | None:
+    for coverage in REFERENCES[name]:
+        fits = (
+            coverage.subsystem == subsystem
+            and workload in coverage.workloads
+            and (not coverage.variants or variant in coverage.variants)
+            and (coverage.max_block is None or block is None or block <= coverage.max_block)
+        )
+        if fits:
+            return coverage
+    return None
+
+
+def _interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
+    """Repetition by repetition, each in its own seeded order: slow drift of the machine then spreads over all cells
+    instead of becoming a difference between two of them (Hoefler and Belli 2015, rule 9; google/benchmark's
+    random interleaving)."""
+    by_repetition: dict[int, list[Cell]] = {}
+    for cell in cells:
+        by_repetition.setdefault(cell.repetition, []).append(cell)
+    ordered: list[Cell] = []
+    for repetition in sorted(by_repetition):
+        group = sorted(by_repetition[repetition], key=lambda cell: cell.id)
+        random.Random(f"{seed}/{repetition}").shuffle(group)  # noqa: S311 - an order, not a secret
+        ordered += group
+    return ordered
+
+
+def minutes(cell: Cell) -> int:
+    """Time limit of a cell's job in minutes: the estimate with a generous margin, never below two."""
+    return max(2, math.ceil(cost(cell).seconds * 3 / 60) + 1)
+
+
+def megabytes(cell: Cell) -> int:
+    """Memory of a cell's job in MB (10^6 B): the estimate and room for Python and the tool itself."""
+    return math.ceil(cost(cell).memory_bytes * 1.1 / 1e6) + 512

@@ -1,0 +1,65 @@
+"""A plan in words: what ``peakmark plan`` prints."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from peakmark import plan as planning
+from peakmark.cell import SUBSYSTEMS, Cell
+from peakmark.units import format_size
+
+
+def describe(made: planning.Plan, every_cell: bool = False) -> str:
+    """Cells, reference tools, disk space and expected time of a plan."""
+    whole = planning.total_cost(made.cells)
+    lines = [f"campaign {made.campaign}: {len(made.cells)} cells, about {duration(whole.seconds)}", ""]
+    for subsystem in SUBSYSTEMS:
+        lines += _subsystem(subsystem, [cell for cell in made.cells if cell.subsystem == subsystem], every_cell)
+    lines.append("")
+    lines.append("reference tools")
+    for reference in made.references:
+        if reference.path is not None:
+            lines.append(f"  {reference.instrument:<13} {reference.path}")
+        else:
+            fix = f"; apt-get install {reference.package}" if reference.package else ""
+            lines.append(f"  {reference.instrument:<13} column stays empty: {reference.reason}{fix}")
+    lines.append("")
+    lines.append(f"scratch       {made.config['scratch'] or '$TMPDIR, else /tmp'}: {whole.disk_bytes / 1e9:.1f} GB at most")
+    lines.append(f"memory        {whole.memory_bytes / 1e9:.1f} GB at most")
+    lines.append(f"results       {made.directory}")
+    return "\n".join(lines)
+
+
+def _subsystem(subsystem: str, cells: list[Cell], every_cell: bool) -> list[str]:
+    if not cells:
+        return []
+    lines = [f"{subsystem:<8} {len(cells)} cells, {duration(planning.total_cost(cells).seconds)}"]
+    if every_cell:
+        return lines + [f"  {cell.id}" for cell in cells]
+    groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[cell.instrument, cell.variant].append(cell)
+    for (instrument, variant), group in sorted(groups.items()):
+        name = f"{instrument} ({variant})" if variant else instrument
+        repetitions = Counter((cell.workload, cell.block, cell.concurrency) for cell in group)
+        workloads = " ".join(_ordered(cell.workload for cell in sorted(group, key=lambda cell: cell.id)))
+        blocks = " ".join(format_size(block) for block in sorted({cell.block for cell in group if cell.block}))
+        concurrency = " ".join(str(one) for one in sorted({cell.concurrency for cell in group}))
+        lines.append(
+            f"  {name:<22} {workloads}{'; ' + blocks if blocks else ''}; x{concurrency}; "
+            f"{max(repetitions.values())} repetition{'s' if max(repetitions.values()) > 1 else ''}"
+        )
+    return lines
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: 45 s, 12 min, 3 h 20 min."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
