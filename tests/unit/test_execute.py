@@ -1,0 +1,74 @@
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from peakmark import execute
+from peakmark.errors import MeasurementError
+from peakmark.instruments.base import Command
+
+
+def python(code: str, *words: str, timeout_s: float = 20, **more: object) -> Command:
+    return Command(argv=(sys.executable, "-c", code, *words), timeout_s=timeout_s, **more)  # type: ignore[arg-type]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_both_streams_the_code_and_the_files_come_back(tmp_path: Path) -> None:
+    code = "import sys; print(open('in').read()); sys.stderr.write('e'); open('out', 'w').write('f'); sys.exit(3)"
+    done = execute.run(python(code, files={"in": "i"}, outputs=("out", "absent")), tmp_path)
+    assert (done.returncode, done.stdout, done.stderr, done.files) == (3, "i\n", "e", {"out": "f"})
+    assert done.elapsed_s > 0
+
+
+def test_placeholders_are_filled_and_other_braces_stay(tmp_path: Path) -> None:
+    code = "import sys, os; print(sys.argv[1:], os.environ['KEY'])"
+    command = python(code, "{port}", "{other}", '{"a": 1}', env={"KEY": "{key}"})
+    done = execute.run(command, tmp_path, {"port": "77", "key": "s"})
+    assert done.stdout.split("] ")[0] == "['77', '{other}', '{\"a\": 1}'"
+    assert done.stdout.endswith("s\n")
+
+
+def test_hostile_words_reach_no_shell(tmp_path: Path) -> None:
+    word = "$(touch pwned); `id` 'x' \"y\" \n é -"
+    done = execute.run(python("import sys; sys.stdout.write(sys.argv[1])", word), tmp_path)
+    assert done.stdout == word
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_past_its_limit_the_whole_group_is_ended(tmp_path: Path) -> None:
+    code = (
+        "import subprocess, sys, time; child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']);"
+        "print(child.pid, flush=True); time.sleep(60)"
+    )
+    with pytest.raises(MeasurementError, match="did not end within"):
+        execute.run(python(code, timeout_s=1.0), tmp_path)
+    child = int((tmp_path / "stdout").read_text())
+    assert not alive(child)
+
+
+def test_a_group_that_ignores_the_polite_signal_is_ended_too(tmp_path: Path) -> None:
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('on', flush=True); time.sleep(60)"
+    with execute.start(python(code), tmp_path) as process:
+        while "on" not in (tmp_path / "stdout").read_text():
+            assert process.poll() is None
+        execute.end(process, grace_s=0.2)
+        assert process.poll() is not None
+
+
+def test_a_program_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(MeasurementError, match="cannot start /nonexistent/tool: No such file"):
+        execute.run(Command(argv=("/nonexistent/tool",), timeout_s=1), tmp_path)
+
+
+def test_the_locale_of_the_user_does_not_reach_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    done = execute.run(python("import os; print(os.environ['LC_ALL'])"), tmp_path)
+    assert done.stdout == "C\n"
+    assert os.environ["LC_ALL"] == "de_DE.UTF-8"

@@ -1,0 +1,56 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from peakmark import lock
+from peakmark.errors import PeakmarkError
+
+HOLD = """
+import sys
+from pathlib import Path
+from peakmark import lock
+lock.DIRECTORY = Path(sys.argv[1])
+with lock.held("cell"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "DIRECTORY", tmp_path)
+
+
+def test_a_second_process_is_told_who_holds_it(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(PeakmarkError, match=f"process {process.pid} of .*wait"), lock.held("cell"):
+            pass
+        with lock.held("campaign"):
+            pass  # another name is another lock
+        process.communicate("")
+    with lock.held("cell"):
+        pass
+
+
+def test_the_lock_ends_with_a_killed_holder(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.kill()
+        process.wait()
+        with lock.held("cell"):
+            pass
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+    os.symlink(tmp_path / "target", lock.path_of("cell"))
+    with pytest.raises(PeakmarkError, match="cannot open the lock"), lock.held("cell"):
+        pass
+    assert not (tmp_path / "target").exists()

@@ -1,0 +1,120 @@
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peakmark import config, plan, plan_text
+from peakmark.catalogue import KERNELS, REFERENCES, WORKLOADS
+from peakmark.errors import ConfigError
+from peakmark.resources import ROOT
+
+GRID = {"workloads": ["RS", "WS"], "concurrency": [1, 2], "blocks": ["1MiB", "100MiB"], "references": {"iozone": {}, "fio": {}}}
+
+
+@pytest.fixture
+def every_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A PATH on which every reference tool is found: planning only asks whether there is an executable."""
+    for name in ("xhpl", "pmbw", "likwid-bench", "iozone", "fio", "iperf3", "qperf", "ping"):
+        path = tmp_path / name
+        path.write_text("#!/bin/sh\nexit 1\n")
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path
+
+
+def make(**changes: Any) -> plan.Plan:
+    return plan.make({"campaign": "t", "repetitions": 3, **changes})
+
+
+def test_own_cells_are_the_whole_grid() -> None:
+    made = make(cpu=[{"workloads": ["DP", "SP"], "concurrency": [1, 2]}])
+    assert len(made.cells) == 2 * 2 * 3
+    assert {cell.instrument for cell in made.cells} == {"cpubench"}
+
+
+def test_references_stand_only_beside_rows_they_can_measure(every_tool: Path) -> None:
+    made = make(disk=[GRID])
+    iozone = {cell.point for cell in made.cells if cell.instrument == "iozone"}
+    fio = {cell.point for cell in made.cells if cell.instrument == "fio"}
+    assert iozone == {"ALL-psync_1MiB_x1", "ALL-psync_1MiB_x2"}, "one execution fills all patterns, records end at 16 MiB"
+    assert len(fio) == 8
+
+
+def test_ping_is_measured_once(every_tool: Path) -> None:
+    grid = {"workloads": ["LAT-TCP", "LAT-UDP"], "concurrency": [1, 2], "blocks": ["1B"], "references": {"ping": {}, "qperf": {}}}
+    made = make(network=[grid])
+    assert [cell.point for cell in made.cells if cell.instrument == "ping"] == ["LAT-ICMP_none_x1"]
+    assert [cell.point for cell in made.cells if cell.instrument == "qperf"] == ["ALL_1B_x1"]
+
+
+def test_a_missing_tool_is_no_cell_but_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    made = make(disk=[GRID])
+    assert {cell.instrument for cell in made.cells} == {"diskbench"}
+    assert {reference.instrument: bool(reference.reason) for reference in made.references} == {"fio": True, "iozone": True}
+
+
+def test_a_tool_can_be_left_out(every_tool: Path) -> None:
+    made = make(disk=[GRID], tools={"fio": False})
+    assert "fio" not in {cell.instrument for cell in made.cells}
+    assert "tools.fio" in str(made.references[0].reason)
+
+
+def test_on_nodes_every_reference_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert {"iozone", "fio"} <= {cell.instrument for cell in make(disk=[GRID], tools_on="nodes").cells}
+
+
+def test_repetitions_are_interleaved_in_a_seeded_order() -> None:
+    grid = [{"workloads": ["DP", "SP", "HP", "QP"], "concurrency": [1, 2]}]
+    first, again, other = (make(cpu=grid, seed=seed).cells for seed in (1, 1, 2))
+    assert [cell.id for cell in first] == [cell.id for cell in again]
+    assert [cell.id for cell in first] != [cell.id for cell in other]
+    assert [cell.repetition for cell in first] == sorted(cell.repetition for cell in first)
+    points = [[cell.point for cell in first if cell.repetition == number] for number in range(3)]
+    assert points[0] != points[1]
+
+
+def test_the_same_point_twice_with_different_options_is_refused() -> None:
+    grid = {"workloads": ["DP"], "concurrency": [1]}
+    with pytest.raises(ConfigError, match="two grids of cpu"):
+        make(cpu=[{**grid, "seconds": 1}, {**grid, "seconds": 2}])
+
+
+def test_latency_of_memory_has_no_working_set() -> None:
+    made = make(memory=[{"workloads": ["LAT"], "variants": ["pool"], "concurrency": [1], "blocks": ["16KiB"]}])
+    assert {cell.point for cell in made.cells} == {"LAT_16KiB_x1"}
+
+
+def test_a_total_is_named_after_what_is_counted() -> None:
+    made = make(
+        cpu=[{"workloads": ["DP"], "concurrency": [1], "total": 1e12}],
+        memory=[{"workloads": ["RWS", "LAT"], "concurrency": [1], "blocks": ["1KiB"], "total": "100GiB"}],
+        network=[{"workloads": ["LAT-TCP"], "concurrency": [1], "blocks": ["1B"], "total": 1000000}],
+    )
+    options = {cell.workload: cell.options for cell in made.cells}
+    assert options["DP"]["operations"] == 10**12
+    assert options["RWS"]["total"] == 100 << 30
+    assert "accesses" in options["LAT"]
+    assert options["LAT-TCP"]["round_trips"] == 10**6
+
+
+def test_quick_shows_every_workload_and_every_instrument(every_tool: Path) -> None:
+    made = plan.make(config.read(ROOT / "config/config.yaml", ROOT / "config/presets/quick.yaml"))
+    own = [cell for cell in made.cells if cell.instrument in KERNELS.values()]
+    for subsystem, workloads in WORKLOADS.items():
+        mine = [cell for cell in own if cell.subsystem == subsystem]
+        assert {cell.workload for cell in mine} == set(workloads)
+        assert len({cell.concurrency for cell in mine}) == 2
+        assert {cell.repetition for cell in mine} == {0, 1, 2}
+    assert {cell.instrument for cell in made.cells} == set(KERNELS.values()) | set(REFERENCES)
+
+
+def test_the_plan_in_words_names_cells_tools_space_and_time(every_tool: Path) -> None:
+    made = make(disk=[GRID], tools={"fio": False})
+    text = plan_text.describe(made)
+    for word in (f"{len(made.cells)} cells", "iozone", "tools.fio", "GB at most", "about"):
+        assert word in text
+    listed = plan_text.describe(made, every_cell=True)
+    assert all(cell.id in listed for cell in made.cells)
