@@ -6,7 +6,7 @@ import sys
 
 from snakemake.exceptions import WorkflowError
 
-from peakmark import lock, plan
+from peakmark import lock, plan, progress
 from peakmark.errors import PeakmarkError
 
 PEAKMARK = f"{shlex.quote(sys.executable)} -m peakmark"
@@ -19,6 +19,8 @@ except PeakmarkError as error:
 CAMPAIGN = str(PLAN.directory)
 CELLS = {cell.id: cell for cell in PLAN.cells}
 RECORDS = [str(PLAN.record_path(cell)) for cell in PLAN.cells]
+
+progress.expected_seconds = PLAN.seconds_left()
 
 
 def take_machine():

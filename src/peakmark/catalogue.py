@@ -52,9 +52,7 @@ REFERENCES: dict[str, tuple[Coverage, ...]] = {
     "iozone": (Coverage("disk", ("WS", "RS", "WR", "RR"), variants=("psync",), cell="ALL", max_block=16 << 20),),
     "fio": (Coverage("disk", ("WS", "RS", "WR", "RR")),),
     "iperf3": (Coverage("network", ("TCP", "UDP"), variants=("",)),),
-    "qperf": (
-        Coverage("network", ("LAT-TCP", "LAT-UDP"), variants=("",), cell="ALL", per_concurrency=False),
-    ),
+    "qperf": (Coverage("network", ("LAT-TCP", "LAT-UDP"), variants=("",), cell="ALL", per_concurrency=False),),
     "ping": (
         Coverage(
             "network", ("LAT-TCP", "LAT-UDP"), variants=("",), cell="LAT-ICMP", per_block=False, per_concurrency=False

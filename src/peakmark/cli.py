@@ -43,7 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     plan = commands.add_parser("plan", help="what would be measured, with what, how long, how much disk")
-    plan.add_argument("--configfile", type=Path, nargs="+", default=[], metavar="FILE", help="e.g. config/presets/quick.yaml")
+    plan.add_argument(
+        "--configfile", type=Path, nargs="+", default=[], metavar="FILE", help="e.g. config/presets/quick.yaml"
+    )
     plan.add_argument("--config-json", help=argparse.SUPPRESS)
     plan.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     plan.add_argument("--cells", action="store_true", help="list every cell, not only the points")
@@ -75,7 +77,9 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("campaign", type=Path, help="folder of the campaign, e.g. results/quick")
         command.set_defaults(run=run)
         if name == "report":
-            command.add_argument("--partial", action="store_true", help="also when cells are missing, with the holes marked")
+            command.add_argument(
+                "--partial", action="store_true", help="also when cells are missing, with the holes marked"
+            )
         if name == "status":
             command.add_argument("--failed", action="store_true", help="only what failed or is missing")
     return parser

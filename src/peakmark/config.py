@@ -94,7 +94,9 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
     try:
         plain: dict[str, Any] = json.loads(json.dumps(config, default=str))
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"the configuration holds a value that is neither text, number, list nor mapping: {error}") from error
+        raise ConfigError(
+            f"the configuration holds a value that is neither text, number, list nor mapping: {error}"
+        ) from error
     return plain
 
 
@@ -117,7 +119,9 @@ def _sentence(error: ValidationError) -> str:
         allowed = error.schema.get("properties", error.schema.get("enum", {}))
         if error.validator == "additionalProperties":
             unknown = sorted(set(error.instance) - set(allowed))
-            return f"{key} has the unknown key {', '.join(map(repr, unknown))}: allowed are {', '.join(sorted(allowed))}"
+            return (
+                f"{key} has the unknown key {', '.join(map(repr, unknown))}: allowed are {', '.join(sorted(allowed))}"
+            )
         return f"{key} has the unknown key {value}: allowed are {', '.join(error.schema['propertyNames']['enum'])}"
     if error.validator == "enum":
         return f"{key} is {value}: allowed are {', '.join(json.dumps(one) for one in error.validator_value)}"

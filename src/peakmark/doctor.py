@@ -70,7 +70,9 @@ def _instruments(findings: _Findings, kernels: Path) -> None:
         found = next((path for path in map(shutil.which, instrument.executables) if path), None)
         if found is None:
             package = instrument.package
-            fix = f"apt-get install {package}" if package else f"put it on PATH or set tools.{name} in the configuration"
+            fix = (
+                f"apt-get install {package}" if package else f"put it on PATH or set tools.{name} in the configuration"
+            )
             findings.missing(name, f"its columns stay empty; {fix}")
             continue
         try:

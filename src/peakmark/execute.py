@@ -87,9 +87,19 @@ def end(process: subprocess.Popen[bytes], grace_s: float = 2.0) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
-        if process.poll() is None:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=grace_s)
+        deadline = time.monotonic() + grace_s
+        while _group_lives(process) and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+
+def _group_lives(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the leader or any descendant that stayed in its group is still there."""
+    process.poll()
+    try:
+        os.killpg(process.pid, 0)
+    except (ProcessLookupError, PermissionError):
+        return process.returncode is None
+    return True
 
 
 def last_lines(directory: Path, count: int = 5) -> str:

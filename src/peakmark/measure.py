@@ -205,9 +205,7 @@ def _words(done: Completed) -> str:
     return lines[-1] if lines else ""
 
 
-def _record(
-    cell: Cell, status: str, reason: str | None, parsed: Parsed, context: _Context
-) -> dict[str, Any]:
+def _record(cell: Cell, status: str, reason: str | None, parsed: Parsed, context: _Context) -> dict[str, Any]:
     return {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),

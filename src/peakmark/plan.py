@@ -59,6 +59,10 @@ class Plan:
     def record_path(self, cell: Cell) -> Path:
         return self.directory / "cells" / f"{cell.id}.json"
 
+    def seconds_left(self) -> float:
+        """Expected seconds of the cells that have no record yet."""
+        return total_cost(cell for cell in self.cells if not self.record_path(cell).exists()).seconds
+
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": 1,
@@ -184,7 +188,10 @@ def _reference_cells(
     config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], name: str, narrow: Mapping[str, Any]
 ) -> Iterator[Cell]:
     """Cells of one reference beside one grid: only the points the tool can stand beside."""
-    narrowed = {**grid, **{key: narrow[key] for key in ("workloads", "concurrency", "blocks", "variants") if key in narrow}}
+    narrowed = {
+        **grid,
+        **{key: narrow[key] for key in ("workloads", "concurrency", "blocks", "variants") if key in narrow},
+    }
     repetitions = narrow.get("repetitions", config["reference_repetitions"])
     seen: set[tuple[str, str, int | None, int]] = set()
     for workload, variant, block, concurrency in _points(subsystem, narrowed):
@@ -234,6 +241,11 @@ def _interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
         random.Random(f"{seed}/{repetition}").shuffle(group)  # noqa: S311 - an order, not a secret
         ordered += group
     return ordered
+
+
+def seconds(cell: Cell) -> int:
+    """Expected seconds of a cell, rounded up, for the progress bar."""
+    return math.ceil(cost(cell).seconds)
 
 
 def minutes(cell: Cell) -> int:

@@ -25,7 +25,9 @@ def describe(made: planning.Plan, every_cell: bool = False) -> str:
             fix = f"; apt-get install {reference.package}" if reference.package else ""
             lines.append(f"  {reference.instrument:<13} column stays empty: {reference.reason}{fix}")
     lines.append("")
-    lines.append(f"scratch       {made.config['scratch'] or '$TMPDIR, else /tmp'}: {whole.disk_bytes / 1e9:.1f} GB at most")
+    lines.append(
+        f"scratch       {made.config['scratch'] or '$TMPDIR, else /tmp'}: {whole.disk_bytes / 1e9:.1f} GB at most"
+    )
     lines.append(f"memory        {whole.memory_bytes / 1e9:.1f} GB at most")
     lines.append(f"results       {made.directory}")
     return "\n".join(lines)

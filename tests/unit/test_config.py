@@ -43,7 +43,10 @@ def test_presets_are_valid(preset: Path) -> None:
         ({"cpu": [{"workloads": ["DP"], "concurrency": [1], "blocks": ["1KiB"]}]}, ["cpu[0]", "blocks"]),
         ({"cpu": [{"workloads": ["DP"], "concurrency": [1], "total": "lots"}]}, ["cpu[0].total", "lots"]),
         ({"memory": [{"workloads": ["RWS"], "concurrency": [1]}]}, ["memory[0]", "blocks"]),
-        ({"memory": [{"workloads": ["RWS"], "concurrency": [1], "blocks": ["1KB"]}]}, ["memory[0].blocks", "1KB", "KiB"]),
+        (
+            {"memory": [{"workloads": ["RWS"], "concurrency": [1], "blocks": ["1KB"]}]},
+            ["memory[0].blocks", "1KB", "KiB"],
+        ),
         (
             {"memory": [{"workloads": ["RWS"], "concurrency": [1], "blocks": ["1KiB"], "variants": ["cache"]}]},
             ["memory[0].variants", "cache", "block and pool"],
@@ -56,7 +59,9 @@ def test_presets_are_valid(preset: Path) -> None:
         ({"cpu": []}, ["measures nothing"]),
     ],
 )
-def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(change: dict[str, Any], words: list[str]) -> None:
+def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(
+    change: dict[str, Any], words: list[str]
+) -> None:
     with pytest.raises(ConfigError) as caught:
         config.complete({**CPU, **change})
     message = str(caught.value)

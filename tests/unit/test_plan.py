@@ -9,7 +9,12 @@ from peakmark.catalogue import KERNELS, REFERENCES, WORKLOADS
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT
 
-GRID = {"workloads": ["RS", "WS"], "concurrency": [1, 2], "blocks": ["1MiB", "100MiB"], "references": {"iozone": {}, "fio": {}}}
+GRID = {
+    "workloads": ["RS", "WS"],
+    "concurrency": [1, 2],
+    "blocks": ["1MiB", "100MiB"],
+    "references": {"iozone": {}, "fio": {}},
+}
 
 
 @pytest.fixture
@@ -37,12 +42,19 @@ def test_references_stand_only_beside_rows_they_can_measure(every_tool: Path) ->
     made = make(disk=[GRID])
     iozone = {cell.point for cell in made.cells if cell.instrument == "iozone"}
     fio = {cell.point for cell in made.cells if cell.instrument == "fio"}
-    assert iozone == {"ALL-psync_1MiB_x1", "ALL-psync_1MiB_x2"}, "one execution fills all patterns, records end at 16 MiB"
+    assert iozone == {"ALL-psync_1MiB_x1", "ALL-psync_1MiB_x2"}, (
+        "one execution fills all patterns, records end at 16 MiB"
+    )
     assert len(fio) == 8
 
 
 def test_ping_is_measured_once(every_tool: Path) -> None:
-    grid = {"workloads": ["LAT-TCP", "LAT-UDP"], "concurrency": [1, 2], "blocks": ["1B"], "references": {"ping": {}, "qperf": {}}}
+    grid = {
+        "workloads": ["LAT-TCP", "LAT-UDP"],
+        "concurrency": [1, 2],
+        "blocks": ["1B"],
+        "references": {"ping": {}, "qperf": {}},
+    }
     made = make(network=[grid])
     assert [cell.point for cell in made.cells if cell.instrument == "ping"] == ["LAT-ICMP_none_x1"]
     assert [cell.point for cell in made.cells if cell.instrument == "qperf"] == ["ALL_1B_x1"]
@@ -52,7 +64,10 @@ def test_a_missing_tool_is_no_cell_but_a_reason(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("PATH", "/nonexistent")
     made = make(disk=[GRID])
     assert {cell.instrument for cell in made.cells} == {"diskbench"}
-    assert {reference.instrument: bool(reference.reason) for reference in made.references} == {"fio": True, "iozone": True}
+    assert {reference.instrument: bool(reference.reason) for reference in made.references} == {
+        "fio": True,
+        "iozone": True,
+    }
 
 
 def test_a_tool_can_be_left_out(every_tool: Path) -> None:

@@ -8,7 +8,15 @@ from peakmark.units import format_size, parse_size
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("1KiB", 1024), ("16 MiB", 16 << 20), (4096, 4096), ("1B", 1), ("1.5GiB", 3 << 29), ("4096", 4096), ("1TiB", 1 << 40)],
+    [
+        ("1KiB", 1024),
+        ("16 MiB", 16 << 20),
+        (4096, 4096),
+        ("1B", 1),
+        ("1.5GiB", 3 << 29),
+        ("4096", 4096),
+        ("1TiB", 1 << 40),
+    ],
 )
 def test_sizes_are_iec(text: str | int, size: int) -> None:
     assert parse_size(text) == size

@@ -1,0 +1,178 @@
+"""Snakemake logger ``peakmark``: one bar with the time that is left, one line per failure, nothing else.
+
+The time left comes from the expected seconds of the cells (resource ``estimate_s``), corrected by how long the finished
+ones really took: a bar by the number of jobs would jump, as a reference tool can take fifty times as long as a kernel.
+"""
+
+from __future__ import annotations
+
+import time
+from logging import INFO, WARNING, LogRecord
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_interface_logger_plugins.common import LogEvent
+
+PLAIN_STEP = 0.1
+"""Without a terminal a line is printed each time this share of the expected time has passed."""
+
+
+class LogHandler(LogHandlerBase):
+    """Handler that Snakemake loads for ``--logger peakmark``; its default formatter is used for a dry run."""
+
+    def __post_init__(self) -> None:
+        self.console = Console(stderr=not self.common_settings.stdout, highlight=False)
+        self.bar = _Bar(self.console)
+
+    def emit(self, record: LogRecord) -> None:
+        """Show one record. Never raises: a broken line must not end a campaign."""
+        try:
+            event = getattr(record, "event", None)
+            if self.common_settings.dryrun:
+                if event != LogEvent.SHELLCMD or self.common_settings.printshellcmds:
+                    self.console.print(self.format(record), markup=False, soft_wrap=True)
+            else:
+                self._show(event, record)
+        except Exception:
+            self.handleError(record)
+
+    def _show(self, event: str | None, record: LogRecord) -> None:
+        if event == LogEvent.JOB_INFO:
+            self.bar.started(record.__dict__)
+        elif event == LogEvent.JOB_FINISHED:
+            self.bar.finished(record.__dict__["job_id"])
+        elif event == LogEvent.PROGRESS:
+            self.bar.counted(record.__dict__["done"], record.__dict__["total"])
+        elif event == LogEvent.JOB_ERROR:
+            self._failure(record.__dict__)
+        elif event == LogEvent.SHELLCMD:
+            if self.common_settings.printshellcmds:
+                self.console.print(self.format(record), markup=False, soft_wrap=True)
+        elif event == LogEvent.ERROR or (event is None and record.levelno >= WARNING):
+            self.bar.stop()
+            self.console.print(self.format(record), markup=False, soft_wrap=True)
+        elif event is None and record.levelno >= INFO and self.common_settings.verbose:
+            self.console.print(self.format(record), markup=False, soft_wrap=True)
+
+    def _failure(self, values: dict[str, Any]) -> None:
+        name = _name(values)
+        text = ""
+        for log in values.get("log") or []:
+            path = Path(str(log))
+            if path.is_file():
+                text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
+        self.console.print(f"[red]failed[/red] {name}")
+        if text:
+            self.console.print(text, markup=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """End the bar, so that the terminal is left as it was."""
+        self.bar.stop()
+        super().close()
+
+    @property
+    def writes_to_stream(self) -> bool:
+        return True
+
+    @property
+    def writes_to_file(self) -> bool:
+        return False
+
+    @property
+    def has_filter(self) -> bool:
+        return True
+
+    @property
+    def has_formatter(self) -> bool:
+        return False
+
+    @property
+    def needs_rulegraph(self) -> bool:
+        return False
+
+
+class _Bar:
+    """Progress in expected seconds; on a terminal a bar, elsewhere a line now and then."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            transient=True,
+            expand=True,
+        )
+        self.task: TaskID | None = None
+        self.start = 0.0
+        self.estimates: dict[int, tuple[float, float]] = {}
+        self.expected_done = 0.0
+        self.took = 0.0
+        self.printed = 0.0
+
+    def started(self, values: dict[str, Any]) -> None:
+        if self.task is None:
+            self.start = time.monotonic()
+            self.task = self.progress.add_task("", total=None, left="")
+            if self.console.is_terminal:
+                self.progress.start()
+        self.estimates[values["jobid"]] = (_estimate(values), time.monotonic())
+        self.progress.update(self.task, description=_name(values))
+
+    def finished(self, jobid: int) -> None:
+        estimate, start = self.estimates.pop(jobid, (0.0, 0.0))
+        if estimate:
+            self.expected_done += estimate
+            self.took += time.monotonic() - start
+
+    def counted(self, done: int, total: int) -> None:
+        if self.task is None:
+            return
+        left = self._left()
+        self.progress.update(self.task, completed=done, total=total, left=_words(left))
+        share = done / max(total, 1)
+        if not self.console.is_terminal and (share >= self.printed + PLAIN_STEP or done == total):
+            self.printed = share
+            elapsed = time.monotonic() - self.start
+            self.console.print(f"{done} of {total} jobs, {elapsed:.0f} s, {_words(left) or 'done'}")
+
+    def _left(self) -> float | None:
+        """Seconds left: what is expected of the cells still to come, times how wrong expectations were so far."""
+        from peakmark import progress
+
+        if not progress.expected_seconds or not self.expected_done:
+            return None
+        rest = max(0.0, progress.expected_seconds - self.expected_done)
+        return rest * self.took / self.expected_done
+
+    def stop(self) -> None:
+        self.progress.stop()
+
+
+def _estimate(values: dict[str, Any]) -> float:
+    resources = values.get("resources")
+    value = getattr(resources, "estimate_s", 0) if resources is not None else 0
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _name(values: dict[str, Any]) -> str:
+    wildcards = values.get("wildcards") or {}
+    if "instrument" in wildcards:
+        return "{instrument} {point} #{repetition}".format(**wildcards)
+    outputs = values.get("output") or [""]
+    if values.get("rule_name") == "measure":
+        return str(outputs[0]).split("/cells/")[-1].removesuffix(".json")
+    return str(values.get("rule_name", ""))
+
+
+def _words(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d} left" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min left"
