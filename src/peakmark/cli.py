@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="peakmark",
-        description="How close a cluster node comes to its physical limits. Measuring: snakemake --profile local (or slurm).",
+        description="How close a cluster node comes to its physical limits. To measure: snakemake --profile local",
     )
     parser.add_argument("--version", action="version", version=f"peakmark {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

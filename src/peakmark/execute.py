@@ -65,7 +65,7 @@ def start(
         (directory / name).write_text(text, encoding="utf-8")
     with (directory / f"{streams}stdout").open("wb") as out, (directory / f"{streams}stderr").open("wb") as err:
         try:
-            process = subprocess.Popen(  # noqa: S603 - argv from our own instruments, no shell
+            process = subprocess.Popen(
                 argv,
                 cwd=directory,
                 env={**os.environ, "LC_ALL": "C", **env},

@@ -19,7 +19,7 @@ from peakmark import __version__, execute, lock, machine, pair, records
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
-from peakmark.instruments.base import Completed, Instrument, Invocation, Parsed, Tool, Workspace
+from peakmark.instruments.base import Completed, Instrument, Invocation, Parsed, Workspace
 
 SCRATCH_PREFIX = "peakmark-"
 NOT_POSSIBLE = 77

@@ -69,7 +69,7 @@ def _free_port() -> int:
 
 
 def _listens(process: subprocess.Popen[bytes], port: int) -> bool:
-    """Wait until the port is in state LISTEN. Read from /proc, as a probing connection would be taken for the client."""
+    """Wait until the port is in state LISTEN, as /proc has it: a probing connection would be taken for the client."""
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:
         if port in _listening_ports():

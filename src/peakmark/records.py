@@ -64,7 +64,7 @@ def write_file(path: Path, text: str) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A record from disk. Errors: RecordError naming the file when it is missing, damaged or does not fit the schema."""
+    """A record from disk. Errors: RecordError naming the file that is missing, damaged or does not fit the schema."""
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -1,4 +1,3 @@
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,7 +49,7 @@ def test_the_lock_ends_with_a_killed_holder(tmp_path: Path) -> None:
 
 
 def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
-    os.symlink(tmp_path / "target", lock.path_of("cell"))
+    lock.path_of("cell").symlink_to(tmp_path / "target")
     with pytest.raises(PeakmarkError, match="cannot open the lock"), lock.held("cell"):
         pass
     assert not (tmp_path / "target").exists()

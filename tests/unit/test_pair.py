@@ -42,7 +42,7 @@ def test_every_cell_has_a_key_of_its_own(tmp_path: Path) -> None:
 
 def test_a_server_that_dies_is_reported_with_its_last_words(tmp_path: Path) -> None:
     with (
-        pytest.raises(MeasurementError, match="did not start to listen.*no such interface"),
+        pytest.raises(MeasurementError, match=r"did not start to listen.*no such interface"),
         pair.serving(server("raise SystemExit('no such interface')"), tmp_path),
     ):
         pass

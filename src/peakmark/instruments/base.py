@@ -27,8 +27,8 @@ class Tool:
 class Workspace:
     """Where and with what a cell runs.
 
-    directory       private, empty, 0700; removed afterwards. Disk cells put their files below it: it lies on the scratch
-                    filesystem that is measured.
+    directory       private, empty, 0700; removed afterwards. Disk cells put their files below it:
+                    it lies on the scratch filesystem that is measured.
     cpus            CPUs the job was given (affinity and cgroup), one per physical core first; len >= 1
     memory_bytes    memory the job may use
     kernels         directory of the compiled kernels, ``build/kernels``
