@@ -63,6 +63,19 @@ void report_begin(struct json *json, const struct report *report) {
     json_end_array(json);
 }
 
+static void clock_or_null(struct json *json, const char *key, double hz) {
+    if (hz > 0) {
+        json_double(json, key, hz);
+    } else {
+        json_null(json, key);
+    }
+}
+
+void report_clock(struct json *json, const struct team *team) {
+    clock_or_null(json, "clock_hz_before", team->clock_hz_before);
+    clock_or_null(json, "clock_hz_after", team->clock_hz_after);
+}
+
 void report_end(struct json *json, const struct report *report) {
     json_begin_array(json, "warnings");
     for (int i = 0; i < report->warnings->count; i++) {
