@@ -6,13 +6,14 @@ import math
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments.base import Tool, Workspace
-from peakmark.units import format_size, parse_size
+from peakmark.units import parse_size
 
 # A tool that prints 1,5 for 1.5 or groups thousands cannot be read: every command runs in the C locale.
 ENV: Mapping[str, str] = {"LC_ALL": "C"}
@@ -25,7 +26,7 @@ _FLAGS = {"asimd": "neon"}
 
 
 class Program:
-    """Attributes that every instrument has, with the checks on a cell that need nothing else. See ``base.Instrument``."""
+    """The attributes that ``base.Instrument`` asks for, and the checks on a cell that need nothing else."""
 
     name: ClassVar[str]
     workloads: ClassVar[Mapping[str, tuple[str, ...]]]
@@ -117,6 +118,12 @@ def pinned(workspace: Workspace, threads: int) -> tuple[str, ...]:
     return ("taskset", "-c", cpu_list(workspace, threads))
 
 
+def crowded(argv: Sequence[str], threads: int) -> tuple[str, ...]:
+    """A warning when a command that began with ``pinned`` had fewer CPUs than threads."""
+    cpus = len(argv[2].split(",")) if len(argv) > 2 and argv[0] == "taskset" else threads
+    return (f"{threads} threads shared {cpus} CPU{'s' if cpus > 1 else ''}",) if cpus < threads else ()
+
+
 def timeout(seconds: float) -> float:
     """Time after which a command that was expected to take ``seconds`` has failed."""
     return max(30.0, 5.0 * seconds)
@@ -134,14 +141,11 @@ def isa_flags(workspace: Workspace) -> frozenset[str]:
     if isinstance(known, list | tuple) and known:
         return frozenset(str(name) for name in known)
     try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as cpuinfo:
-            for line in cpuinfo:
-                key, _, value = line.partition(":")
-                if key.strip() in ("flags", "Features"):
-                    return frozenset(_FLAGS.get(flag, flag) for flag in value.split())
+        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
-        pass
-    return frozenset()
+        return frozenset()
+    flags = next((line for line in lines if line.split(":")[0].strip() in ("flags", "Features")), ":")
+    return frozenset(_FLAGS.get(flag, flag) for flag in flags.split(":", 1)[1].split())
 
 
 def ask(path: str, *arguments: str) -> str:
@@ -217,8 +221,3 @@ def agree(value: float, other: float, tolerance: float, what: str) -> None:
     """Errors: ParseError when two readings of the same thing differ by more than ``tolerance``, relatively."""
     if abs(value - other) > tolerance * abs(other):
         raise ParseError(f"{what}: the output contradicts itself, {value:.6g} and {other:.6g} should be equal")
-
-
-def size_or_none(size: int | None) -> str:
-    """A size for a sentence."""
-    return "none" if size is None else format_size(size)

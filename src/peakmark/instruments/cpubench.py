@@ -34,7 +34,7 @@ class CpuBench(kernel.Kernel):
             *self.amount(cell, "operations", "--operations"),
             *kernel.isa_option(cell),
         )
-        return Invocation(commands=(self.command(cell, argv, self.estimate(cell).seconds),))
+        return Invocation(commands=(self.command(argv, self.estimate(cell).seconds),))
 
     def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
         result = self.read(cell, completed)

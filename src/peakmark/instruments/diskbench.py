@@ -52,7 +52,7 @@ class DiskBench(kernel.Kernel):
             *self.amount(cell, "total", "--total"),
             *self.common_options(cell, workspace),
         )
-        return Invocation(commands=(self.command(cell, argv, self.estimate(cell).seconds),))
+        return Invocation(commands=(self.command(argv, self.estimate(cell).seconds),))
 
     def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
         result = self.read(cell, completed)
@@ -94,6 +94,7 @@ def engine_of(cell: Cell) -> tuple[str, int]:
     for key, value in (("engine", engine), ("depth", depth)):
         if cell.options.get(key) not in (None, value):
             raise ConfigError(
-                f"cell {cell.id}: option {key}={cell.options[key]!r} contradicts variant {cell.variant}, which says {value}"
+                f"cell {cell.id}: option {key}={cell.options[key]!r} contradicts variant {cell.variant}, "
+                f"which says {value}"
             )
     return engine, depth

@@ -20,7 +20,8 @@ HPCC_OUTPUT = "hpccoutf.txt"
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
 # Encoded variant, N, NB, P, Q, seconds, Gflop/s. HPL 2.0 prints 3 decimals of Gflops, 2.3 prints 4.
-_RESULT = re.compile(r"^W[RC]\S+\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s+([0-9.]+)\s+([0-9.eE+-]+)\s*$", re.MULTILINE)
+_NUMBER, _WORD = r"\s+([0-9.eE+-]+)", r"\s+([0-9]+)"
+_RESULT = re.compile(rf"^W[RC]\S+{_WORD * 4}{_NUMBER * 2}\s*$", re.MULTILINE)
 _RESIDUAL = re.compile(r"^\|\|Ax-b\|\|_oo.*=\s*([0-9.eE+-]+)\s*\.{3,}\s*(PASSED|FAILED)\s*$", re.MULTILINE)
 _CORE = re.compile(r"^Core: (\S+)\s*$", re.MULTILINE)
 _SMALL_N = 10000
@@ -87,13 +88,10 @@ class Hpl(common.Program):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
-        if cell.concurrency > len(workspace.cpus):
-            raise Unavailable(
-                f"HPL with {cell.concurrency} threads needs as many CPUs, but the job was given {len(workspace.cpus)}"
-            )
         budget, nb = _budget(cell), _nb(cell)
         hpcc = tool.name == "hpcc"
-        rate = hplsize.guess_rate(common.cpu_facts(workspace), common.isa_flags(workspace), cell.concurrency)
+        cores = min(cell.concurrency, len(workspace.cpus))
+        rate = hplsize.guess_rate(common.cpu_facts(workspace), common.isa_flags(workspace), cores)
         n = hplsize.choose_n(budget, rate, workspace.memory_bytes, nb, hpcc)
         if n is None:
             raise Unavailable(
@@ -129,7 +127,7 @@ class Hpl(common.Program):
         text = run.files[HPCC_OUTPUT] if hpcc else run.stdout
         rate, details = _read_hpl(text, hpcc)
         version = re.search(r"^HPLinpack (\S+)", text, re.MULTILINE)
-        warnings = []
+        warnings = list(common.crowded(run.argv, cell.concurrency))
         if details["N"] < _SMALL_N:
             warnings.append(f"HPL solved N = {details['N']} only: its rate grows with N, raise budget_s for its best")
         library: dict[str, Any] = {"blas": "unknown", "core_type": None, "requested": None}
@@ -172,20 +170,22 @@ def _budget(cell: Cell) -> float:
 def _nb(cell: Cell) -> int:
     nb = common.option_number(cell, "nb", 192)
     if nb is None or nb != int(nb) or not 16 <= nb <= 1024:
-        raise ConfigError(f"cell {cell.id}: option nb={cell.options.get('nb')!r} is not allowed, use 16 to 1024, e.g. 192")
+        raise ConfigError(
+            f"cell {cell.id}: option nb={cell.options.get('nb')!r} is not allowed, use 16 to 1024, e.g. 192"
+        )
     return int(nb)
 
 
 def _linked(path: str) -> str:
     """What the dynamic loader would load for ``path``, without running it; empty for a static program or a script."""
-    with open(path, "rb") as program:
+    with Path(path).open("rb") as program:
         if program.read(4) != b"\x7fELF":
             return ""
     return common.ask("env", "LD_TRACE_LOADED_OBJECTS=1", path)
 
 
 def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
-    """OPENBLAS_CORETYPE where OpenBLAS 0.3.21 (Debian 12) does not know the CPU and takes too narrow kernels; else None.
+    """OPENBLAS_CORETYPE where OpenBLAS 0.3.21 (Debian 12) does not know the CPU and takes narrow kernels, else None.
 
     It knows no AMD family 26 (Zen 5), there Haswell kernels ran at 0.6 of the rate of SkylakeX's, and no Intel server
     after Sapphire Rapids. On Zen 3 its own choice, Zen, was as fast as Haswell. Later versions take kernels for those

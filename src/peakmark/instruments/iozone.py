@@ -1,8 +1,8 @@
 """IOZone: sequential and random reads and writes with O_DIRECT, all four patterns in one execution (workload ALL).
 
-The files are written once, then over-written: WS is the second pass (``rewrite``), because diskbench too writes files that
-are there. RS is the first pass of reading. IOZone's kB is 1024 B. With several processes it sleeps two seconds around each
-phase and reports what its children did until the first of them was done; a single process needs no such sleeps.
+The files are written once, then over-written: WS is the second pass (``rewrite``), because diskbench too writes files
+that are there. RS is the first pass of reading. IOZone's kB is 1024 B. With several processes it sleeps two seconds
+around each phase and reports what its children did until the first of them was done; a single process has no such sleeps.
 """
 
 from __future__ import annotations
@@ -42,12 +42,14 @@ _WORKLOADS = {
     "RR": ("random read", None),
     "WR": ("random write", None),
 }
-_CHILDREN = re.compile(r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+(kB|ops)/sec\s*$", re.MULTILINE)
+_CHILDREN = re.compile(
+    r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+(kB|ops)/sec\s*$", re.MULTILINE
+)
 _HEADER = re.compile(r"^\s+kB\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\s+write\b", re.MULTILINE)
 
 
 class Iozone(common.Program):
-    """disk ALL (RS WS RR WR) in B/s, or with the option ``ops`` in 1/s and a latency derived from it; variant ``psync``."""
+    """disk ALL (RS WS RR WR) in B/s; with the option ``ops`` in 1/s and a latency derived from it. Variant ``psync``."""
 
     name = "iozone"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": ("ALL",)}
@@ -62,7 +64,9 @@ class Iozone(common.Program):
         self.check(cell)
         record = common.needed_block(cell)
         if record > RECORD_MAX:
-            raise Unavailable(f"IOZone's largest record is {format_size(RECORD_MAX)}, the cell's is {format_size(record)}")
+            raise Unavailable(
+                f"IOZone's largest record is {format_size(RECORD_MAX)}, the cell's is {format_size(record)}"
+            )
         if record % _KB:
             raise Unavailable(f"IOZone takes records of whole KiB only, the cell's is {record} B")
         size = file_size(cell)

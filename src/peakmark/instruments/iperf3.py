@@ -37,7 +37,9 @@ class Iperf3(common.Program):
         message = common.needed_block(cell)
         largest = UDP_MESSAGE_MAX if cell.workload == "UDP" else TCP_MESSAGE_MAX
         if message > largest:
-            raise Unavailable(f"iperf3's largest message with {cell.workload} is {largest} B, the cell's is {message} B")
+            raise Unavailable(
+                f"iperf3's largest message with {cell.workload} is {largest} B, the cell's is {message} B"
+            )
         if cell.workload == "UDP" and message < 16:
             raise Unavailable(f"iperf3's smallest datagram is 16 B, the cell's is {format_size(message)}")
         if cell.concurrency > STREAMS_MAX:
@@ -85,10 +87,10 @@ class Iperf3(common.Program):
         )
         warnings = []
         if version and _numbers(version.group()) < _FIRST_THREADED and cell.concurrency > 1:
-            warnings.append(f"iperf {version.group()} serves all streams with one thread: 3.16 is the first with one each")
-        return Parsed(
-            measurements=(row,), version=version.group() if version else None, warnings=tuple(warnings)
-        )
+            warnings.append(
+                f"iperf {version.group()} serves all streams with one thread: 3.16 is the first with one each"
+            )
+        return Parsed(measurements=(row,), version=version.group() if version else None, warnings=tuple(warnings))
 
     def estimate(self, cell: Cell) -> Cost:
         total = common.option_size(cell, "total", None)

@@ -97,7 +97,7 @@ class Kernel(common.Program):
             return (flag, str(int(work)))
         return ("--seconds", common.plain(common.seconds_of(cell)))
 
-    def command(self, cell: Cell, argv: tuple[str, ...], seconds: float, env: Mapping[str, str] | None = None) -> Command:
+    def command(self, argv: tuple[str, ...], seconds: float, env: Mapping[str, str] | None = None) -> Command:
         return Command(argv=argv, env={**common.ENV, **(env or {})}, timeout_s=common.timeout(seconds))
 
 

@@ -1,9 +1,9 @@
 """likwid-bench: an independent measurement of the floating-point peak and of sequential memory access.
 
-A size given to it is the total of all vectors of all threads. It is given in plain bytes (suffix B): its kB are 1000 B, and
-a size that does not fit the kernel's stride is cut. Its fixed cost is one second for calibrating its clock; with ``-s`` it
-repeats the test until it is long enough, three to four times that long in all. So the number of iterations is given
-instead, from a guess of the rate: a run lasts between a fifth and four times the asked seconds.
+A size given to it is the total of all vectors of all threads. It is given in plain bytes (suffix B): its kB are 1000 B,
+and a size that does not fit the kernel's stride is cut. Its fixed cost is one second for calibrating its clock; with
+``-s`` it repeats the test until it is long enough, three to four times that long in all. So the number of iterations is
+given instead, from a guess of the rate: a run lasts between a fifth and four times the asked seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from peakmark.instruments.base import Command, Completed, Cost, Invocation, Meas
 from peakmark.instruments.rambench import pool_of
 from peakmark.units import format_size
 
-_PEAK_BYTES = 16 << 10  # of one thread: lies in every first-level cache; a peakflops kernel loads once per 15 to 30 flops
+_PEAK_BYTES = (
+    16 << 10
+)  # of one thread: lies in every first-level cache; a peakflops kernel loads once per 15 to 30 flops
 _STARTUP_S = 1.1
 _SHORT_S = 0.1
 _LINE = re.compile(r"^([A-Z][A-Za-z()/ .]*?):\s+(\S+)(?: sec)?$", re.MULTILINE)
@@ -69,7 +71,8 @@ class LikwidBench(common.Program):
         size = size_of(cell)
         if size > 0.9 * workspace.memory_bytes:
             raise Unavailable(
-                f"likwid-bench would allocate {format_size(size)}, but the job may use {format_size(workspace.memory_bytes)}"
+                f"likwid-bench would allocate {format_size(size)}, but the job may use "
+                f"{format_size(workspace.memory_bytes)}"
             )
         offered = frozenset(re.findall(r"^(\w+) - ", common.ask(tool.path, "-a"), re.MULTILINE))
         run = plan(cell, offered, common.isa_flags(workspace))
@@ -104,12 +107,14 @@ class LikwidBench(common.Program):
             work = common.number(values["Data volume (Byte)"], "likwid-bench: Data volume")
             rate = common.number(values["MByte/s"], "likwid-bench: MByte/s")
         common.agree(work / seconds, rate * 1e6, 1e-3, "likwid-bench: rate")
-        warnings = []
+        warnings = list(common.crowded(argv, cell.concurrency))
         if seconds < _SHORT_S:
             warnings.append(f"likwid-bench ran for {seconds:.3f} s only, less than {_SHORT_S} s: set a longer time")
         asked = size_of(cell)
         if abs(size - asked) > 0.05 * asked:
-            warnings.append(f"likwid-bench measured {size} B, not the {asked} B of the cell: its kernel's stride does not fit")
+            warnings.append(
+                f"likwid-bench measured {size} B, not the {asked} B of the cell: its kernel's stride does not fit"
+            )
         cpu = cell.subsystem == "cpu"
         row = Measurement(
             workload=cell.workload,

@@ -33,7 +33,9 @@ class NetBench(kernel.Kernel):
         self.check(cell)
         latency = cell.workload.startswith("LAT-")
         if (cell.variant == "gso" and cell.workload != "UDP") or (cell.variant == "busy-poll" and not latency):
-            raise Unavailable(f"netbench: variant {cell.variant} is not for {cell.workload}: gso is for UDP, busy-poll for LAT")
+            raise Unavailable(
+                f"netbench: variant {cell.variant} is not for {cell.workload}: gso is for UDP, busy-poll for LAT"
+            )
         message = str(common.needed_block(cell))
         cost = self.estimate(cell)
         argv = [tool.path]
@@ -49,7 +51,7 @@ class NetBench(kernel.Kernel):
         argv += ["--cpus", common.cpu_list(workspace, cell.concurrency), "--port", "{port}"]
         argv += [f"--{cell.variant}"] if cell.variant else []
         argv.append("{address}")
-        client = self.command(cell, tuple(argv), cost.seconds, _ENV)
+        client = self.command(tuple(argv), cost.seconds, _ENV)
         deadline = client.timeout_s + 30.0
         server = Command(
             argv=(

@@ -22,15 +22,17 @@ _FAST_S, _SLOW_S = 0.002, 0.2
 # The first release that lets every user send each 2 ms; before, 200 ms was the least.
 _FAST_SINCE = 20211215
 
-_SUMMARY = re.compile(r"^([0-9]+) packets transmitted, ([0-9]+) received,(?: .*,)? ([0-9.]+)% packet loss", re.MULTILINE)
+_SUMMARY = re.compile(
+    r"^([0-9]+) packets transmitted, ([0-9]+) received,(?: .*,)? ([0-9.]+)% packet loss", re.MULTILINE
+)
 _TIMES = re.compile(r"^rtt min/avg/max/mdev = ([0-9.]+)/([0-9.]+)/([0-9.]+)/([0-9.]+) ms\b", re.MULTILINE)
 
 
 class Ping(common.Program):
-    """network LAT-ICMP (workload ALL): mean round trip in s, block is not used. One packet at a time."""
+    """network LAT-ICMP (ALL is the same): mean round trip in s, block is not used. One packet at a time."""
 
     name = "ping"
-    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": ("ALL", WORKLOAD)}
+    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": (WORKLOAD, "ALL")}
     executables = ("ping",)
     package = "iputils-ping"
     two_nodes = True
@@ -62,9 +64,7 @@ class Ping(common.Program):
             raise ParseError(f"ping: none of {sent} packets was answered")
         if times is None:
             raise ParseError("ping printed no round trip times")
-        least, mean, most, deviation = (
-            common.number(value, "ping: rtt", zero=True) * 1e-3 for value in times.groups()
-        )
+        least, mean, most, deviation = (common.number(value, "ping: rtt", zero=True) * 1e-3 for value in times.groups())
         if not 0 < least <= mean <= most:
             raise ParseError(f"ping: min/avg/max {'/'.join(times.groups()[:3])} ms are not in order above 0")
         row = Measurement(

@@ -38,11 +38,13 @@ _NOT_LIKE = {
     "WR": "it has no random writes",
     "RWR": "it has neither a copy nor random access to blocks",
 }
-_ESTIMATE = "2 / (1 / read + 1 / write): pmbw has no copy; loads and stores are taken not to overlap, so this is no limit"
+_ESTIMATE = (
+    "2 / (1 / read + 1 / write): pmbw has no copy; loads and stores are taken not to overlap, so this is no limit"
+)
 
 
 class Pmbw(common.Program):
-    """memory RS WS RWS (RWS is an estimate from both) in variants ``block`` and ``pool``; LAT; ALL is RS, WS and RWS."""
+    """memory RS WS RWS (an estimate from both) in variants ``block`` and ``pool``; LAT; ALL is RS, WS and RWS."""
 
     name = "pmbw"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"memory": ("RS", "WS", "RWS", "LAT", "ALL")}
@@ -84,9 +86,7 @@ class Pmbw(common.Program):
 
     def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
         if not completed or STATS not in completed[-1].files:
-            raise ParseError(
-                f"pmbw left no {STATS}: it skips a size that does not fit its memory (-M) without a word"
-            )
+            raise ParseError(f"pmbw left no {STATS}: it skips a size that does not fit its memory (-M) without a word")
         argv = completed[-1].argv
         wanted = {argv[i + 1] for i, word in enumerate(argv[:-1]) if word == "-f"}
         results = read_results(completed[-1].files[STATS])
@@ -99,7 +99,8 @@ class Pmbw(common.Program):
             raise ParseError(f"pmbw: no result of {', '.join(missing) or 'any routine'} in {STATS}")
         version = next(iter(results.values()))["version"]
         measurements = _rows(cell, {name: results[name] for name in sorted(wanted)})
-        return Parsed(measurements=tuple(measurements), version=str(version))
+        warnings = common.crowded(argv, cell.concurrency)
+        return Parsed(measurements=tuple(measurements), version=str(version), warnings=warnings)
 
     def estimate(self, cell: Cell) -> Cost:
         routines = 2 * len(_NEEDS.get(cell.workload, (READ,))) if cell.workload != "LAT" else 1
@@ -123,7 +124,7 @@ def memory_for(area: int, threads: int) -> int:
 
 
 def widest(kind: str, offered: Sequence[str]) -> list[str]:
-    """Of the routines pmbw offers here, those of one kind with the widest registers: Simple and Unroll loops by pointer.
+    """Of the routines pmbw offers here, those of one kind with the widest registers: both loops by pointer.
 
     Errors: Unavailable when it has none.
     """
@@ -192,7 +193,13 @@ def _rows(cell: Cell, results: dict[str, dict[str, Any]]) -> list[Measurement]:
         if len(best) != 2:
             raise ParseError("pmbw: reads and writes are both needed for the estimate of a copy")
         (read, reader, _), (write, writer, _) = best["RS"], best["WS"]
-        details = {"estimate": True, "formula": _ESTIMATE, "routine": f"{reader}, {writer}", "read": read, "write": write}
+        details = {
+            "estimate": True,
+            "formula": _ESTIMATE,
+            "routine": f"{reader}, {writer}",
+            "read": read,
+            "write": write,
+        }
         rows.append(_row(cell, "RWS", "throughput", 2 / (1 / read + 1 / write), "B/s", details))
     if not rows:
         raise ParseError(f"pmbw: no result for {cell.workload}")

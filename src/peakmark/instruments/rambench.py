@@ -45,7 +45,7 @@ class RamBench(kernel.Kernel):
             argv += self.amount(cell, "total", "--total")
         argv += self.common_options(cell, workspace)
         argv += kernel.isa_option(cell)
-        return Invocation(commands=(self.command(cell, tuple(argv), cost.seconds),))
+        return Invocation(commands=(self.command(tuple(argv), cost.seconds),))
 
     def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
         result = self.read(cell, completed)
