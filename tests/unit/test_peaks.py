@@ -91,8 +91,8 @@ def test_the_instruction_set_decides_not_the_design_alone() -> None:
     [
         ("Haswell", 16), ("Broadwell", 16), ("Skylake-SP", 32), ("Skylake-SP (1 FMA)", 16), ("Cascade Lake", 32),
         ("Ice Lake-SP", 32), ("Sapphire Rapids", 32), ("Emerald Rapids", 32), ("Granite Rapids", 32),
-        ("Sierra Forest", 8), ("Zen", 8), ("Zen+", 8), ("Zen 2", 16), ("Zen 3", 16), ("Zen 4", 16), ("Zen 5", 32), ("K10", 4),
-        ("Neoverse N1", 8), ("Neoverse N2", 8), ("Neoverse V1", 16), ("Neoverse V2", 16), ("A64FX", 32),
+        ("Sierra Forest", 8), ("Zen", 8), ("Zen+", 8), ("Zen 2", 16), ("Zen 3", 16), ("Zen 4", 16), ("Zen 5", 32),
+        ("K10", 4), ("Neoverse N1", 8), ("Neoverse N2", 8), ("Neoverse V1", 16), ("Neoverse V2", 16), ("A64FX", 32),
     ],
 )  # fmt: skip
 def test_double_precision_of_every_design(design: str, double: float) -> None:
