@@ -227,7 +227,7 @@ def _kendall_p(array: NDArray[np.float64], concordance: int) -> float:
 
 
 def is_narrow(summary: Summary, until: float) -> bool:
-    """Whether half the 95 % interval is at most ``until`` (0.02: 2 %) of the median, so that measuring may stop [HB]."""
+    """Whether half the 95 % interval is at most ``until`` (0.02: 2 %) of the median: measuring may stop [HB]."""
     return summary.enough and (summary.high - summary.low) / 2 <= until * abs(summary.median)
 
 
