@@ -1,0 +1,106 @@
+#include "arena.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+bool arena_create(struct arena *arena, size_t bytes, bool huge) {
+    size_t page = huge ? HUGE_PAGE : (size_t)sysconf(_SC_PAGESIZE);
+    *arena = (struct arena){0};
+    if (bytes == 0 || bytes > SIZE_MAX / 2) {
+        errno = EINVAL;
+        return false;
+    }
+    size_t usable = (bytes + page - 1) / page * page;
+    size_t mapped = huge ? usable + HUGE_PAGE : usable;
+    void *mapping = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping == MAP_FAILED) {
+        return false;
+    }
+    uintptr_t first = ((uintptr_t)mapping + page - 1) / page * page;
+    arena->base = (unsigned char *)mapping + (first - (uintptr_t)mapping);
+    arena->bytes = usable;
+    arena->mapping = mapping;
+    arena->mapped = mapped;
+#ifdef MADV_HUGEPAGE
+    if (huge) {
+        (void)madvise(arena->base, usable,
+                      MADV_HUGEPAGE); /* refused where THP is off: arena_huge_bytes tells */
+    }
+#endif
+    return true;
+}
+
+void arena_destroy(struct arena *arena) {
+    if (arena->mapping != NULL) {
+        munmap(arena->mapping, arena->mapped);
+    }
+    *arena = (struct arena){0};
+}
+
+/* The kernel may merge neighbouring mappings, so a smaps entry is counted when it overlaps the arena, up to
+ * its size. */
+size_t arena_huge_bytes(const struct arena *arena) {
+    FILE *file = fopen("/proc/self/smaps", "re");
+    if (file == NULL) {
+        return 0;
+    }
+    uintptr_t begin = (uintptr_t)arena->base, end = begin + arena->bytes;
+    char line[512];
+    bool inside = false;
+    size_t huge = 0, overlap = 0;
+    while (fgets(line, sizeof line, file) != NULL) {
+        uintptr_t from, to;
+        size_t kib;
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &from, &to) == 2) {
+            uintptr_t low = from > begin ? from : begin, high = to < end ? to : end;
+            inside = low < high;
+            overlap = inside ? high - low : 0;
+        } else if (inside && (sscanf(line, "AnonHugePages: %zu kB", &kib) == 1 ||
+                              sscanf(line, "Private_Hugetlb: %zu kB", &kib) == 1)) {
+            size_t bytes = kib << 10;
+            huge += bytes < overlap ? bytes : overlap;
+        }
+    }
+    fclose(file);
+    return huge < arena->bytes ? huge : arena->bytes;
+}
+
+const char *arena_huge_policy(void) {
+    static const char *const policies[] = {"always", "madvise", "never"};
+    char text[128] = "";
+    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    if (file != NULL) {
+        if (fgets(text, sizeof text, file) == NULL) {
+            text[0] = '\0';
+        }
+        fclose(file);
+    }
+    for (int i = 0; i < 3; i++) {
+        char bracketed[32];
+        snprintf(bracketed, sizeof bracketed, "[%s]", policies[i]);
+        if (strstr(text, bracketed) != NULL) {
+            return policies[i];
+        }
+    }
+    return "unknown";
+}
+
+size_t memory_available(void) {
+    char line[256];
+    size_t kib, bytes = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "MemAvailable: %zu kB", &kib) == 1) {
+            bytes = kib << 10;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return bytes;
+}

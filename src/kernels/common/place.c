@@ -1,0 +1,151 @@
+#include "place.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+#include "status.h"
+
+#define SYSTEM_CPU "/sys/devices/system/cpu"
+
+bool cpu_list_has(const struct cpu_list *list, int cpu) {
+    for (int i = 0; i < list->count; i++) {
+        if (list->cpu[i] == cpu) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool place_allowed(struct cpu_list *allowed) {
+    cpu_set_t *set = CPU_ALLOC(CPU_LIST_MAX);
+    if (set == NULL) {
+        return false;
+    }
+    size_t size = CPU_ALLOC_SIZE(CPU_LIST_MAX);
+    if (sched_getaffinity(0, size, set) != 0) {
+        int error = errno;
+        CPU_FREE(set);
+        errno = error;
+        return false;
+    }
+    allowed->count = 0;
+    for (int cpu = 0; cpu < CPU_LIST_MAX; cpu++) {
+        if (CPU_ISSET_S(cpu, size, set)) {
+            allowed->cpu[allowed->count++] = cpu;
+        }
+    }
+    CPU_FREE(set);
+    return true;
+}
+
+/* One number from system/cpuN/topology/name, or fallback. */
+static long topology_number(const char *system, int cpu, const char *name, long fallback) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/cpu%d/topology/%s", system, cpu, name);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return fallback;
+    }
+    long number;
+    if (fscanf(file, "%ld", &number) != 1 || number < 0) {
+        number = fallback;
+    }
+    fclose(file);
+    return number;
+}
+
+struct core_of {
+    long package, die, core;
+};
+
+/* Unknown topology: negative, unique, so that the CPU is a core of its own. */
+static struct core_of core_of_cpu(const char *system, int cpu) {
+    long core = topology_number(system, cpu, "core_id", -1 - cpu);
+    return (struct core_of){.package = topology_number(system, cpu, "physical_package_id", 0),
+                            .die = topology_number(system, cpu, "die_id", 0),
+                            .core = core};
+}
+
+void place_order(const char *system, const struct cpu_list *cpus, struct cpu_list *ordered) {
+    ordered->count = 0;
+    struct core_of *cores = calloc((size_t)cpus->count + 1, sizeof *cores);
+    int *rank = calloc((size_t)cpus->count + 1, sizeof *rank);
+    if (cores == NULL || rank == NULL) {
+        *ordered = *cpus;
+        free(cores);
+        free(rank);
+        return;
+    }
+    int ranks = 0;
+    for (int i = 0; i < cpus->count; i++) {
+        cores[i] = core_of_cpu(system, cpus->cpu[i]);
+        for (int j = 0; j < i; j++) {
+            if (cores[i].package == cores[j].package && cores[i].die == cores[j].die &&
+                cores[i].core == cores[j].core) {
+                rank[i]++;
+            }
+        }
+        ranks = rank[i] + 1 > ranks ? rank[i] + 1 : ranks;
+    }
+    for (int round = 0; round < ranks; round++) {
+        for (int i = 0; i < cpus->count; i++) {
+            if (rank[i] == round) {
+                ordered->cpu[ordered->count++] = cpus->cpu[i];
+            }
+        }
+    }
+    free(cores);
+    free(rank);
+}
+
+void place_choose(const struct cpu_list *wanted, int threads, struct cpu_list *chosen,
+                  struct warnings *warnings) {
+    struct cpu_list *allowed = malloc(sizeof *allowed), *ordered = malloc(sizeof *ordered);
+    if (allowed == NULL || ordered == NULL || !place_allowed(allowed)) {
+        fail_measurement("the CPUs of this process cannot be read: %s", strerror(errno));
+    }
+    if (wanted->count > 0) {
+        for (int i = 0; i < wanted->count; i++) {
+            if (!cpu_list_has(allowed, wanted->cpu[i])) {
+                fail_usage("--cpus: CPU %d is not among the %d CPUs this process may use (see taskset -cp "
+                           "$$); leave "
+                           "--cpus out to use those",
+                           wanted->cpu[i], allowed->count);
+            }
+        }
+        *ordered = *wanted;
+    } else {
+        place_order(SYSTEM_CPU, allowed, ordered);
+    }
+    if (threads > ordered->count) {
+        warnings_add(warnings,
+                     "%d threads share %d CPUs: the threads take turns, so this is no scaling result",
+                     threads, ordered->count);
+    }
+    chosen->count = threads;
+    for (int i = 0; i < threads; i++) {
+        chosen->cpu[i] = ordered->cpu[i % ordered->count];
+    }
+    free(allowed);
+    free(ordered);
+}
+
+int place_pin(int cpu) {
+    if (cpu < 0 || cpu >= CPU_LIST_MAX) {
+        return EINVAL;
+    }
+    cpu_set_t *set = CPU_ALLOC(CPU_LIST_MAX);
+    if (set == NULL) {
+        return ENOMEM;
+    }
+    size_t size = CPU_ALLOC_SIZE(CPU_LIST_MAX);
+    CPU_ZERO_S(size, set);
+    CPU_SET_S(cpu, size, set);
+    int error = sched_setaffinity(0, size, set) == 0 ? 0 : errno;
+    CPU_FREE(set);
+    return error;
+}

@@ -1,0 +1,89 @@
+#include "report.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "status.h"
+
+void warnings_add(struct warnings *warnings, const char *format, ...) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    for (int i = 0; i < warnings->count; i++) {
+        if (strcmp(warnings->text[i], text) == 0) {
+            return;
+        }
+    }
+    char *copy = warnings->count < WARNINGS_MAX ? strdup(text) : NULL;
+    if (copy != NULL) {
+        warnings->text[warnings->count++] = copy;
+    }
+}
+
+void warnings_free(struct warnings *warnings) {
+    for (int i = 0; i < warnings->count; i++) {
+        free(warnings->text[i]);
+    }
+    warnings->count = 0;
+}
+
+void report_begin(struct json *json, const struct report *report) {
+    const struct team *team = report->team;
+    if (!isfinite(report->value) || report->value <= 0) {
+        fail_measurement("the result %g %s is no measurement: the run was too short or did no work",
+                         report->value, report->unit);
+    }
+    json_init(json, stdout);
+    json_begin_object(json, NULL);
+    json_string(json, "instrument", report->instrument);
+    json_string(json, "version", PEAKMARK_VERSION);
+    json_string(json, "workload", report->workload);
+    json_integer(json, "threads", team->threads);
+    json_double(json, "value", report->value);
+    json_string(json, "unit", report->unit);
+    json_double(json, "seconds", team->seconds);
+    json_unsigned(json, "work", team->work);
+    json_string(json, "work_unit", report->work_unit);
+    json_string(json, "isa", report->isa);
+    json_begin_array(json, "per_thread");
+    for (int i = 0; i < team->threads; i++) {
+        const struct team_member *member = &team->members[i];
+        json_begin_object(json, NULL);
+        json_integer(json, "cpu", member->cpu);
+        json_double(json, "start", (double)(member->start_ns - team->first_start_ns) * 1e-9);
+        json_double(json, "stop", (double)(member->stop_ns - team->first_start_ns) * 1e-9);
+        json_unsigned(json, "work", member->work);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+static void clock_or_null(struct json *json, const char *key, double hz) {
+    if (hz > 0) {
+        json_double(json, key, hz);
+    } else {
+        json_null(json, key);
+    }
+}
+
+void report_clock(struct json *json, const struct team *team) {
+    clock_or_null(json, "clock_hz_before", team->clock_hz_before);
+    clock_or_null(json, "clock_hz_after", team->clock_hz_after);
+}
+
+void report_end(struct json *json, const struct report *report) {
+    json_begin_array(json, "warnings");
+    for (int i = 0; i < report->warnings->count; i++) {
+        json_string(json, NULL, report->warnings->text[i]);
+    }
+    json_end_array(json);
+    json_end_object(json);
+    if (!json_finish(json)) {
+        fail_measurement("the result could not be written to standard output");
+    }
+}

@@ -1,0 +1,40 @@
+/* The JSON object every kernel prints: shared keys first, then the program's own, warnings last. */
+#ifndef PEAKMARK_REPORT_H
+#define PEAKMARK_REPORT_H
+
+#include "json.h"
+#include "team.h"
+
+#define WARNINGS_MAX 16
+
+/* Facts that make a result doubtful, as sentences; beyond WARNINGS_MAX further ones are dropped, repeats too.
+ */
+struct warnings {
+    int count;
+    char *text[WARNINGS_MAX];
+};
+
+void warnings_add(struct warnings *warnings, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void warnings_free(struct warnings *warnings);
+
+struct report {
+    const char *instrument; /* program name */
+    const char *workload;
+    double value; /* finite and > 0, else the program fails */
+    const char *unit;
+    const char *work_unit;   /* of work: "op", "B", "access", "round trip" */
+    const char *isa;         /* NULL where no ISA was chosen */
+    const struct team *team; /* seconds, work, threads and per_thread[] */
+    const struct warnings *warnings;
+};
+
+/* Opens the object on stdout and writes the keys shared by all kernels, but warnings. */
+void report_begin(struct json *json, const struct report *report);
+
+/* Writes clock_hz_before and clock_hz_after; null when they were not measured. */
+void report_clock(struct json *json, const struct team *team);
+
+/* Writes warnings[], ends the object. Ends the program with exit 1 if stdout cannot be written. */
+void report_end(struct json *json, const struct report *report);
+
+#endif

@@ -1,0 +1,232 @@
+#include "team.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+
+/* The members and the caller, who works as the timer. Started before all threads exist, so it can be called
+ * off. */
+struct rendezvous {
+    pthread_barrier_t barrier;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int decision; /* 0 wait, 1 go, -1 a thread could not be started */
+};
+
+static void meet(struct team *team) {
+    pthread_barrier_wait(&((struct rendezvous *)team->barrier)->barrier);
+}
+
+void team_fail(struct team_member *member, const char *format, ...) {
+    static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER;
+    struct team *team = member->team;
+    pthread_mutex_lock(&first);
+    if (team->error[0] == '\0') {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(team->error, sizeof team->error, format, arguments);
+        va_end(arguments);
+    }
+    pthread_mutex_unlock(&first);
+    atomic_store_explicit(&team->failed, true, memory_order_release);
+    atomic_store_explicit(&team->stop, true, memory_order_relaxed);
+}
+
+uint64_t team_share(uint64_t total, int threads, int index, uint64_t grain) {
+    uint64_t step = grain > 0 ? grain : 1;
+    uint64_t units = total / step, each = units / (uint64_t)threads, more = units % (uint64_t)threads;
+    uint64_t share = (each + ((uint64_t)index < more ? 1 : 0)) * step;
+    return index == threads - 1 ? share + total % step : share;
+}
+
+static void run_phase(struct team_member *member, bool warming, uint64_t limit) {
+    member->warming = warming;
+    member->limit = limit;
+    member->work = 0;
+    if (!team_failed(member) && limit > 0) {
+        member->team->job->run(member);
+    }
+}
+
+static bool wait_for_decision(struct rendezvous *rendezvous) {
+    pthread_mutex_lock(&rendezvous->mutex);
+    while (rendezvous->decision == 0) {
+        pthread_cond_wait(&rendezvous->changed, &rendezvous->mutex);
+    }
+    bool go = rendezvous->decision > 0;
+    pthread_mutex_unlock(&rendezvous->mutex);
+    return go;
+}
+
+/* One member from pinning to finish. The order of the barriers is the same as in conduct. */
+static void *member_main(void *argument) {
+    struct team_member *member = argument;
+    struct team *team = member->team;
+    const struct team_plan *plan = &team->plan;
+    if (!wait_for_decision(team->barrier)) {
+        return NULL;
+    }
+    int error = place_pin(member->cpu);
+    if (error != 0) {
+        team_fail(member, "thread %d cannot be pinned to CPU %d: %s", member->index, member->cpu,
+                  strerror(error));
+    }
+    if (!team_failed(member) && team->job->prepare != NULL) {
+        team->job->prepare(member);
+    }
+    meet(team); /* 1: all prepared */
+    if (plan->warmup > 0) {
+        run_phase(member, true, UINT64_MAX);
+    }
+    meet(team); /* 2: all warm */
+    if (team->job->ready != NULL && !team_failed(member)) {
+        team->job->ready(member);
+    }
+    if (plan->clock_rate) {
+        meet(team); /* 2b: all busy with the same again */
+    }
+    if (plan->clock_rate && !team_failed(member)) {
+        member->clock_hz_before = clock_hz();
+    }
+    meet(team); /* 3: stop flag is down again */
+    uint64_t limit =
+        plan->work > 0 ? team_share(plan->work, team->threads, member->index, plan->grain) : UINT64_MAX;
+    member->start_ns = clock_now();
+    run_phase(member, false, limit);
+    member->stop_ns = clock_now();
+    meet(team); /* 4: all done */
+    if (plan->clock_rate && !team_failed(member)) {
+        member->clock_hz_after = clock_hz();
+    }
+    meet(team); /* 5: nobody measures any more */
+    if (team->job->finish != NULL) {
+        team->job->finish(member);
+    }
+    return NULL;
+}
+
+/* Sleeps until the time is over or a member has failed: a long run does not outlive its failure by much. */
+static void wait_unless_failed(struct team *team, double seconds) {
+    uint64_t now = clock_now(), end = now + (uint64_t)(seconds * 1e9), slice = UINT64_C(50000000);
+    while (now < end && !atomic_load_explicit(&team->failed, memory_order_acquire)) {
+        clock_sleep_until(end - now < slice ? end : now + slice);
+        now = clock_now();
+    }
+}
+
+/* The caller's part: raises the stop flag when time is over. It sleeps, so it takes no CPU from the members.
+ */
+static void conduct(struct team *team) {
+    meet(team); /* 1 */
+    if (team->plan.warmup > 0) {
+        wait_unless_failed(team, team->plan.warmup);
+        atomic_store_explicit(&team->stop, true, memory_order_relaxed);
+    }
+    meet(team); /* 2 */
+    if (team->plan.clock_rate) {
+        meet(team); /* 2b */
+    }
+    if (!atomic_load_explicit(&team->failed, memory_order_acquire)) {
+        atomic_store_explicit(&team->stop, false, memory_order_relaxed);
+    }
+    meet(team); /* 3 */
+    if (team->plan.work == 0 && !atomic_load_explicit(&team->failed, memory_order_acquire)) {
+        wait_unless_failed(team, team->plan.seconds);
+        atomic_store_explicit(&team->stop, true, memory_order_relaxed);
+    }
+    meet(team); /* 4 */
+    meet(team); /* 5 */
+}
+
+static void sum_up(struct team *team) {
+    uint64_t first = UINT64_MAX, last = 0;
+    team->work = 0;
+    team->clock_hz_before = team->clock_hz_after = 0;
+    for (int i = 0; i < team->threads; i++) {
+        const struct team_member *member = &team->members[i];
+        first = member->start_ns < first ? member->start_ns : first;
+        last = member->stop_ns > last ? member->stop_ns : last;
+        team->work += member->work;
+        team->clock_hz_before += member->clock_hz_before / team->threads;
+        team->clock_hz_after += member->clock_hz_after / team->threads;
+    }
+    team->first_start_ns = first;
+    team->seconds = (double)(last - first) * 1e-9;
+}
+
+/* Starts the threads; those that started are told to leave again when a later one cannot be. */
+static bool start_and_conduct(struct team *team, struct rendezvous *rendezvous, pthread_t *threads) {
+    int started = 0, error = 0;
+    while (started < team->threads && error == 0) {
+        error = pthread_create(&threads[started], NULL, member_main, &team->members[started]);
+        started += error == 0;
+    }
+    if (error != 0) {
+        snprintf(team->error, sizeof team->error, "thread %d of %d cannot be started: %s; use fewer threads",
+                 started + 1, team->threads, strerror(error));
+        atomic_store(&team->failed, true);
+    }
+    pthread_mutex_lock(&rendezvous->mutex);
+    rendezvous->decision = error == 0 ? 1 : -1;
+    pthread_cond_broadcast(&rendezvous->changed);
+    pthread_mutex_unlock(&rendezvous->mutex);
+    if (error == 0) {
+        conduct(team);
+    }
+    for (int i = 0; i < started; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    return error == 0;
+}
+
+bool team_run(struct team *team, const struct cpu_list *cpus, const struct team_plan *plan,
+              const struct team_job *job, void *context) {
+    struct rendezvous rendezvous = {
+        .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .decision = 0};
+    memset(team, 0, sizeof *team);
+    team->threads = cpus->count;
+    team->plan = *plan;
+    team->job = job;
+    team->barrier = &rendezvous;
+    team->members = calloc((size_t)team->threads, sizeof *team->members);
+    pthread_t *threads = calloc((size_t)team->threads, sizeof *threads);
+    if (team->members == NULL || threads == NULL) {
+        snprintf(team->error, sizeof team->error, "no memory for %d threads", team->threads);
+        free(threads);
+        return false;
+    }
+    int error = pthread_barrier_init(&rendezvous.barrier, NULL, (unsigned)team->threads + 1);
+    if (error != 0) {
+        snprintf(team->error, sizeof team->error, "no barrier for %d threads: %s", team->threads,
+                 strerror(error));
+        free(threads);
+        return false;
+    }
+    for (int i = 0; i < team->threads; i++) {
+        team->members[i] =
+            (struct team_member){.team = team, .context = context, .index = i, .cpu = cpus->cpu[i]};
+    }
+    if (start_and_conduct(team, &rendezvous, threads)) {
+        sum_up(team);
+    }
+    free(threads);
+    pthread_barrier_destroy(&rendezvous.barrier);
+    pthread_cond_destroy(&rendezvous.changed);
+    pthread_mutex_destroy(&rendezvous.mutex);
+    team->barrier = NULL;
+    return !atomic_load_explicit(&team->failed, memory_order_acquire);
+}
+
+void team_free(struct team *team) {
+    free(team->members);
+    team->members = NULL;
+}
+
+double team_rate(const struct team *team) {
+    return team->seconds > 0 ? (double)team->work / team->seconds : 0;
+}

@@ -1,0 +1,98 @@
+/*
+ * N pinned threads that measure together.
+ *
+ * Each thread: pin, prepare, barrier, warm-up, barrier, clock rate, barrier, start clock, run, stop clock,
+ * barrier, clock rate, finish. The rate is all work / (last stop - first start). A thread that fails with
+ * team_fail ends the others' run too and still passes all barriers.
+ */
+#ifndef PEAKMARK_TEAM_H
+#define PEAKMARK_TEAM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "place.h"
+
+struct team;
+
+struct team_member {
+    struct team *team;
+    void *context; /* given to team_run, shared by all members */
+    void *state;   /* the member's own, set by prepare */
+    int index;     /* 0 .. threads - 1 */
+    int cpu;
+    bool warming;   /* the run is the warm-up: its work is not counted */
+    uint64_t limit; /* work to do in this run; UINT64_MAX when the stop flag ends it */
+    uint64_t work;  /* set by run: work done in this run */
+    uint64_t start_ns, stop_ns;
+    double clock_hz_before, clock_hz_after; /* 0 when not asked for */
+};
+
+struct team_job {
+    /* After pinning, before the clock: allocate, first touch. May be NULL. */
+    void (*prepare)(struct team_member *member);
+    /*
+     * Works until member->work reaches member->limit or team_stopped(member) says so, and sets member->work.
+     * Called once for the warm-up and once measured. Look at team_stopped about every 50 us of work: it reads
+     * one flag, no clock. At least one portion of work must be done before looking, so that a short run has a
+     * result.
+     */
+    void (*run)(struct team_member *member);
+    /* After the warm-up, before the clock: put data back as the checks in finish need it. May be NULL. */
+    void (*ready)(struct team_member *member);
+    /* After all clocks stopped: check results, free. Called also when the member failed. May be NULL. */
+    void (*finish)(struct team_member *member);
+};
+
+struct team_plan {
+    double warmup;   /* s; 0: no warm-up */
+    double seconds;  /* s of the measured run; used when work is 0 */
+    uint64_t work;   /* total to be shared by the members; 0: run for seconds */
+    uint64_t grain;  /* shares are multiples of it where possible; 0 counts as 1 */
+    bool clock_rate; /* measure clock_hz_before and clock_hz_after */
+};
+
+struct team {
+    int threads;
+    struct team_member *members;
+    uint64_t first_start_ns;
+    double seconds;                         /* last stop - first start */
+    uint64_t work;                          /* all members' */
+    double clock_hz_before, clock_hz_after; /* mean of the members */
+    /* private */
+    struct team_plan plan;
+    const struct team_job *job;
+    void *barrier;
+    _Alignas(64) atomic_bool stop;
+    _Alignas(64) atomic_bool failed;
+    char error[512];
+};
+
+/*
+ * Runs job on cpus->count threads, thread i on cpus->cpu[i], and fills the results. False when a thread could
+ * not be started or pinned or a member failed: team->error holds the sentence. team_free in both cases.
+ */
+bool team_run(struct team *team, const struct cpu_list *cpus, const struct team_plan *plan,
+              const struct team_job *job, void *context);
+void team_free(struct team *team);
+
+/* work / seconds; 0 when no time passed. */
+double team_rate(const struct team *team);
+
+/* Part of total that member `index` of `threads` does: multiples of grain, the rest on the last ones; sums to
+ * total. */
+uint64_t team_share(uint64_t total, int threads, int index, uint64_t grain);
+
+/* Marks the whole team as failed; the first sentence is kept. Safe from any member at any time. */
+void team_fail(struct team_member *member, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static inline bool team_stopped(const struct team_member *member) {
+    return atomic_load_explicit(&member->team->stop, memory_order_relaxed);
+}
+
+static inline bool team_failed(const struct team_member *member) {
+    return atomic_load_explicit(&member->team->failed, memory_order_acquire);
+}
+
+#endif

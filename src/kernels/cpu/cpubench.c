@@ -1,0 +1,207 @@
+/* cpubench: how many multiplications and additions per second the cores do. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "kernel.h"
+#include "options.h"
+#include "report.h"
+#include "status.h"
+#include "team.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+struct settings {
+    const struct kernel *kernel;
+    uint64_t seed;
+};
+
+/* A thread's own data, each array on its own cache lines. */
+struct worker {
+    struct operands operands;
+    _Alignas(64) unsigned char start[STATE_BYTES_MAX];
+    _Alignas(64) unsigned char result[STATE_BYTES_MAX];
+    _Alignas(64) unsigned char expected[STATE_BYTES_MAX];
+    uint64_t calls;    /* of PASSES_PER_CALL passes */
+    uint64_t checksum; /* sum over these calls */
+    uint64_t tail;     /* passes of the last, shorter call; 0: none */
+    uint64_t tail_sum;
+};
+
+/* Subnormal numbers would be slow; none occur, and this makes sure that none can. */
+static void flush_subnormals(void) {
+#if defined(__x86_64__)
+    _mm_setcsr(_mm_getcsr() | 0x8040); /* flush to zero, denormals are zero */
+#elif defined(__aarch64__)
+    uint64_t control;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+    __asm__ volatile("msr fpcr, %0" : : "r"(control | (UINT64_C(1) << 24)));
+#endif
+}
+
+/* Sum of the state's words: calls with equal results add up to calls * sum. */
+static uint64_t sum_words(const unsigned char *state, unsigned bytes) {
+    uint64_t sum = 0, word = 0;
+    for (unsigned at = 0; at < bytes; at += sizeof word) {
+        unsigned part = bytes - at < sizeof word ? bytes - at : (unsigned)sizeof word;
+        word = 0;
+        memcpy(&word, state + at, part);
+        sum += word;
+    }
+    return sum;
+}
+
+static void prepare(struct team_member *member) {
+    const struct settings *settings = member->context;
+    struct arena arena;
+    if (!arena_create(&arena, sizeof(struct worker), false)) {
+        team_fail(member, "no memory for thread %d", member->index);
+        return;
+    }
+    struct worker *worker = (struct worker *)(void *)arena.base;
+    flush_subnormals();
+    reference_inputs(settings->kernel, settings->seed, (uint64_t)member->index, &worker->operands,
+                     worker->start);
+    member->state = worker;
+}
+
+static void run(struct team_member *member) {
+    const struct kernel *kernel = ((const struct settings *)member->context)->kernel;
+    struct worker *worker = member->state;
+    const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
+    const uint64_t per_pass = (uint64_t)kernel->operations * kernel->accumulators;
+    const uint64_t per_call = per_pass * PASSES_PER_CALL;
+    uint64_t calls = 0, checksum = 0, whole_calls = member->limit / per_call;
+    while (calls < whole_calls && (calls == 0 || !team_stopped(member))) {
+        kernel->run(PASSES_PER_CALL, &worker->operands, worker->start, worker->result);
+        checksum += sum_words(worker->result, bytes);
+        calls++;
+    }
+    worker->calls = calls;
+    worker->checksum = checksum;
+    worker->tail = 0;
+    member->work = calls * per_call;
+    if (member->limit != UINT64_MAX && calls == whole_calls && member->work < member->limit) {
+        uint64_t pairs = (member->limit - member->work + 2 * per_pass - 1) / (2 * per_pass);
+        worker->tail = 2 * pairs;
+        kernel->run(worker->tail, &worker->operands, worker->start, worker->result);
+        worker->tail_sum = sum_words(worker->result, bytes);
+        member->work += worker->tail * per_pass;
+    }
+}
+
+/* Every call must have ended at what plain C gets from the same numbers. */
+static void finish(struct team_member *member) {
+    const struct kernel *kernel = ((const struct settings *)member->context)->kernel;
+    struct worker *worker = member->state;
+    if (worker == NULL || team_failed(member)) {
+        return;
+    }
+    const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
+    reference_run(kernel, PASSES_PER_CALL, &worker->operands, worker->start, worker->expected);
+    bool right = worker->checksum == worker->calls * sum_words(worker->expected, bytes);
+    if (worker->tail > 0) {
+        reference_run(kernel, worker->tail, &worker->operands, worker->start, worker->expected);
+        right = right && worker->tail_sum == sum_words(worker->expected, bytes);
+    }
+    if (!right ||
+        (worker->calls + worker->tail > 0 && memcmp(worker->result, worker->expected, bytes) != 0)) {
+        team_fail(member,
+                  "thread %d on CPU %d computed a wrong result with %s (%s): the rate is not reported",
+                  member->index, member->cpu, kernel->instruction, kernel->workload);
+    }
+}
+
+static void print_result(const struct kernel *kernel, const struct team *team,
+                         const struct warnings *warnings) {
+    struct json json;
+    struct report report = {.instrument = "cpubench",
+                            .workload = kernel->workload,
+                            .value = team_rate(team),
+                            .unit = "op/s",
+                            .work_unit = "op",
+                            .isa = isa_name(kernel->isa),
+                            .team = team,
+                            .warnings = warnings};
+    double clock_hz = (team->clock_hz_before + team->clock_hz_after) / 2;
+    double per_instruction = (double)kernel->operations / kernel->instructions;
+    report_begin(&json, &report);
+    json_string(&json, "instruction", kernel->instruction);
+    report_clock(&json, team);
+    json_double(&json, "operations_per_instruction", per_instruction);
+    if (clock_hz > 0) {
+        json_double(&json, "instructions_per_cycle",
+                    report.value / team->threads / per_instruction / clock_hz);
+    } else {
+        json_null(&json, "instructions_per_cycle");
+    }
+    report_end(&json, &report);
+}
+
+int main(int argc, char **argv) {
+    static const char *const workloads[] = {"QP", "HP", "SP", "DP", "FP32", "QPDOT", NULL};
+    static const struct program program = {
+        .name = "cpubench",
+        .synopsis = "--workload NAME [option]...",
+        .summary =
+            "Measures multiplications and additions per second, all operands in registers.\n"
+            "QP int8, HP int16, SP int32, DP double, FP32 single, QPDOT int8 dot product into int32.\n"
+            "One operation is one multiplication or one addition on one lane; a fused one counts as two.",
+        .example = "cpubench --workload DP --threads 2 --seconds 1"};
+    static struct common_options common = COMMON_DEFAULTS;
+    const char *workload = NULL, *isa = isa_choices[0], *reason;
+    uint64_t operations = 0;
+    const struct option_spec specs[] = {
+        {.name = "workload",
+         .kind = OPTION_CHOICE,
+         .value = &workload,
+         .argument = "NAME",
+         .choices = workloads,
+         .help = "what to compute"},
+        COMMON_OPTIONS(&common),
+        {.name = "operations",
+         .kind = OPTION_COUNT,
+         .value = &operations,
+         .argument = "N",
+         .help = "do N operations in all, e.g. 1e12, instead of --seconds"},
+        {.name = "isa",
+         .kind = OPTION_CHOICE,
+         .value = &isa,
+         .argument = "NAME",
+         .choices = isa_choices,
+         .help = "instruction set (default auto)"},
+        END_OF_OPTIONS,
+    };
+    options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
+    if (workload == NULL) {
+        fail_usage("--workload is missing: choose one of QP, HP, SP, DP, FP32, QPDOT");
+    }
+    if (operations > 0 && common.seconds_given) {
+        fail_usage("--seconds and --operations exclude each other: the run ends by time or by work");
+    }
+    struct settings settings = {.kernel = kernel_find(workload, isa_from_name(isa), &reason),
+                                .seed = common.seed};
+    if (settings.kernel == NULL) {
+        fail_impossible("%s", reason);
+    }
+    static struct cpu_list cpus;
+    struct warnings warnings = {0};
+    struct team team;
+    const struct team_plan plan = {.warmup = common.warmup,
+                                   .seconds = common.seconds,
+                                   .work = operations,
+                                   .grain =
+                                       2ULL * settings.kernel->operations * settings.kernel->accumulators,
+                                   .clock_rate = true};
+    const struct team_job job = {.prepare = prepare, .run = run, .finish = finish};
+    place_choose(&common.cpus, common.threads, &cpus, &warnings);
+    if (!team_run(&team, &cpus, &plan, &job, &settings)) {
+        fail_measurement("%s", team.error);
+    }
+    print_result(settings.kernel, &team, &warnings);
+    team_free(&team);
+    warnings_free(&warnings);
+    return STATUS_OK;
+}

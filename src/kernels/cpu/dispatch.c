@@ -1,0 +1,37 @@
+/* Which kernel a workload takes on this CPU. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel.h"
+
+const struct kernel *const kernel_tables[] = {
+#if defined(__x86_64__)
+    kernels_avx512vnni, kernels_avx512,
+    kernels_avxvnni,    kernels_avx2,
+    kernels_sse2,
+#elif defined(__aarch64__)
+    kernels_dotprod, kernels_neon,
+#endif
+    kernels_scalar,     NULL};
+
+const struct kernel *kernel_find(const char *workload, enum isa isa, const char **reason) {
+    static char text[160];
+    *reason = text;
+    if (isa != ISA_COUNT && !isa_available(isa)) {
+        snprintf(text, sizeof text,
+                 "this CPU or its operating system does not run %s; --isa auto takes the best it has",
+                 isa_name(isa));
+        return NULL;
+    }
+    for (int table = 0; kernel_tables[table] != NULL; table++) {
+        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL; kernel++) {
+            if (strcmp(kernel->workload, workload) == 0 && (isa == ISA_COUNT || kernel->isa == isa) &&
+                isa_available(kernel->isa) && isa_feature_available(kernel->feature)) {
+                return kernel;
+            }
+        }
+    }
+    snprintf(text, sizeof text, "there is no kernel for %s with %s", workload, isa_name(isa));
+    return NULL;
+}

@@ -1,0 +1,94 @@
+/*
+ * A compute kernel: `accumulators` independent vectors kept in registers, each taking one step (a multiply
+ * and an add on every lane) per pass. Even passes use operand x[0], odd ones x[1].
+ *
+ * Counting: one operation is one multiplication or one addition on one lane, a fused multiply-add is two.
+ * Only arithmetic that belongs to the workload counts; shifts, masks, copies and the multiplication by one
+ * inside the emulated dot product do not.
+ */
+#ifndef PEAKMARK_CPU_KERNEL_H
+#define PEAKMARK_CPU_KERNEL_H
+
+#include <stdint.h>
+
+#include "isa.h"
+
+#define VECTOR_BYTES_MAX 64
+#define ACCUMULATORS_MAX 24
+#define STATE_BYTES_MAX (VECTOR_BYTES_MAX * ACCUMULATORS_MAX)
+
+/*
+ * Passes of one call, about 50 us: the stop flag is looked at between calls. Each call begins at the same
+ * start values, so that single precision stays exact and every call must end at the same result. Even.
+ */
+#define PASSES_PER_CALL 32768
+
+/* What a step does to a lane a; it tells the reference how to compute the same. Integers wrap unless noted.
+ */
+enum rule {
+    RULE_CHAIN_F64, /* a * x + y */
+    RULE_CHAIN_F32,
+    RULE_CHAIN_I32,
+    RULE_CHAIN_I16,
+    RULE_CHAIN_I8,
+    RULE_ADD_F64, /* a + x * y: the only fused form on NEON */
+    RULE_ADD_F32,
+    RULE_ADD_I32,
+    RULE_ADD_I16,
+    RULE_ADD_I8,
+    RULE_PAIRS, /* 16-bit lane: saturate(u8 a0 * s8 x0 + u8 a1 * s8 x1) + y, y 16 bits (vpmaddubsw, vpaddw) */
+    RULE_DOT_US, /* 32-bit lane: a + sum of four u8 x * s8 y */
+    RULE_DOT_SS  /* 32-bit lane: a + sum of four s8 x * s8 y */
+};
+
+struct operands {
+    _Alignas(64) unsigned char x[2][VECTOR_BYTES_MAX];
+    _Alignas(64) unsigned char y[VECTOR_BYTES_MAX];
+};
+
+/* passes: even. start, result: accumulators x vector_bytes bytes, aligned to 64. */
+typedef void kernel_function(uint64_t passes, const struct operands *operands, const void *start,
+                             void *result);
+
+struct kernel {
+    const char *workload; /* QP HP SP DP FP32 QPDOT; NULL ends a table */
+    enum isa isa;
+    enum isa_feature feature;
+    const char *instruction; /* what a step executes */
+    enum rule rule;
+    unsigned vector_bytes;
+    unsigned accumulators;
+    unsigned operations;   /* of one step on one accumulator, all lanes */
+    unsigned instructions; /* of one step */
+    kernel_function *run;
+};
+
+/* One table per file of an instruction set; within a workload the better row comes first. */
+extern const struct kernel kernels_scalar[];
+extern const struct kernel kernels_sse2[];
+extern const struct kernel kernels_avx2[];
+extern const struct kernel kernels_avxvnni[];
+extern const struct kernel kernels_avx512[];
+extern const struct kernel kernels_avx512vnni[];
+extern const struct kernel kernels_neon[];
+extern const struct kernel kernels_dotprod[];
+
+/* All tables of this architecture, best first, NULL-terminated. */
+extern const struct kernel *const kernel_tables[];
+
+/*
+ * Best kernel of the workload that this CPU runs; isa ISA_COUNT means any. NULL when there is none, with
+ * *reason a sentence that tells why.
+ */
+const struct kernel *kernel_find(const char *workload, enum isa isa, const char **reason);
+
+/* Operands and start values for a rule, from seed and stream: exact in floating point for PASSES_PER_CALL
+ * passes. */
+void reference_inputs(const struct kernel *kernel, uint64_t seed, uint64_t stream, struct operands *operands,
+                      void *start);
+
+/* The same computation in plain C, lane by lane. */
+void reference_run(const struct kernel *kernel, uint64_t passes, const struct operands *operands,
+                   const void *start, void *result);
+
+#endif

@@ -1,0 +1,53 @@
+"""Data about processors, one CSV line per fact, each with its source. Read once, never changed at run time.
+
+microarchitecture.csv   CPUID -> microarchitecture
+operations.csv          microarchitecture, workload, ISA -> operations per cycle and core
+caches.csv              microarchitecture, cache level -> bytes per cycle and core, load latency in cycles
+memory.csv              CPU model name -> memory channels and the fastest memory it takes
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from functools import cache
+from importlib import resources
+
+
+@cache
+def table(name: str) -> tuple[dict[str, str], ...]:
+    """Lines of ``<name>.csv`` as dictionaries; lines that begin with # are comments."""
+    text = resources.files(__package__).joinpath(f"{name}.csv").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return tuple(csv.DictReader(lines))
+
+
+def _within(number: int | None, bounds: str) -> bool:
+    """Whether a number lies in ``3``, ``0-47`` or the empty text, which allows all."""
+    if not bounds:
+        return True
+    if number is None:
+        return False
+    first, _, last = bounds.partition("-")
+    return int(first, 0) <= number <= int(last or first, 0)
+
+
+def microarchitecture(
+    vendor: str | None, family: int | None, model: int | None, stepping: int | None, model_name: str | None
+) -> str | None:
+    """Name of the core's design, as in operations.csv, or None for a processor that is not in the table.
+
+    The first matching line decides: where CPUID is not enough (Skylake-SP with one or two FMA units) a line with a
+    pattern for the model name stands before the general one.
+    """
+    for line in table("microarchitecture"):
+        if (
+            line["vendor"] == vendor
+            and family is not None
+            and _within(family, line["family"])
+            and _within(model, line["model"])
+            and _within(stepping, line["stepping"])
+            and (not line["model_name"] or re.search(line["model_name"], model_name or "", re.IGNORECASE))
+        ):
+            return line["microarchitecture"]
+    return None

@@ -1,0 +1,114 @@
+"""Facts of a node as any user can read them: what the limits are computed from and what a report must state.
+
+``collect`` takes well under a second, needs no root, and never fails because a tool is missing: what cannot be read is
+null, and ``unknown`` says how a person can supply it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from peakmark import records
+from peakmark.errors import RecordError
+from peakmark.machine import cpu, limits, memory, network, software, storage
+from peakmark.machine.host import Host
+from peakmark.machine.software import ToolLike
+from peakmark.schemas import validate
+
+SCHEMA = 1
+
+__all__ = ["SCHEMA", "Host", "cached", "collect", "read"]
+
+
+def collect(
+    scratch: Path | None = None,
+    network_interface: str | None = None,
+    tools: Mapping[str, ToolLike] | None = None,
+    cpubench: Path | None = None,
+    host: Host | None = None,
+) -> dict[str, Any]:
+    """All facts of this machine as JSON values, valid under config/schema/machine.schema.json.
+
+    scratch            directory whose disk is described; default $TMPDIR, else /tmp
+    network_interface  default: the interface of the default route
+    tools              name -> program with ``path`` and ``version``, kept beside the facts
+    cpubench           kernel that tells the clock the cores really have (50 ms); without it the observed clock is null
+    host               another root directory or other tools, for tests
+
+    Units: bytes, Hz, bit/s, B/s. Errors: RecordError if what was read does not fit the schema (a defect of ours).
+    """
+    host = host or Host()
+    facts: dict[str, Any] = {
+        "schema": SCHEMA,
+        "host": platform.node(),
+        "collected": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "cpu": cpu.collect(host),
+        "memory": memory.collect(host),
+        "os": software.collect_os(host),
+        "storage": storage.collect(host, scratch),
+        "network": network.collect(host, network_interface),
+        "limits": limits.collect(host),
+        "tools": software.collect_tools(tools or {}),
+        "slurm": software.collect_slurm(host),
+    }
+    _observe_clock(host, facts, cpubench)
+    facts["unknown"] = dict(sorted(host.unknown.items()))
+    validate(facts, "machine", "machine facts")
+    return facts
+
+
+def _observe_clock(host: Host, facts: dict[str, Any], cpubench: Path | None) -> None:
+    """Fill the observed clock from a very short run of our own kernel, which times a dependent chain."""
+    how = "build the kernels (make kernels): cpubench measures the clock"
+    if cpubench is not None:
+        how = f"{cpubench} did not tell a clock"
+        clock = _run_cpubench(cpubench)
+        if clock is not None:
+            facts["cpu"]["clock_hz"]["observed"] = clock
+            facts["cpu"]["clock_source"]["observed"] = "dependent chain timed by cpubench, one thread"
+            return
+    host.missing("cpu.clock_hz.observed", how)
+
+
+def _run_cpubench(program: Path) -> float | None:
+    argv = [str(program), "--workload", "SP", "--seconds", "0.05", "--warmup", "0.02", "--threads", "1"]
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=5, check=True)
+        clock = json.loads(done.stdout)["clock_hz_before"]
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
+        return None
+    return float(clock) if isinstance(clock, int | float) and clock > 0 else None
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Facts written earlier. Errors: RecordError when the file is missing, not JSON or not valid under the schema."""
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RecordError(f"machine facts {path} cannot be read ({error}): delete the file to collect anew") from error
+    validate(facts, "machine", f"machine facts {path}")
+    return dict(facts)
+
+
+def cached(folder: Path, scratch: Path | None = None, kernels: Path | None = None) -> dict[str, Any]:
+    """Facts of this machine from ``folder/<host>.json``, collected and written there by the first who asks.
+
+    What may differ from job to job is always read anew: limits, Slurm's job, and the disk if ``scratch`` is another.
+    """
+    path = folder / f"{platform.node()}.json"
+    host = Host()
+    if path.exists():
+        facts = read(path)
+        facts["limits"], facts["slurm"] = limits.collect(host), software.collect_slurm(host)
+        if scratch is not None and facts["storage"]["scratch"] != str(scratch):
+            facts["storage"] = storage.collect(host, scratch)
+        return facts
+    facts = collect(scratch, cpubench=None if kernels is None else kernels / "cpubench", host=host)
+    records.write_file(path, json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    return facts

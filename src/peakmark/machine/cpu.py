@@ -1,0 +1,231 @@
+"""Processor: identity, clocks, instruction sets, caches, topology. lscpu and hwloc first, else sysfs."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from peakmark import data
+from peakmark.machine.host import Host, parse_cpu_list
+
+# Kernel flag (x86, Arm) -> the name used in records. Only what a kernel or a limit depends on.
+ISA_FLAGS = {
+    "sse2": "sse2",
+    "sse4_1": "sse4_1",
+    "avx": "avx",
+    "avx2": "avx2",
+    "fma": "fma",
+    "avx_vnni": "avx_vnni",
+    "avx512f": "avx512f",
+    "avx512bw": "avx512bw",
+    "avx512vl": "avx512vl",
+    "avx512dq": "avx512dq",
+    "avx512_vnni": "avx512_vnni",
+    "avx512_fp16": "avx512_fp16",
+    "amx_int8": "amx_int8",
+    "asimd": "neon",
+    "asimddp": "dotprod",
+    "i8mm": "i8mm",
+    "sve": "sve",
+    "sve2": "sve2",
+}
+
+
+def collect(host: Host) -> dict[str, Any]:
+    """The ``cpu`` part of the facts; clocks in Hz, caches in bytes."""
+    lscpu = _lscpu(host)
+    cpuinfo = _cpuinfo(host)
+    flags = set((lscpu.get("Flags") or cpuinfo.get("flags") or cpuinfo.get("Features") or "").split())
+    vendor, family, model = _identity(lscpu, cpuinfo)
+    stepping = _int(lscpu.get("Stepping")) if vendor != "ARM" else None
+    model_name = lscpu.get("Model name") or cpuinfo.get("model name")
+    isa = [name for flag, name in ISA_FLAGS.items() if flag in flags]
+    sockets, cores, threads = _counts(host, lscpu)
+    clock, clock_source = _clocks(host, lscpu, cpuinfo)
+    return {
+        "vendor": vendor,
+        "model_name": model_name,
+        "family": family,
+        "model": model,
+        "stepping": stepping,
+        "microarchitecture": data.microarchitecture(vendor, family, model, stepping, model_name),
+        "sockets": sockets,
+        "cores": cores,
+        "threads": threads,
+        "clock_hz": clock,
+        "clock_source": clock_source,
+        "isa": isa,
+        "isa_best": _best(isa),
+        "caches": _caches(host),
+        "numa_nodes": max(1, len(host.glob("/sys/devices/system/node/node[0-9]*"))),
+        "virtualised": lscpu.get("Hypervisor vendor") or ("unknown hypervisor" if "hypervisor" in flags else None),
+        "governor": host.read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "turbo": _turbo(host),
+        "microcode": cpuinfo.get("microcode"),
+        "mitigations": _mitigations(host),
+    }
+
+
+def _lscpu(host: Host) -> dict[str, str]:
+    """lscpu's fields by name without the colon; newer versions nest them as children."""
+    found: dict[str, str] = {}
+
+    def walk(entries: Any) -> None:
+        for entry in entries if isinstance(entries, list) else []:
+            if entry.get("data") is not None:
+                found.setdefault(str(entry.get("field", "")).rstrip(":"), str(entry["data"]))
+            walk(entry.get("children"))
+
+    document = host.run_json(["lscpu", "-J"])
+    walk(document.get("lscpu") if isinstance(document, Mapping) else None)
+    return found
+
+
+def _cpuinfo(host: Host) -> dict[str, str]:
+    """Fields of the first processor in /proc/cpuinfo: microcode and Arm's part number are nowhere else."""
+    fields: dict[str, str] = {}
+    for line in (host.read("/proc/cpuinfo") or "").splitlines():
+        if not line.strip() and fields:
+            break
+        key, colon, value = line.partition(":")
+        if colon:
+            fields[key.strip()] = value.strip()
+    return fields
+
+
+def _identity(lscpu: Mapping[str, str], cpuinfo: Mapping[str, str]) -> tuple[str | None, int | None, int | None]:
+    """(vendor, family, model). On Arm: ("ARM", implementer code, part number), as in the kernel's MIDR."""
+    if "CPU implementer" in cpuinfo:
+        return "ARM", _int(cpuinfo["CPU implementer"]), _int(cpuinfo.get("CPU part"))
+    vendor = lscpu.get("Vendor ID") or cpuinfo.get("vendor_id")
+    family = lscpu.get("CPU family") or cpuinfo.get("cpu family")
+    return vendor, _int(family), _int(lscpu.get("Model") or cpuinfo.get("model"))
+
+
+def _counts(host: Host, lscpu: Mapping[str, str]) -> tuple[int, int, int]:
+    """(sockets, physical cores, hardware threads) that are online in the whole machine."""
+    cores: set[tuple[str, str]] = set()
+    packages: set[str] = set()
+    cpus = parse_cpu_list(host.read("/sys/devices/system/cpu/online"))
+    for cpu in cpus:
+        place = f"/sys/devices/system/cpu/cpu{cpu}/topology"
+        package = host.read(f"{place}/physical_package_id") or "0"
+        packages.add(package)
+        cores.add((package, host.read(f"{place}/core_id") or str(cpu)))
+    if cpus:
+        return len(packages), len(cores), len(cpus)
+    threads = _int(lscpu.get("CPU(s)")) or 1
+    sockets = _int(lscpu.get("Socket(s)")) or 1
+    per_socket = _int(lscpu.get("Core(s) per socket"))
+    return sockets, sockets * per_socket if per_socket else threads, threads
+
+
+def _clocks(
+    host: Host, lscpu: Mapping[str, str], cpuinfo: Mapping[str, str]
+) -> tuple[dict[str, float | None], dict[str, str | None]]:
+    """Nominal and maximum clock with where each was read. The observed one is measured, not read: see ``collect``."""
+    cpu0 = "/sys/devices/system/cpu/cpu0"
+    nominal: float | None = None
+    source: str | None = None
+    in_name = re.search(r"@\s*([\d.]+)\s*GHz", lscpu.get("Model name", ""))
+    if (khz := host.read_int(f"{cpu0}/cpufreq/base_frequency")) is not None:
+        nominal, source = khz * 1e3, "cpufreq base_frequency"
+    elif mhz := host.read_int(f"{cpu0}/acpi_cppc/nominal_freq"):
+        nominal, source = mhz * 1e6, "acpi_cppc nominal_freq"
+    elif in_name:
+        nominal, source = float(in_name.group(1)) * 1e9, "CPU model name"
+    elif "constant_tsc" in (lscpu.get("Flags") or cpuinfo.get("flags") or "") and "bogomips" in cpuinfo:
+        # With a constant TSC the kernel's BogoMIPS is twice the TSC rate, and the TSC runs at the base clock.
+        nominal, source = float(cpuinfo["bogomips"]) * 1e6 / 2, "rate of the time stamp counter (BogoMIPS / 2)"
+    maximum: float | None = None
+    maximum_source: str | None = None
+    if (khz := host.read_int(f"{cpu0}/cpufreq/cpuinfo_max_freq")) is not None:
+        maximum, maximum_source = khz * 1e3, "cpufreq cpuinfo_max_freq"
+    elif lscpu.get("CPU max MHz"):
+        maximum, maximum_source = float(lscpu["CPU max MHz"]) * 1e6, "lscpu"
+    if nominal is None:
+        host.missing("cpu.clock_hz.nominal", "write cpu.nominal_hz in the site file, from the CPU's datasheet")
+    if maximum is None:
+        host.missing("cpu.clock_hz.maximum", "write cpu.maximum_hz in the site file, from the CPU's datasheet")
+    return (
+        {"nominal": nominal, "maximum": maximum, "observed": None},
+        {"nominal": source, "maximum": maximum_source, "observed": None},
+    )
+
+
+def _best(isa: list[str]) -> str:
+    """The widest instruction set the kernels can use, by the names of their ``--isa`` option."""
+    if {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= set(isa):
+        return "avx512"
+    if {"avx2", "fma"} <= set(isa):
+        return "avx2"
+    return next((name for name in ("sse2", "neon") if name in isa), "scalar")
+
+
+def _caches(host: Host) -> list[dict[str, Any]]:
+    """Each kind of cache once, smallest level first: level, type, size in bytes, threads that share one, how many."""
+    return _caches_hwloc(host) or _caches_sysfs(host)
+
+
+def _caches_hwloc(host: Host) -> list[dict[str, Any]]:
+    text = host.run(["lstopo-no-graphics", "--of", "xml", "--no-io"]) or host.run(["lstopo", "--of", "xml"])
+    if not text:
+        return []
+    try:
+        tree = ElementTree.fromstring(text)  # noqa: S314 - printed by the lstopo of this machine
+    except ElementTree.ParseError:
+        return []
+    kinds = {"0": "unified", "1": "data", "2": "instruction"}
+    found = []
+    for node in tree.iter("object"):
+        if re.fullmatch(r"L\di?Cache", node.get("type", "")):
+            cpus = sum(int(word, 16).bit_count() for word in (node.get("cpuset") or "").split(",") if word)
+            kind, size = kinds[node.get("cache_type", "0")], int(node.get("cache_size", 0))
+            found.append((int(node.get("depth", 0)), kind, size, cpus))
+    return _merge(found)
+
+
+def _caches_sysfs(host: Host) -> list[dict[str, Any]]:
+    found: dict[tuple[int, str, str], tuple[int, str, int, int]] = {}
+    for index in host.glob("/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]*"):
+        place = f"/{index.relative_to(host.root)}"
+        level, size = host.read_int(f"{place}/level"), host.read(f"{place}/size")
+        kind, shared = (host.read(f"{place}/type") or "").lower(), host.read(f"{place}/shared_cpu_list") or ""
+        if level is not None and size and size[-1] in "KM":
+            size_bytes = int(size[:-1]) << (10 if size[-1] == "K" else 20)
+            found[level, kind, shared] = (level, kind, size_bytes, len(parse_cpu_list(shared)))
+    return _merge(list(found.values()))
+
+
+def _merge(found: list[tuple[int, str, int, int]]) -> list[dict[str, Any]]:
+    return [
+        {"level": cache[0], "type": cache[1], "size": cache[2], "shared_by": cache[3], "count": found.count(cache)}
+        for cache in sorted(set(found))
+        if cache[2] > 0
+    ]
+
+
+def _turbo(host: Host) -> bool | None:
+    """Whether the clock may rise above the nominal one; None where the kernel does not say."""
+    no_turbo = host.read("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    if no_turbo is not None:
+        return no_turbo == "0"
+    boost = host.read("/sys/devices/system/cpu/cpufreq/boost")
+    return None if boost is None else boost == "1"
+
+
+def _mitigations(host: Host) -> dict[str, str]:
+    """Vulnerability -> the kernel's own words, without those that do not affect this CPU."""
+    folder: list[Path] = host.glob("/sys/devices/system/cpu/vulnerabilities/*")
+    texts = {entry.name: host.read(f"/sys/devices/system/cpu/vulnerabilities/{entry.name}") for entry in folder}
+    return {name: text for name, text in texts.items() if text and text != "Not affected"}
+
+
+def _int(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text, 0)
+    except ValueError:
+        return None

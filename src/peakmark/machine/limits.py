@@ -1,0 +1,122 @@
+"""What this process may use: CPUs, memory, CPU time. Affinity and cgroups, so that it is right inside a Slurm job."""
+
+from __future__ import annotations
+
+import os
+from pathlib import PurePosixPath
+from typing import Any
+
+from peakmark.machine.host import Host, parse_cpu_list
+
+
+def collect(host: Host, affinity: set[int] | None = None) -> dict[str, Any]:
+    """The ``limits`` part of the facts. ``affinity``: CPUs instead of those of this process (for another host)."""
+    allowed = sorted(os.sched_getaffinity(0) if affinity is None else affinity)
+    ordered, cores = order_cpus(host, allowed)
+    memory = cgroup_limit(host, "memory", "memory.max", "memory.limit_in_bytes")
+    total = _total_memory(host)
+    if memory is not None and total is not None and memory >= total:
+        memory = None  # version 1 writes a huge number for "no limit"
+    return {
+        "cpus_allowed": ordered,
+        "physical_cores_allowed": cores,
+        "cpu_quota": _cpu_quota(host),
+        "memory_bytes": memory if memory is not None else total,
+        "memory_limited_by": "cgroup" if memory is not None else None,
+        "slurm": {
+            "cpus_on_node": _env_int("SLURM_CPUS_ON_NODE"),
+            "cpus_per_task": _env_int("SLURM_CPUS_PER_TASK"),
+            "memory_per_node_bytes": _megabytes("SLURM_MEM_PER_NODE"),
+            "memory_per_cpu_bytes": _megabytes("SLURM_MEM_PER_CPU"),
+        }
+        if "SLURM_JOB_ID" in os.environ
+        else None,
+    }
+
+
+def order_cpus(host: Host, cpus: list[int]) -> tuple[list[int], int]:
+    """``cpus`` with one CPU of each physical core first, then the second of each, and the number of physical cores."""
+    ranked, cores = [], set()
+    seen: dict[tuple[str, str], int] = {}
+    for cpu in sorted(cpus):
+        place = f"/sys/devices/system/cpu/cpu{cpu}/topology"
+        siblings = host.read(f"{place}/thread_siblings_list")
+        core = (
+            host.read(f"{place}/physical_package_id") or "0",
+            str(parse_cpu_list(siblings)[0]) if parse_cpu_list(siblings) else host.read(f"{place}/core_id") or str(cpu),
+        )
+        cores.add(core)
+        seen[core] = seen.get(core, -1) + 1
+        ranked.append((seen[core], cpu))
+    return [cpu for _, cpu in sorted(ranked)], len(cores)
+
+
+def cgroup_limit(host: Host, controller: str, file_v2: str, file_v1: str) -> int | None:
+    """The smallest limit on the way from this process's cgroup to the root, or None where nothing limits."""
+    files = {1: file_v1, 2: file_v2}
+    found = [host.read_int(f"{folder}/{files[version]}") for version, folder in _folders(host, controller)]
+    known = [value for value in found if value is not None]
+    return min(known) if known else None
+
+
+def _folders(host: Host, controller: str) -> list[tuple[int, str]]:
+    """(cgroup version, folder) of this process's group and all above it, by the mount points the kernel names."""
+    mounts: dict[str, tuple[int, str, str]] = {}
+    for line in (host.read("/proc/self/mountinfo") or "").splitlines():
+        before, _, after = line.partition(" - ")
+        fields, kind = before.split(), after.split()
+        if len(fields) < 5 or len(kind) < 3:
+            continue
+        if kind[0] == "cgroup2":
+            mounts.setdefault("", (2, fields[4], fields[3]))
+        elif kind[0] == "cgroup":
+            for name in kind[2].split(","):
+                mounts.setdefault(name, (1, fields[4], fields[3]))
+    folders = []
+    for line in (host.read("/proc/self/cgroup") or "").splitlines():
+        number, _, rest = line.partition(":")
+        names, _, path = rest.partition(":")
+        key = "" if number == "0" and not names else controller
+        if (key and key not in names.split(",")) or key not in mounts:
+            continue
+        version, mount, root = mounts[key]
+        # In a container the mount shows only what lies below ``root``.
+        if root != "/" and (path == root or path.startswith(f"{root}/")):
+            path = path[len(root) :] or "/"
+        inside = PurePosixPath("/" + path.lstrip("/"))
+        folders += [(version, f"{mount.rstrip('/')}{'' if str(p) == '/' else p}") for p in (inside, *inside.parents)]
+    return folders
+
+
+def _cpu_quota(host: Host) -> float | None:
+    """CPUs' worth of time the cgroup grants (2.5 is two and a half CPUs), or None without a quota."""
+    grants = []
+    for version, folder in _folders(host, "cpu"):
+        if version == 2:
+            quota, _, period = (host.read(f"{folder}/cpu.max") or "max").partition(" ")
+            if quota.isdigit() and period.isdigit() and int(period) > 0:
+                grants.append(int(quota) / int(period))
+        else:
+            quota_us = host.read_int(f"{folder}/cpu.cfs_quota_us")
+            period_us = host.read_int(f"{folder}/cpu.cfs_period_us")
+            if quota_us is not None and quota_us > 0 and period_us:
+                grants.append(quota_us / period_us)
+    return min(grants) if grants else None
+
+
+def _total_memory(host: Host) -> int | None:
+    for line in (host.read("/proc/meminfo") or "").splitlines():
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _env_int(name: str) -> int | None:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() else None
+
+
+def _megabytes(name: str) -> int | None:
+    """Slurm's memory variables are in MiB; 0 means all of the node's memory."""
+    value = _env_int(name)
+    return value * (1 << 20) if value else None

@@ -1,0 +1,151 @@
+"""The flow on this machine, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.conftest import TINY, Checkout
+
+TABLES = [
+    "cpu",
+    "memory_throughput",
+    "memory_latency",
+    "disk_throughput",
+    "disk_latency",
+    "disk_iops",
+    "network_throughput",
+    "network_latency",
+]
+
+
+def executable(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
+    config = checkout.write_config("tiny.yaml", TINY)
+    first = checkout.snakemake(config)
+    assert first.returncode == 0, first.stderr
+    results = checkout.directory / "results" / "tiny"
+    assert (results / "report.pdf").read_bytes().startswith(b"%PDF")
+    for table in TABLES:
+        assert (results / "tables" / f"{table}.csv").stat().st_size > 0
+    records = checkout.records("tiny")
+    plan = json.loads((results / "plan.json").read_text())
+    assert len(records) == len(plan["cells"]) == 12
+    assert {record["status"] for record in records.values()} == {"ok"}
+    assert str(results.relative_to(checkout.directory) / "report.pdf") in first.stdout
+
+    before = checkout.started("tiny")
+    again = checkout.snakemake(config)
+    assert again.returncode == 0, again.stderr
+    assert checkout.started("tiny") == before
+
+    # Exactly the cells whose records are gone are measured again.
+    gone = sorted(before)[::5]
+    for name in gone:
+        (results / "cells" / f"{name}.json").unlink()
+    third = checkout.snakemake(config)
+    assert third.returncode == 0, third.stderr
+    after = checkout.started("tiny")
+    assert {name for name in before if after[name] != before[name]} == set(gone)
+
+    # A changed option voids the cells it belongs to and no others.
+    changed = {**TINY, "cpu": [{**TINY["cpu"][0], "seconds": 0.04}]}
+    fourth = checkout.snakemake(checkout.write_config("tiny.yaml", changed))
+    assert fourth.returncode == 0, fourth.stderr
+    newest = checkout.started("tiny")
+    assert {name for name in after if newest[name] != after[name]} == {name for name in after if name.startswith("cpu/")}
+
+
+def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(checkout: Checkout, tmp_path: Path) -> None:
+    broken = executable(tmp_path / "fio", "#!/bin/sh\n[ $1 = --version ] && { echo fio-3.33; exit; }\necho no luck >&2; exit 9\n")
+    values = {**TINY, "cpu": [], "memory": [], "network": [], "tools": {"fio": str(broken)}}
+    values["disk"] = [{**TINY["disk"][0], "references": {"fio": {"seconds": 0.1}}}]
+    config = checkout.write_config("tiny.yaml", values)
+    first = checkout.snakemake(config)
+    assert first.returncode == 1
+    assert "no luck" in first.stderr
+    assert "Traceback" not in first.stderr
+    name = "disk/fio/WS-psync_64KiB_x1/any/0"
+    results = checkout.directory / "results" / "tiny"
+    attempt = json.loads((results / "attempts" / name / "0.json").read_text())
+    assert attempt["status"] == "failed"
+    assert "exit code 9" in attempt["reason"]
+    assert "no luck" in attempt["reason"]
+    assert name not in checkout.records("tiny")
+    assert not (results / "report.pdf").exists()
+
+    status = checkout.peakmark("status", "results/tiny")
+    assert status.returncode == 0
+    assert "2 of 3 cells done" in status.stdout
+    assert name in status.stdout
+
+    partial = checkout.peakmark("report", "--partial", "results/tiny")
+    assert partial.returncode == 0, partial.stderr
+    assert (results / "report.pdf").exists()
+
+    before = checkout.started("tiny")
+    executable(broken, f"#!/bin/sh\nexec {os.environ.get('FIO', '/usr/bin/fio')} \"$@\"\n")
+    second = checkout.snakemake(config)
+    assert second.returncode == 0, second.stderr
+    after = checkout.started("tiny")
+    assert set(after) - set(before) == {name}
+    assert {key: after[key] for key in before} == before
+    assert (results / "attempts" / name / "0.json").exists(), "a failed attempt stays on record"
+
+
+def test_a_wrong_value_stops_everything_in_one_sentence(checkout: Checkout) -> None:
+    config = checkout.write_config("wrong.yaml", {**TINY, "repetitions": 0})
+    run = checkout.snakemake(config)
+    assert run.returncode != 0
+    assert "repetitions is 0: allowed is at least 1" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert not (checkout.directory / "results").exists()
+    planned = checkout.peakmark("plan", "--configfile", str(config))
+    assert planned.returncode == 2
+    assert planned.stderr.count("\n") == 1
+
+
+def test_missing_tools_leave_empty_columns_with_the_reason(checkout: Checkout, tmp_path: Path) -> None:
+    """Only what the shell and the kernels need is on PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for program in ("sh", "bash", "make", "gcc", "as", "ld", "cat", "mkdir", "rm", "uname", "env"):
+        for place in ("/usr/bin", "/bin"):
+            if Path(place, program).exists() and not (folder / program).exists():
+                (folder / program).symlink_to(Path(place, program))
+    values = {**TINY, "memory": [], "network": [], "disk": []}
+    values["cpu"] = [{**TINY["cpu"][0], "references": {"hpl": {}, "likwid-bench": {}}}]
+    config = checkout.write_config("tiny.yaml", values)
+    path = f"{Path(sys.executable).parent}:{folder}"
+    run = checkout.snakemake(config, env={"PATH": path})
+    assert run.returncode == 0, run.stderr
+    table = (checkout.directory / "results/tiny/tables/cpu.csv").read_text()
+    assert "HPL Measured Ops/Sec (GigaOPS)" in table
+    planned = checkout.peakmark("plan", "--configfile", str(config), env={"PATH": path})
+    assert "column stays empty" in planned.stdout
+    assert "apt-get install hpcc" in planned.stdout
+
+
+def test_two_campaigns_do_not_measure_at_once(checkout: Checkout, tmp_path: Path) -> None:
+    hold = "import sys\nfrom peakmark import lock\nlock.acquire('campaign')\nprint('held', flush=True)\nsys.stdin.read()"
+    argv = [sys.executable, "-c", hold]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        if process.stdout.readline() != "held\n":
+            pytest.skip("another campaign measures on this machine at the moment")
+        run = checkout.snakemake(checkout.write_config("tiny.yaml", TINY))
+        process.communicate("")
+    assert run.returncode != 0
+    assert f"measured by process {process.pid}" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert not checkout.records("tiny")
