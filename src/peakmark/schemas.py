@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -34,7 +35,8 @@ def sentence(problem: ValidationError) -> str:
     match problem.validator:
         case "type":
             kinds = wanted if isinstance(wanted, list) else [wanted]
-            return f"{where} is {_short(found)} but must be {' or '.join(_article(kind) for kind in kinds)}"
+            hint = " (YAML takes 2.3e9 for a text: write 2.3e+9)" if "number" in kinds and _is_exponent(found) else ""
+            return f"{where} is {_short(found)} but must be {' or '.join(_article(kind) for kind in kinds)}{hint}"
         case "enum":
             return f"{where} is {_short(found)} but must be one of {', '.join(str(value) for value in wanted)}"
         case "const":
@@ -52,6 +54,10 @@ def sentence(problem: ValidationError) -> str:
             return f"{where} is {_short(found)} but must be at least {wanted}"
         case _:
             return f"{where} is not allowed: {problem.message}"
+
+
+def _is_exponent(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[\d.]+[eE]\d+", value) is not None
 
 
 def _short(value: Any) -> str:

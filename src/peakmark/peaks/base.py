@@ -1,0 +1,83 @@
+"""The answer every part gives: a limit with its formula in words and its source, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["measured", "read", "site", "datasheet", "unknown"]
+
+UNITS = {
+    ("cpu", "rate"): "op/s",
+    ("memory", "throughput"): "B/s",
+    ("memory", "latency"): "s",
+    ("disk", "throughput"): "B/s",
+    ("disk", "iops"): "1/s",
+    ("disk", "latency"): "s",
+    ("network", "throughput"): "bit/s",
+    ("network", "latency"): "s",
+}
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The physical limit of one table row, in SI base units.
+
+    value     op/s, B/s, bit/s, 1/s: at most; s: at least. None when unknown: then the efficiency stays empty
+    formula   in words with the numbers in it: ``2 cores x 3.2 GHz (observed clock) x 16 operations per cycle = ...``
+    source    where the numbers are from
+    kind      measured (holds a clock measured beside the row), read (from this machine), site (site file), datasheet
+              (table by CPU model: the most such a CPU can have), unknown
+    reason    why it is unknown and how to supply it; None otherwise
+    note      what a reader must know about this limit, for example which unit a published formula mixed up
+    estimate  a guess for an unknown CPU from its instruction sets; shown as a guess, never used for an efficiency
+    """
+
+    value: float | None
+    unit: str
+    formula: str
+    source: str
+    kind: Kind
+    reason: str | None = None
+    note: str | None = None
+    estimate: float | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """One row and what is known about its machine."""
+
+    subsystem: str
+    workload: str
+    variant: str
+    block: int | None
+    concurrency: int
+    metric: str
+    facts: Mapping[str, Any]
+    site: Mapping[str, Any]
+    clock_hz: float | None
+    loopback: bool
+
+    @property
+    def unit(self) -> str:
+        """SI base unit of the answer."""
+        return UNITS.get((self.subsystem, self.metric), "")
+
+    def fact(self, part: str, name: str) -> Any:
+        """A fact of the machine, None where there is none."""
+        return (self.facts.get(part) or {}).get(name)
+
+    def given(self, part: str, name: str) -> Any:
+        """A value of the site file, None where there is none."""
+        return (self.site.get(part) or {}).get(name)
+
+    def site_source(self, part: str) -> str:
+        """How the site file's value is cited."""
+        source = self.given(part, "source")
+        name = f"site file {self.site['name']}" if self.site.get("name") else "site file"
+        return f"{name} ({source})" if source else name
+
+    def unknown(self, reason: str, note: str | None = None, estimate: float | None = None) -> Peak:
+        """The answer that there is none."""
+        return Peak(None, self.unit, "", "", "unknown", reason, note, estimate)

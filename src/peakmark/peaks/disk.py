@@ -1,0 +1,35 @@
+"""Limits of a disk: its datasheet by the site file, else the link it hangs on."""
+
+from __future__ import annotations
+
+from peakmark.peaks.base import Peak, Question
+from peakmark.peaks.words import quantity
+
+
+def limit(question: Question) -> Peak:
+    """B/s, operations per second or seconds per operation of the disk behind the scratch directory."""
+    given = (question.given("disk", question.metric) or {}).get(question.workload)
+    model = question.given("disk", "model") or question.fact("storage", "model")
+    if given is not None:
+        formula = f"{quantity(given, question.unit)} for {question.workload} by the datasheet of {model or 'the disk'}"
+        return Peak(float(given), question.unit, formula, question.site_source("disk"), "site")
+    interface = question.fact("storage", "interface")
+    if interface == "ram":
+        return question.unknown(
+            f"{question.fact('storage', 'filesystem')} is a file system in memory: set scratch to a directory on a disk"
+        )
+    how = f"write disk.{question.metric}.{question.workload} in the site file, from the disk's datasheet"
+    if question.metric != "throughput":
+        what = "IOPS" if question.metric == "iops" else "latency"
+        return question.unknown(f"a link does not bound {what} usefully: {how}")
+    value = question.fact("storage", "interface_limit")
+    if value is not None:
+        formula = f"{question.fact('storage', 'interface_limit_formula')} (interface limit)"
+        note = "the limit of the interface, not of the medium"
+        return Peak(float(value), question.unit, formula, "link speed read from this machine", "read", note=note)
+    seen = {
+        None: "the device behind the scratch directory is not known",
+        "network": f"{question.fact('storage', 'filesystem')} is a network file system: its disks cannot be seen",
+        "virtio": "a virtual disk tells no limit",
+    }
+    return question.unknown(f"{seen.get(interface, f'the {interface} link tells no speed')}: {how}")

@@ -1,0 +1,26 @@
+"""Formulas of a site file: how a published report computed its theoretical values, evaluated and put into words."""
+
+from __future__ import annotations
+
+from peakmark.arithmetic import evaluate, names_in
+from peakmark.peaks.base import Peak, Question
+from peakmark.peaks.words import quantity
+from peakmark.site import formula_names
+
+
+def limit(question: Question) -> Peak | None:
+    """The chosen set's value for a row, or None when the set says nothing about it."""
+    chosen = question.site.get("formula_set")
+    for entry in (question.site.get("formulas") or {}).get(chosen, ()):
+        if (
+            entry["subsystem"] == question.subsystem
+            and question.workload in entry["workloads"]
+            and entry["metric"] == question.metric
+        ):
+            names = formula_names(entry, question.concurrency, question.block)
+            value = evaluate(entry["formula"], names)
+            where = ", ".join(f"{name} = {names[name]:.10g}" for name in sorted(names_in(entry["formula"])))
+            words = f"{entry['formula']} = {quantity(value, entry['unit'], 8)}" + (f" with {where}" if where else "")
+            source = f"formula set {chosen} of site file {question.site.get('name', '')}".strip()
+            return Peak(value, entry["unit"], words, source, "site", note=entry.get("note"))
+    return None

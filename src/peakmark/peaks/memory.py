@@ -1,0 +1,165 @@
+"""Limits of memory: the DRAM channels for what walks a pool, a cache level for what stays in it."""
+
+from __future__ import annotations
+
+import re
+
+from peakmark import data
+from peakmark.peaks import cpu
+from peakmark.peaks.base import Kind, Peak, Question
+from peakmark.peaks.words import plural, quantity
+from peakmark.units import format_size
+
+# A working set this many times the last cache is DRAM's; between that and the cache neither limit holds.
+DRAM_FACTOR = 4
+
+
+def limit(question: Question) -> Peak:
+    """Bytes per second (read and written added) or seconds per dependent load that memory allows."""
+    if question.metric == "latency":
+        return _latency(question)
+    if question.variant == "block" and question.block is not None:
+        return _cache(question, question.block * (2 if question.workload.startswith("RW") else 1))
+    return dram(question)
+
+
+def dram(question: Question) -> Peak:
+    """Bandwidth of all memory channels of the node."""
+    whole = question.given("memory", "bandwidth")
+    if whole is not None:
+        source = question.site_source("memory")
+        return Peak(float(whole), "B/s", f"{quantity(whole, 'B/s')} as the site file says", source, "site")
+    channels, speed = question.given("memory", "channels"), question.given("memory", "speed_mts")
+    kind: Kind = "site" if channels is not None or speed is not None else "read"
+    channels = channels if channels is not None else question.fact("memory", "channels")
+    speed = speed if speed is not None else question.fact("memory", "speed_mts")
+    width = question.given("memory", "bytes_per_transfer") or 8
+    if channels is not None and speed is not None:
+        source = question.site_source("memory") if kind == "site" else "memory modules as the firmware describes them"
+        return _channels(question, int(channels), float(speed), float(width), kind, source, "")
+    if question.fact("cpu", "virtualised"):
+        return question.unknown(
+            "a virtual machine does not tell memory channels and speed, and need not get all of the host's:"
+            " write memory.channels and memory.speed_mts in the site file"
+        )
+    name = str(question.fact("cpu", "model_name") or "")
+    for line in data.table("memory"):
+        if re.search(line["model_name"], name, re.IGNORECASE):
+            sockets = int(question.fact("cpu", "sockets") or 1)
+            total = sockets * int(line["channels"])
+            each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
+            return _channels(
+                question,
+                total,
+                float(line["speed_mts"]),
+                float(line["bytes_per_transfer"]),
+                "datasheet",
+                line["source"],
+                each,
+            )
+    return question.unknown(
+        "memory channels and speed cannot be read without root:"
+        " write memory.channels and memory.speed_mts in the site file"
+    )
+
+
+def _channels(
+    question: Question, channels: int, speed: float, width: float, kind: Kind, source: str, remark: str
+) -> Peak:
+    value = channels * speed * 1e6 * width
+    formula = f"{plural(channels, 'channel')}{remark} x {speed:g} MT/s x {width:g} B = {quantity(value, 'B/s')}"
+    note = None
+    if kind == "datasheet":
+        note = "the most such a CPU can have; fewer or slower modules lower it: state memory in the site file"
+    return Peak(value, question.unit, formula, source, kind, note=note)
+
+
+def _levels(question: Question) -> list[tuple[int, float, dict[str, str]]]:
+    """(level, bytes one thread can keep there, line of caches.csv) of this machine's data caches, L1 first."""
+    design = cpu.microarchitecture(question)
+    lines = {
+        int(line["level"]): line for line in data.table("caches") if design in line["microarchitecture"].split("|")
+    }
+    cores, _ = cpu.core_count(question)
+    found = []
+    for cache in sorted(question.fact("cpu", "caches") or (), key=lambda one: int(one["level"])):
+        if cache["type"] == "instruction":
+            continue
+        # Threads share what there is of a level; one thread reaches one cache of it.
+        share = min(float(cache["size"]), cache["size"] * cache["count"] / max(1, cores or 1))
+        found.append((int(cache["level"]), share, lines.get(int(cache["level"]), {})))
+    return found
+
+
+def _cache(question: Question, working_set: int) -> Peak:
+    """Limit of the cache level that a thread's working set fits in: it is the path that the rest must take.
+
+    What the levels above can keep need not come from this one, so only the remainder is charged to it: a true bound.
+    """
+    size = format_size(working_set)
+    levels = _levels(question)
+    if not levels:
+        return question.unknown(f"no caches are known: the limit of a {size} working set cannot be told")
+    cores, cores_source = cpu.core_count(question)
+    clock, clock_name, kind = cpu.clock_of(question)
+    if cores is None or clock is None:
+        return question.unknown("no clock or no cores are known: collect the machine facts on the node")
+    fitting = next((number for number, (_, share, _) in enumerate(levels) if working_set <= share), None)
+    if fitting is None:
+        last = levels[-1]
+        if working_set >= DRAM_FACTOR * last[1]:
+            return dram(question)
+        return question.unknown(
+            f"a {size} working set per thread lies between the L{last[0]} cache and memory: no single limit holds"
+        )
+    column = "copy" if question.workload.startswith("RW") else {"R": "load", "W": "store"}[question.workload[0]]
+    cycles, above, level, parts = 0.0, 0.0, 0, []
+    for level, share, line in levels[: fitting + 1]:
+        if not line.get(column):
+            design = cpu.microarchitecture(question) or question.fact("cpu", "model_name") or "this CPU"
+            return question.unknown(f"no bytes per cycle of the L{level} cache of {design} are in data/caches.csv")
+        need = (working_set - above) / float(line[column])
+        if need >= cycles:
+            cycles, parts = need, [f"L{level}: {line[column]} B per cycle and core ({column})", line["source"]]
+        above += share
+    value = cores * clock * working_set / cycles
+    rest = "" if f"L{level}:" in parts[0] and level == levels[0][0] else " for what the levels above cannot hold"
+    formula = (
+        f"{size} per thread fits L{level}; {plural(cores, 'core')} x {quantity(clock, 'Hz')} ({clock_name} clock) x"
+        f" {working_set / cycles:.4g} B per cycle = {quantity(value, 'B/s')} ({parts[0]}{rest})"
+    )
+    return Peak(value, question.unit, formula, f"{parts[1]}; cores: {cores_source}", kind)
+
+
+def _latency(question: Question) -> Peak:
+    """Seconds per dependent load: cycles of the level that the chased area fits in, less what hits above it."""
+    area = question.block or 0
+    levels = _levels(question)
+    clock, clock_name, kind = cpu.clock_of(question)
+    expected, left, parts = 0.0, float(area), []
+    for level, share, line in levels:
+        cycles = line.get("latency_cycles")
+        if not cycles or clock is None or left <= 0:
+            break
+        inside = min(left, share)
+        expected += inside / area * float(cycles)
+        parts.append(f"{inside / area:.0%} of the area in L{level} at {cycles} cycles")
+        left -= inside
+    if area > 0 and left <= 0 and clock is not None:
+        value = expected / clock
+        formula = f"{' + '.join(parts)}, at {quantity(clock, 'Hz')} ({clock_name} clock) = {quantity(value, 's')}"
+        return Peak(value, question.unit, formula, "load-to-use latency: " + levels[0][2]["source"], kind)
+    given = question.given("memory", "latency")
+    if given is not None:
+        return Peak(
+            float(given),
+            question.unit,
+            f"{quantity(given, 's')} as the site file says",
+            question.site_source("memory"),
+            "site",
+        )
+    where = f"an area of {format_size(area)}" if area else "memory"
+    return question.unknown(
+        f"no datasheet states the latency of {where}, beyond the core's own caches:"
+        " write memory.latency in the site file"
+    )

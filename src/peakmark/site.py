@@ -1,0 +1,68 @@
+"""Site files: what no tool can read on a node. ``config/sites/example.yaml`` shows every key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from peakmark.arithmetic import evaluate
+from peakmark.errors import ConfigError
+from peakmark.schemas import validate
+
+PARTS = ("cpu", "memory", "disk", "network")
+
+
+def load(path: Path | str, formula_set: str | None = None) -> dict[str, Any]:
+    """A site file, checked. ``formula_set`` overrides the one that the file chooses.
+
+    Errors: ConfigError with one sentence that names the file, the key, and what is allowed.
+    """
+    try:
+        site = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"site file {path} cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark is not None else ""
+        raise ConfigError(f"site file {path}{line} is not YAML: {getattr(error, 'problem', error)}") from error
+    validate(site, "site", f"site file {path}", ConfigError)
+    result: dict[str, Any] = dict(site)
+    if formula_set is not None:
+        result["formula_set"] = formula_set
+    sets = result.get("formulas") or {}
+    chosen = result.get("formula_set")
+    if chosen is not None and chosen not in sets:
+        known = ", ".join(sorted(sets)) or "none"
+        raise ConfigError(f"site file {path}: formula_set is {chosen!r} but the file's formulas are {known}")
+    for name, entries in sets.items():
+        for number, entry in enumerate(entries):
+            try:
+                evaluate(entry["formula"], formula_names(entry, 1, 1))
+            except ConfigError as error:
+                raise ConfigError(f"site file {path}: formulas.{name}.{number}: {error}") from error
+    return result
+
+
+def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:
+    """The site's values for one host: the first entry of ``nodes`` whose pattern matches lies over the rest."""
+    merged = {key: value for key, value in site.items() if key != "nodes"}
+    for entry in site.get("nodes") or ():
+        if host is not None and fnmatchcase(host, entry["match"]):
+            for part in PARTS:
+                if part in entry:
+                    merged[part] = {**(merged.get(part) or {}), **entry[part]}
+            break
+    return merged
+
+
+def formula_names(entry: Mapping[str, Any], concurrency: int, block: int | None) -> dict[str, float]:
+    """The names a formula may use: those of its ``where`` and the row's concurrency and block (bytes)."""
+    names = {str(name): float(value) for name, value in (entry.get("where") or {}).items()}
+    names["concurrency"] = float(concurrency)
+    if block is not None:
+        names["block"] = float(block)
+    return names

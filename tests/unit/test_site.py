@@ -1,0 +1,157 @@
+"""Site files: those that come with the project, and what is said about wrong ones."""
+
+from pathlib import Path
+
+import pytest
+
+from peakmark import peaks, site
+from peakmark.errors import ConfigError
+
+SITES = Path(__file__).parents[2] / "config" / "sites"
+
+
+@pytest.mark.parametrize("path", sorted(SITES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_site_file_is_valid(path: Path) -> None:
+    assert site.load(path)["name"] == path.stem
+    for name in site.load(path).get("formulas", {}):
+        assert site.load(path, name)["formula_set"] == name
+
+
+# Name of the site file, set of formulas, row (subsystem, workload, block, concurrency, metric), value in the published
+# table and its unit in SI base units.
+PUBLISHED = [
+    ("hyperion", "report-1", ("cpu", "QP", None, 1, "rate"), 588.8, 1e9),
+    ("hyperion", "report-1", ("cpu", "HP", None, 2, "rate"), 294.4, 1e9),
+    ("hyperion", "report-1", ("cpu", "SP", None, 4, "rate"), 147.2, 1e9),
+    ("hyperion", "report-1", ("cpu", "DP", None, 1, "rate"), 73.6, 1e9),
+    ("hyperion", "report-1", ("memory", "RWS", 1024, 1, "throughput"), 63.56835, 1e9),
+    ("hyperion", "report-1", ("memory", "LAT", 1, 1, "latency"), 0.01406, 1e-6),
+    ("hyperion", "report-1", ("disk", "RR", 1 << 20, 1, "throughput"), 600, 1e6),
+    ("hyperion", "report-1", ("disk", "RR", 1024, 8, "latency"), 4.16, 1e-3),
+    ("hyperion", "report-1", ("disk", "WR", 1024, 128, "iops"), 5782.4991, 1),
+    ("hyperion", "report-1", ("network", "TCP", 1024, 1, "throughput"), 56000, 1e6),
+    ("hyperion", "report-1", ("network", "LAT-UDP", 1, 8, "latency"), 0.0007, 1e-3),
+    ("hyperion", "report-2", ("cpu", "QP", None, 4, "rate"), 588.8, 1e9),
+    ("hyperion", "report-2", ("cpu", "HP", None, 1, "rate"), 294.4, 1e9),
+    ("hyperion", "report-2", ("cpu", "SP", None, 1, "rate"), 147.2, 1e9),
+    ("hyperion", "report-2", ("cpu", "DP", None, 1, "rate"), 73.6, 1e9),
+    ("hyperion", "report-2", ("memory", "RWR", 10_000_000, 4, "throughput"), 68.256, 1e9),
+    ("hyperion", "report-2", ("memory", "LAT", 1, 1, "latency"), 0.015, 1e-6),
+    ("hyperion", "report-2", ("network", "UDP", 32768, 8, "throughput"), 10000, 1e6),
+    ("hyperion", "report-2", ("network", "LAT-TCP", 1, 1, "latency"), 0.0007, 1e-3),
+    ("prometheus", "report-2", ("disk", "RS", 1 << 20, 1, "throughput"), 372, 1e6),
+    ("prometheus", "report-2", ("disk", "RS", 1 << 20, 4, "throughput"), 1488, 1e6),
+    ("prometheus", "report-2", ("disk", "RR", 1 << 20, 2, "throughput"), 1080, 1e6),
+    ("prometheus", "report-2", ("disk", "WS", 1 << 20, 4, "throughput"), 688, 1e6),
+    ("prometheus", "report-2", ("disk", "WR", 1 << 20, 4, "throughput"), 1640, 1e6),
+    ("prometheus", "report-2", ("disk", "WR", 1024, 1, "iops"), 363281.25, 1),
+    ("prometheus", "report-2", ("disk", "WR", 1024, 128, "iops"), 46_500_000, 1),
+    ("prometheus", "report-2", ("disk", "RR", 1024, 1, "iops"), 167968.75, 1),
+    ("prometheus", "report-2", ("disk", "WR", 1024, 64, "latency"), 0.5, 1e-3),
+    ("chameleon-skylake-ssd", "report-3", ("disk", "WS", 65536, 48, "throughput"), 510, 1e6),
+    ("chameleon-skylake-ssd", "report-3", ("disk", "RR", 4096, 1, "iops"), 90000, 1),
+    ("chameleon-skylake-ssd", "report-3", ("disk", "WR", 4096, 1, "iops"), 10000, 1),
+]
+
+
+@pytest.mark.parametrize(("name", "formulas", "row", "value", "scale"), PUBLISHED)
+def test_published_theoretical_values_come_out(
+    name: str, formulas: str, row: tuple[str, str, int | None, int, str], value: float, scale: float
+) -> None:
+    facts = site.load(SITES / f"{name}.yaml", formulas)
+    subsystem, workload, block, concurrency, metric = row
+    peak = peaks.for_row(subsystem, workload, "", block, concurrency, metric, {}, facts)
+    assert peak.value is not None
+    # The published figures are rounded, the least precise to four digits.
+    digits = len(f"{value:.12g}".replace(".", "").strip("0"))
+    assert peak.value / scale == pytest.approx(value, rel=0.6 * 10 ** (1 - min(digits, 8)) if digits > 3 else 1e-9)
+    assert formulas in peak.source
+    assert peak.note
+
+
+def test_the_mixed_units_are_named() -> None:
+    facts = site.load(SITES / "hyperion.yaml", "report-1")
+    iops = peaks.for_row("disk", "RR", "", 1024, 1, "iops", {}, facts)
+    assert iops.note is not None and "1/s^2" in iops.note
+    memory = peaks.for_row("memory", "RWS", "pool", 1024, 1, "throughput", {}, facts)
+    assert memory.note is not None and "GiB/s printed as GB/s" in memory.note
+
+
+def test_without_formulas_the_limits_of_the_same_machine_are_computed() -> None:
+    facts = site.load(SITES / "hyperion.yaml")
+    double = peaks.for_row("cpu", "DP", "", None, 4, "rate", {}, facts)
+    assert double.value == pytest.approx(73.6e9)
+    assert peaks.for_row("cpu", "DP", "", None, 1, "rate", {}, facts).value == pytest.approx(36.8e9)
+    integers = peaks.for_row("cpu", "SP", "", None, 2, "rate", {}, facts)
+    assert integers.value == pytest.approx(2 * 2.3e9 * 8)
+    assert peaks.for_row("memory", "RWS", "pool", 1024, 1, "throughput", {}, facts).value == pytest.approx(68.256e9)
+    tcp = peaks.for_row("network", "TCP", "", 1024, 1, "throughput", {}, facts)
+    assert tcp.value == pytest.approx(10e9 * 1448 / 1538)
+    assert peaks.for_row("disk", "RR", "", 1024, 1, "iops", {}, facts).value is None
+
+
+def test_a_row_the_report_has_no_formula_for_gets_the_computed_limit() -> None:
+    facts = site.load(SITES / "hyperion.yaml", "report-2")
+    fp32 = peaks.for_row("cpu", "FP32", "", None, 2, "rate", {}, facts)
+    assert fp32.value == pytest.approx(2 * 2.3e9 * 32)
+    assert "report-2" not in fp32.source
+
+
+def test_nodes_lie_over_the_rest() -> None:
+    facts = site.load(SITES / "example.yaml")
+    assert site.for_host(facts, "fat-3")["memory"]["channels"] == 16
+    assert site.for_host(facts, "fat-3")["memory"]["speed_mts"] == 3200
+    assert site.for_host(facts, "thin-3")["memory"]["channels"] == 8
+    assert site.for_host({}, "any") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("schema: 1\nname: x\nmemory: {channels: six}", r"memory\.channels is 'six' but must be a whole number"),
+        ("schema: 1\nname: x\nmemory: {chanels: 6}", r"memory has the unknown key chanels; allowed are type, channels"),
+        (
+            "schema: 1\nname: x\ncpu: {clock: turbo}",
+            r"cpu\.clock is 'turbo' but must be one of observed, nominal, maximum",
+        ),
+        ("schema: 1\nname: x\ncpu: {nominal_hz: 2.3e9}", r"cpu\.nominal_hz is '2\.3e9' but must be a number .*2.3e\+9"),
+        ("schema: 1\nname: x\ndisk: {throughput: {RS: 0}}", r"disk\.throughput\.RS is 0 but must be more than 0"),
+        ("name: x", r"the top level lacks schema"),
+        ("- 1", r"the top level is \[1\] but must be a group of keys"),
+        ("schema: 1\nname: [x", r"line 2 is not YAML"),
+        ("schema: 1\nname: x\nformula_set: y", r"formula_set is 'y' but the file's formulas are none"),
+    ],
+)
+def test_wrong_site_files_get_one_sentence(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message) as caught:
+        site.load(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("a * (2", "is not arithmetic"),
+        ("a * missing", "missing is not defined; known are a, block, concurrency"),
+        ("__import__('os')", "allowed are numbers"),
+        ("a ** 9", "allowed are numbers"),
+        ("a / (1 - 1)", "divides by zero"),
+        ("a if a else 1", "allowed are numbers"),
+    ],
+)
+def test_wrong_formulas_are_found_when_the_file_is_read(tmp_path: Path, formula: str, message: str) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(
+        "schema: 1\nname: x\nformulas:\n  r:\n    - subsystem: cpu\n      workloads: [DP]\n      metric: rate\n"
+        f'      unit: op/s\n      formula: "{formula}"\n      where: {{a: 1}}\n'
+    )
+    with pytest.raises(ConfigError, match=message):
+        site.load(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml cannot be read: No such file"):
+        site.load(tmp_path / "nowhere.yaml")
