@@ -1,0 +1,69 @@
+"""Numbers as people read them: significant digits, decimal mark, percent, counts of bytes."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from peakmark.errors import ConfigError
+from peakmark.units import format_size
+
+MAX_DECIMALS = 8
+
+_MONTHS = {
+    "en": "January February March April May June July August September October November December",
+    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+}
+_DATES = {
+    "en": "{day} {month} {year}",
+    "de": "{day}. {month} {year}",
+    "fr": "{day} {month} {year}",
+    "es": "{day} de {month} de {year}",
+}
+DATE_LANGUAGES = tuple(_MONTHS)
+
+
+def significant(value: float, digits: int = 4, mark: str = ".") -> str:
+    """``value`` with ``digits`` significant digits, never in exponent form; digits before the mark are never zeroed.
+
+    At most ``MAX_DECIMALS`` decimals are given: 1e-12 becomes ``0.00000000``.
+    """
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    exponent = math.floor(math.log10(abs(value)))
+    decimals = max(0, digits - 1 - exponent)
+    text = f"{value:.{min(decimals, MAX_DECIMALS)}f}"
+    if (
+        decimals and len(text.lstrip("-0.").replace(".", "")) > digits
+    ):  # 9.9996 -> 10.000: one digit more than asked for
+        text = f"{value:.{min(decimals - 1, MAX_DECIMALS)}f}"
+    return text.replace(".", mark)
+
+
+def percent(fraction: float, mark: str = ".") -> str:
+    """A fraction in percent with three significant digits and at most two decimals, without the sign."""
+    value = 100 * fraction
+    decimals = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    return f"{value:.{decimals}f}".replace(".", mark)
+
+
+def size(block: int | None) -> str:
+    """``1 MiB`` for 1048576, nothing for None."""
+    if block is None:
+        return ""
+    text = format_size(block)
+    unit = text.lstrip("0123456789")
+    return f"{text.removesuffix(unit)} {unit}"
+
+
+def date(iso: str, language: str = "en") -> str:
+    """The day of an ISO 8601 time in words: ``21 November 2026``.
+
+    Errors: ConfigError for a language that is not in ``DATE_LANGUAGES``.
+    """
+    if language not in _MONTHS:
+        raise ConfigError(f"report: date_language: {language!r} is not known: allowed are {', '.join(DATE_LANGUAGES)}")
+    when = datetime.fromisoformat(iso)
+    return _DATES[language].format(day=when.day, month=_MONTHS[language].split()[when.month - 1], year=when.year)

@@ -1,0 +1,260 @@
+"""The eight tables as data: which values they hold, in which unit, under which headings.
+
+The headings are those of the reports that students and administrators write by hand; the columns that such reports lack
+(interval, notes) stand to the right of theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# A random access of up to this many bytes is an IOPS and latency row, a larger one a throughput row: never both.
+SMALL_RECORD = 16 * 1024
+
+WORKLOADS = {
+    "cpu": ("QP", "HP", "SP", "DP", "FP32", "QPDOT"),
+    "memory": ("RS", "WS", "RWS", "RR", "WR", "RWR", "LAT"),
+    "disk": ("RS", "RR", "WS", "WR"),
+    "network": ("TCP", "UDP", "LAT-TCP", "LAT-UDP"),
+}
+
+VARIANTS = {"memory": ("pool", "block", ""), "disk": ("psync", ""), "network": ("",)}
+
+SUBSYSTEM_TITLES = {"cpu": "CPU", "memory": "Memory", "disk": "Disk", "network": "Network"}
+
+
+@dataclass(frozen=True)
+class Series:
+    """One instrument and the name that its columns carry."""
+
+    instrument: str
+    heading: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """One of the tables.
+
+    metric, unit    which values of the records it holds, and their SI unit
+    factor          SI value x factor = value as shown
+    quantity        ``Throughput``, as in ``pmbw Measured Throughput (GB/sec)``
+    shown           unit as in the headings, empty where the quantity is its own unit (IOPS)
+    variant         heading of the column for the variant, None where the table has none
+    remark          what a reader must know to read the rows; shown below the table
+    """
+
+    name: str
+    title: str
+    subsystem: str
+    metric: str
+    unit: str
+    factor: float
+    quantity: str
+    shown: str
+    own: Series
+    references: tuple[Series, ...]
+    first: str = "Workload"
+    block: str | None = "Block Size"
+    variant: str | None = None
+    lower_is_better: bool = False
+    remark: str = ""
+
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """The own kernel, then its references."""
+        return (self.own, *self.references)
+
+    def _with_unit(self, words: str) -> str:
+        return f"{words} ({self.shown})" if self.shown else words
+
+    def measured_heading(self, series: Series) -> str:
+        """``pmbw Measured Throughput (GB/sec)``."""
+        return self._with_unit(f"{series.heading} Measured {self.quantity}")
+
+    @property
+    def measured_group(self) -> str:
+        """``Measured Throughput (GB/sec)``: what the measured columns have in common."""
+        return self._with_unit(f"Measured {self.quantity}")
+
+    @property
+    def theoretical_heading(self) -> str:
+        """``Theoretical Throughput (GB/sec)``."""
+        return self._with_unit(f"Theoretical {self.quantity}")
+
+    @staticmethod
+    def efficiency_heading(series: Series) -> str:
+        """``pmbw Efficiency (%)``."""
+        return f"{series.heading} Efficiency (%)"
+
+    def takes(self, workload: str, block: int | None) -> bool:
+        """Whether a row of this workload and block belongs into this table."""
+        if self.subsystem == "memory":
+            return (workload == "LAT") == (self.metric == "latency")
+        if self.subsystem == "network":
+            return workload.startswith("LAT-") == (self.metric == "latency")
+        if self.subsystem == "disk":
+            small = workload in ("RR", "WR") and block is not None and block <= SMALL_RECORD
+            return small != (self.metric == "throughput")
+        return True
+
+    def workload_label(self, workload: str) -> str:
+        """``LAT-TCP`` is shown as ``TCP`` in the latency table, whose rows are protocols."""
+        return workload.removeprefix("LAT-") if self.subsystem == "network" else workload
+
+    def variant_label(self, variant: str) -> str:
+        """The variant in words; ``plain`` where the network has none."""
+        return variant or ("plain" if self.subsystem == "network" else "")
+
+    def order(self, workload: str, variant: str, concurrency: int, block: int | None) -> tuple[int | str, ...]:
+        """Sort key of a row: workload, variant, concurrency, block; in memory tables the working set comes first."""
+        names = WORKLOADS[self.subsystem]
+        variants = VARIANTS.get(self.subsystem, ("",))
+        variant_rank = variants.index(variant) if variant in variants else len(variants)
+        return (
+            variant_rank if self.subsystem == "memory" else 0,
+            names.index(workload) if workload in names else len(names),
+            workload,
+            variant_rank,
+            variant,
+            concurrency,
+            block or 0,
+        )
+
+
+_RAM = Series("rambench", "MyRAMBench")
+_DISK = Series("diskbench", "MyDiskBench")
+_NET = Series("netbench", "MyNETBench")
+_PMBW = Series("pmbw", "pmbw")
+_LIKWID = Series("likwid-bench", "likwid-bench")
+_DISK_REFERENCES = (Series("iozone", "IOZone"), Series("fio", "fio"))
+
+TABLES = (
+    Table(
+        name="cpu",
+        title="Operations per second",
+        subsystem="cpu",
+        metric="rate",
+        unit="op/s",
+        factor=1e-9,
+        quantity="Ops/Sec",
+        shown="GigaOPS",
+        own=Series("cpubench", "MyCPUBench"),
+        references=(Series("hpl", "HPL"), _LIKWID),
+        block=None,
+        remark="QP, HP, SP and DP are 8-, 16- and 32-bit integers and 64-bit floating point; one operation is one add "
+        "or one multiply on one lane, a fused multiply-add counts as two.",
+    ),
+    Table(
+        name="memory_throughput",
+        title="Throughput",
+        subsystem="memory",
+        metric="throughput",
+        unit="B/s",
+        factor=1e-9,
+        quantity="Throughput",
+        shown="GB/sec",
+        own=_RAM,
+        references=(_PMBW, _LIKWID),
+        variant="Working Set",
+        remark="Bytes read plus bytes written. Working set “pool” walks an area larger than the last-level cache and "
+        "measures DRAM; “block” uses one block again and again and measures the cache that holds it.",
+    ),
+    Table(
+        name="memory_latency",
+        title="Latency",
+        subsystem="memory",
+        metric="latency",
+        unit="s",
+        factor=1e6,
+        quantity="Latency",
+        shown="us",
+        own=_RAM,
+        references=(_PMBW,),
+        lower_is_better=True,
+        remark="Time of one dependent load; the block size is the area that the pointer chase walks.",
+    ),
+    Table(
+        name="disk_throughput",
+        title="Throughput",
+        subsystem="disk",
+        metric="throughput",
+        unit="B/s",
+        factor=1e-6,
+        quantity="Throughput",
+        shown="MB/sec",
+        own=_DISK,
+        references=_DISK_REFERENCES,
+        variant="Engine",
+        remark="Direct I/O, one file per thread, the final flush inside the clock.",
+    ),
+    Table(
+        name="disk_latency",
+        title="Latency",
+        subsystem="disk",
+        metric="latency",
+        unit="s",
+        factor=1e3,
+        quantity="Latency",
+        shown="ms",
+        own=_DISK,
+        references=_DISK_REFERENCES,
+        variant="Engine",
+        lower_is_better=True,
+        remark="Mean time of one operation as its thread sees it. A thread starts the next operation when the last has "
+        "ended, so these are service times.",
+    ),
+    Table(
+        name="disk_iops",
+        title="Operations per second",
+        subsystem="disk",
+        metric="iops",
+        unit="1/s",
+        factor=1.0,
+        quantity="IOPS",
+        shown="",
+        own=_DISK,
+        references=_DISK_REFERENCES,
+        variant="Engine",
+        remark="Random operations per second of all threads together.",
+    ),
+    Table(
+        name="network_throughput",
+        title="Throughput",
+        subsystem="network",
+        metric="throughput",
+        unit="bit/s",
+        factor=1e-6,
+        quantity="Throughput",
+        shown="Mb/sec",
+        own=_NET,
+        references=(Series("iperf3", "iperf3"),),
+        first="Protocol",
+        variant="Mode",
+        remark="Payload counted at the receiver.",
+    ),
+    Table(
+        name="network_latency",
+        title="Latency",
+        subsystem="network",
+        metric="latency",
+        unit="s",
+        factor=1e3,
+        quantity="Latency",
+        shown="ms",
+        own=_NET,
+        references=(Series("ping", "ping"), Series("qperf", "qperf")),
+        first="Protocol",
+        block="Message Size",
+        variant="Mode",
+        lower_is_better=True,
+        remark="Round trip. ping sends ICMP echoes that the kernel answers, without waking a program: the same figure "
+        "stands beside TCP and UDP.",
+    ),
+)
+
+BY_NAME = {table.name: table for table in TABLES}
+
+
+def subsystem_tables(subsystem: str) -> tuple[Table, ...]:
+    """The tables of one subsystem, in the order of the report."""
+    return tuple(table for table in TABLES if table.subsystem == subsystem)

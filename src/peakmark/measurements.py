@@ -1,0 +1,103 @@
+"""Records -> one long table: a line for each value, and a line for each cell that could not be measured.
+
+Everything that is reported can be rebuilt from this table without measuring again. Values are in SI base units.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from peakmark.results import Results, StoredRecord
+
+COLUMNS: dict[str, str] = {
+    "campaign": "str",
+    "subsystem": "str",
+    "instrument": "str",
+    "workload": "str",
+    "variant": "str",
+    "block": "Int64",
+    "concurrency": "Int64",
+    "node": "str",
+    "host": "str",
+    "repetition": "Int64",
+    "metric": "str",
+    "value": "Float64",
+    "unit": "str",
+    "started": "str",
+    "status": "str",
+    "reason": "str",
+    "warnings": "str",
+    "details": "str",
+    "record": "str",
+    "tool_version": "str",
+    "job_id": "str",
+}
+
+
+def table(results: Results) -> pd.DataFrame:
+    """The long table, one line per value, in the order of the records' paths; columns and types as in ``COLUMNS``.
+
+    A cell that is unavailable and an attempt that failed have one line each, without metric and value, with the reason.
+    ``block`` is in bytes and empty where there is none; ``record`` is the path below the campaign.
+    """
+    lines = [line for record in (*results.records, *results.attempts) for line in _lines(results, record)]
+    frame = pd.DataFrame(lines, columns=list(COLUMNS))
+    return frame.astype(dict(COLUMNS))
+
+
+def build(campaign_dir: Path) -> pd.DataFrame:
+    """Write ``tables/measurements.csv`` and ``.parquet`` below the campaign; the table itself is returned.
+
+    Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
+    """
+    frame = table(Results.read(campaign_dir))
+    folder = campaign_dir / "tables"
+    folder.mkdir(parents=True, exist_ok=True)
+    frame.to_csv(folder / "measurements.csv", index=False, lineterminator="\n")
+    frame.to_parquet(folder / "measurements.parquet", index=False)
+    return frame
+
+
+def _lines(results: Results, record: StoredRecord) -> Iterator[dict[str, Any]]:
+    data = record.data
+    cell = record.cell
+    context = data.get("context", {})
+    common = {
+        "campaign": results.name,
+        "subsystem": cell.subsystem,
+        "instrument": cell.instrument,
+        "workload": cell.workload,
+        "variant": cell.variant,
+        "block": cell.block,
+        "concurrency": cell.concurrency,
+        "node": cell.node,
+        "host": context.get("host"),
+        "repetition": cell.repetition,
+        "started": context.get("started"),
+        "status": data["status"],
+        "reason": data.get("reason"),
+        "warnings": "; ".join(data.get("warnings", ())),
+        "details": "{}",
+        "record": record.path,
+        "tool_version": (context.get("tool") or {}).get("version"),
+        "job_id": context.get("job_id"),
+    }
+    if not record.ok or not data["measurements"]:
+        yield common
+        return
+    for measurement in data["measurements"]:
+        yield common | {
+            "workload": measurement["workload"],
+            "variant": measurement["variant"],
+            "block": measurement["block"],
+            "concurrency": measurement["concurrency"],
+            "metric": measurement["metric"],
+            "value": measurement["value"],
+            "unit": measurement["unit"],
+            "details": json.dumps(measurement["details"], sort_keys=True, ensure_ascii=False),
+        }

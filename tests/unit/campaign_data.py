@@ -1,0 +1,172 @@
+"""A campaign folder made of small record files: data for the tests of tables, figures and report. Nothing here is
+measured.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from peakmark.cell import Cell
+
+UNITS = {"rate": "op/s", "throughput": "B/s", "latency": "s", "iops": "1/s"}
+
+
+def cell(
+    instrument: str,
+    workload: str,
+    *,
+    subsystem: str,
+    variant: str = "",
+    block: int | None = None,
+    concurrency: int = 1,
+    node: str = "any",
+    repetition: int = 0,
+) -> Cell:
+    """A cell with the defaults that the tests share."""
+    return Cell(
+        subsystem, instrument, workload, variant, block, concurrency, node, repetition, {"seconds": 1.0, "seed": 1}
+    )
+
+
+def measurement(of: Cell, metric: str, value: float, **changes: Any) -> dict[str, Any]:
+    """One measurement of a record; its row is the cell's own unless ``changes`` says otherwise."""
+    unit = "bit/s" if of.subsystem == "network" and metric == "throughput" else UNITS[metric]
+    return {
+        "workload": of.workload,
+        "variant": of.variant,
+        "block": of.block,
+        "concurrency": of.concurrency,
+        "metric": metric,
+        "value": value,
+        "unit": unit,
+        "details": {},
+    } | changes
+
+
+def record(
+    of: Cell,
+    measurements: Iterable[Mapping[str, Any]] = (),
+    *,
+    status: str = "ok",
+    reason: str | None = None,
+    warnings: Iterable[str] = (),
+    host: str = "node1",
+    started: str = "2026-11-21T04:00:00+00:00",
+    context: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A record of ``of``, valid against the schema."""
+    return {
+        "schema": 1,
+        "cell": of.to_json(),
+        "status": status,
+        "reason": reason,
+        "measurements": list(measurements),
+        "context": {
+            "host": host,
+            "job_id": None,
+            "started": started,
+            "seconds": 1.0,
+            "commands": [
+                {"argv": [f"/usr/bin/{of.instrument}", "--workload", of.workload], "returncode": 0, "seconds": 1.0}
+            ],
+            "tool": {"name": of.instrument, "path": f"/usr/bin/{of.instrument}", "version": "1.2"},
+            "cpus": list(range(of.concurrency)),
+            "load_before": 0.1,
+            "load_after": 0.9,
+            "peakmark": "0.1.0",
+        }
+        | dict(context or {}),
+        "warnings": list(warnings),
+        "raw": {"0.stdout": "0" * 64},
+    }
+
+
+def write(
+    directory: Path,
+    records: Iterable[Mapping[str, Any]],
+    *,
+    planned: Iterable[Cell] = (),
+    attempts: Iterable[Mapping[str, Any]] = (),
+    references: Iterable[Mapping[str, Any]] = (),
+    config: Mapping[str, Any] | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> Path:
+    """Lay a campaign out below ``directory``: cells are those of the records, then those in ``planned``."""
+    records = list(records)
+    cells = [entry["cell"] for entry in records] + [entry.to_json() for entry in planned]
+    plan = {
+        "schema": 1,
+        "campaign": directory.name,
+        "config": dict(config or {}),
+        "cells": cells,
+        "references": list(references),
+        "node": "any",
+        "created": "2026-11-21T03:59:00+00:00",
+    }
+    _write(directory / "plan.json", plan)
+    for entry in records:
+        _write(directory / "cells" / f"{Cell.from_json(entry['cell']).id}.json", entry)
+    for number, entry in enumerate(attempts):
+        _write(directory / "attempts" / f"{Cell.from_json(entry['cell']).id}.{number}.json", entry)
+    if facts is not None:
+        _write(directory / "machine" / "node1.json", facts)
+    return directory
+
+
+def _write(path: Path, data: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(data, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+def sweep(repetitions: int = 3, threads: Iterable[int] = (1, 2)) -> list[dict[str, Any]]:
+    """Records for all eight tables: own kernels at each of ``threads``, some references once, values from smooth
+    formulas.
+    """
+    records: list[dict[str, Any]] = []
+
+    def add(instrument: str, workload: str, metrics: Mapping[str, float], **place: Any) -> None:
+        count = repetitions if instrument.endswith("bench") and instrument != "likwid-bench" else 1
+        for repetition in range(count):
+            of = cell(instrument, workload, repetition=repetition, **place)
+            wobble = 1 + 0.02 * math.sin(7.3 * repetition + len(records))
+            records.append(record(of, [measurement(of, name, value * wobble) for name, value in metrics.items()]))
+
+    for x in threads:
+        for number, workload in enumerate(("QP", "HP", "SP", "DP")):
+            add("cpubench", workload, {"rate": 400e9 * x / 2**number}, subsystem="cpu", concurrency=x)
+        add("hpl", "DP", {"rate": 45e9 * x}, subsystem="cpu", concurrency=x)
+        for variant, gain in (("pool", 1.0), ("block", 9.0)):
+            for workload, rate in (("RS", 20e9), ("WS", 12e9), ("RWS", 17e9), ("RWR", 9e9)):
+                for block in (1024, 1 << 20, 10 << 20):
+                    value = rate * gain * x**0.5 * (block / 1024) ** (0.05 if variant == "pool" else -0.1)
+                    place = {"subsystem": "memory", "variant": variant, "block": block, "concurrency": x}
+                    add("rambench", workload, {"throughput": value}, **place)
+                    if workload in ("RS", "WS") and variant == "block":
+                        add("pmbw", workload, {"throughput": value * 0.8}, **place)
+        for block in (16 << 10, 1 << 20, 256 << 20):
+            latency = 1.2e-9 * (block / 16384) ** 0.5
+            add("rambench", "LAT", {"latency": latency}, subsystem="memory", block=block, concurrency=x)
+        for workload, rate in (("RS", 2.0e9), ("RR", 1.8e9), ("WS", 1.1e9), ("WR", 0.9e9)):
+            for block in (1 << 20, 16 << 20):
+                place = {"subsystem": "disk", "variant": "psync", "block": block, "concurrency": x}
+                add("diskbench", workload, {"throughput": rate * x**0.3}, **place)
+                add("fio", workload, {"throughput": rate * 1.05 * x**0.3}, **place)
+        for workload, rate in (("RR", 15e3), ("WR", 22e3)):
+            place = {"subsystem": "disk", "variant": "psync", "block": 4096, "concurrency": x}
+            add("diskbench", workload, {"iops": rate * x**0.8, "latency": x**0.2 / rate}, **place)
+            add("fio", workload, {"iops": rate * x**0.7, "latency": x**0.3 / rate}, **place)
+        for workload, rate in (("TCP", 30e9), ("UDP", 4e9)):
+            for block in (1024, 32768):
+                place = {"subsystem": "network", "block": block, "concurrency": x}
+                add("netbench", workload, {"throughput": rate * (block / 32768) ** 0.3 * x**0.4}, **place)
+                add("iperf3", workload, {"throughput": rate * 0.9 * (block / 32768) ** 0.3}, **place)
+            place = {"subsystem": "network", "block": 1, "concurrency": x}
+            add("netbench", f"LAT-{workload}", {"latency": 9e-6 * x**0.2}, **place)
+            if x == 1:
+                add("qperf", f"LAT-{workload}", {"latency": 8e-6}, **place)
+    add("ping", "LAT-ICMP", {"latency": 11e-6}, subsystem="network", block=56, concurrency=1)
+    return records
