@@ -89,3 +89,18 @@ const char *arena_huge_policy(void) {
     }
     return "unknown";
 }
+
+size_t memory_available(void) {
+    char line[256];
+    size_t kib, bytes = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "MemAvailable: %zu kB", &kib) == 1) {
+            bytes = kib << 10;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return bytes;
+}

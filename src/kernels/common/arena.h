@@ -30,4 +30,7 @@ size_t arena_huge_bytes(const struct arena *arena);
  * unknown. */
 const char *arena_huge_policy(void);
 
+/* MemAvailable of /proc/meminfo in bytes; 0 if unknown. */
+size_t memory_available(void);
+
 #endif

@@ -84,6 +84,12 @@ static void *member_main(void *argument) {
         run_phase(member, true, UINT64_MAX);
     }
     meet(team); /* 2: all warm */
+    if (team->job->ready != NULL && !team_failed(member)) {
+        team->job->ready(member);
+    }
+    if (plan->clock_rate) {
+        meet(team); /* 2b: all busy with the same again */
+    }
     if (plan->clock_rate && !team_failed(member)) {
         member->clock_hz_before = clock_hz();
     }
@@ -122,6 +128,9 @@ static void conduct(struct team *team) {
         atomic_store_explicit(&team->stop, true, memory_order_relaxed);
     }
     meet(team); /* 2 */
+    if (team->plan.clock_rate) {
+        meet(team); /* 2b */
+    }
     if (!atomic_load_explicit(&team->failed, memory_order_acquire)) {
         atomic_store_explicit(&team->stop, false, memory_order_relaxed);
     }

@@ -39,6 +39,8 @@ struct team_job {
      * result.
      */
     void (*run)(struct team_member *member);
+    /* After the warm-up, before the clock: put data back as the checks in finish need it. May be NULL. */
+    void (*ready)(struct team_member *member);
     /* After all clocks stopped: check results, free. Called also when the member failed. May be NULL. */
     void (*finish)(struct team_member *member);
 };

@@ -1,0 +1,280 @@
+#include "bench.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "random.h"
+
+/* Bytes between two looks at the stop flag: 40 us in the first-level cache, under a millisecond in DRAM. */
+#define PORTION_BYTES (UINT64_C(4) << 20)
+/* Loads between two looks at flag and clock: 80 us in the first-level cache. */
+#define PORTION_HOPS 65536
+/* What no write and no copy leaves behind. */
+#define POISON UINT64_C(0xdeadc0dedeadc0de)
+
+uint64_t bench_work_per_visit(const struct bench *bench) {
+    return bench->operation == OPERATION_CHASE  ? 1
+           : bench->operation == OPERATION_COPY ? 2 * (uint64_t)bench->block
+                                                : bench->block;
+}
+
+static size_t buffer_bytes(const struct bench *bench) {
+    return bench->block * (size_t)bench->blocks;
+}
+
+/*
+ * Source and target begin at different offsets in a page: at equal ones Intel cores hold a load back for an
+ * older store that merely has the same low 12 bits. An odd number of lines also spreads small blocks over the
+ * cache's sets.
+ */
+static size_t target_offset(const struct bench *bench) {
+    if (bench->operation != OPERATION_COPY) {
+        return 0;
+    }
+    return (buffer_bytes(bench) + 4095) / 4096 * 4096 + 33 * LINE_BYTES;
+}
+
+size_t bench_bytes_per_thread(const struct bench *bench) {
+    return target_offset(bench) + buffer_bytes(bench);
+}
+
+const struct bench_worker *bench_worker(const struct team_member *member) {
+    return member->state;
+}
+
+void bench_free(struct team *team) {
+    for (int i = 0; i < team->threads; i++) {
+        free(team->members[i].state);
+        team->members[i].state = NULL;
+    }
+}
+
+/* Memory of a thread, mapped but not touched. */
+static struct bench_worker *new_worker(struct team_member *member) {
+    const struct bench *bench = member->context;
+    struct bench_worker *worker = calloc(1, sizeof *worker);
+    if (worker == NULL || !arena_create(&worker->arena, bench_bytes_per_thread(bench), bench->huge_pages)) {
+        team_fail(member, "thread %d cannot have %zu bytes of memory: %s", member->index,
+                  bench_bytes_per_thread(bench), strerror(errno));
+        free(worker);
+        return NULL;
+    }
+    member->state = worker;
+    return worker;
+}
+
+static void fill_words(unsigned char *buffer, size_t bytes, uint64_t word) {
+    for (size_t at = 0; at < bytes; at += sizeof word) {
+        memcpy(buffer + at, &word, sizeof word);
+    }
+}
+
+static void prepare_sweep(struct team_member *member) {
+    const struct bench *bench = member->context;
+    struct bench_worker *worker = new_worker(member);
+    struct random_state random;
+    if (worker == NULL) {
+        return;
+    }
+    random_seed(&random, bench->seed, (uint64_t)member->index);
+    if (bench->operation != OPERATION_WRITE) {
+        worker->source = worker->arena.base;
+        random_fill(&random, worker->source, buffer_bytes(bench));
+    }
+    if (bench->operation != OPERATION_READ) {
+        worker->target = worker->arena.base + target_offset(bench);
+        fill_words(worker->target, buffer_bytes(bench), POISON);
+    }
+    if (bench->random && bench->blocks > 1) {
+        worker->order = malloc((size_t)bench->blocks * sizeof *worker->order);
+        if (worker->order == NULL) {
+            team_fail(member, "no memory for the order of %llu blocks", (unsigned long long)bench->blocks);
+            return;
+        }
+        random_permutation(&random, worker->order, (uint32_t)bench->blocks);
+    }
+    worker->value = random_next(&random);
+    worker->huge_bytes = arena_huge_bytes(&worker->arena);
+}
+
+static sweep_function *chosen(const struct bench *bench) {
+    const struct sweeper *sweeper = bench->sweeper;
+    switch (bench->operation) {
+    case OPERATION_READ:
+        return sweeper->read;
+    case OPERATION_WRITE:
+        return bench->streaming ? sweeper->write_streaming : sweeper->write;
+    default:
+        return bench->streaming ? sweeper->copy_streaming : sweeper->copy;
+    }
+}
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static void run_sweep(struct team_member *member) {
+    const struct bench *bench = member->context;
+    struct bench_worker *worker = member->state;
+    sweep_function *const sweep = chosen(bench);
+    const uint64_t per_visit = bench_work_per_visit(bench);
+    const uint64_t portion = PORTION_BYTES / per_visit > 0 ? PORTION_BYTES / per_visit : 1;
+    const uint64_t wanted = member->limit / per_visit + (member->limit % per_visit > 0 ? 1 : 0);
+    const bool same_block = bench->blocks == 1;
+    struct sweep next = {.source = worker->source,
+                         .target = worker->target,
+                         .block = bench->block,
+                         .stride = same_block ? 0 : bench->block,
+                         .order = worker->order};
+    uint64_t visits = 0, sum = 0;
+    while (visits < wanted && (visits == 0 || !team_stopped(member))) {
+        next.first = same_block ? 0 : visits % bench->blocks;
+        next.count = least(portion, wanted - visits);
+        if (!same_block) {
+            next.count = least(next.count, bench->blocks - next.first);
+        }
+        next.value = worker->value + visits;
+        sum += sweep(&next);
+        visits += next.count;
+    }
+    worker->visits = visits;
+    worker->sum = sum;
+    member->work = visits * per_visit;
+}
+
+/* Whatever the warm-up wrote must not pass for the measured run's work. */
+static void ready_sweep(struct team_member *member) {
+    const struct bench *bench = member->context;
+    struct bench_worker *worker = member->state;
+    if (worker->target != NULL) {
+        fill_words(worker->target, buffer_bytes(bench), POISON);
+        worker->value += UINT64_C(0x9e3779b97f4a7c15);
+    }
+}
+
+static uint64_t sum_of(const unsigned char *block, size_t bytes) {
+    uint64_t sum = 0, word;
+    for (size_t at = 0; at < bytes; at += sizeof word) {
+        memcpy(&word, block + at, sizeof word);
+        sum += word;
+    }
+    return sum;
+}
+
+static bool all_words(const unsigned char *block, size_t bytes, uint64_t wanted) {
+    uint64_t different = 0, word;
+    for (size_t at = 0; at < bytes; at += sizeof word) {
+        memcpy(&word, block + at, sizeof word);
+        different |= word ^ wanted;
+    }
+    return different == 0;
+}
+
+/* Sum that `visits` visits must have read: whole laps and the begun one. */
+static uint64_t expected_sum(const struct bench *bench, const struct bench_worker *worker) {
+    uint64_t lap = 0, begun = 0, rest = worker->visits % bench->blocks;
+    for (uint64_t i = 0; i < bench->blocks; i++) {
+        uint64_t number = worker->order != NULL ? worker->order[i] : i;
+        uint64_t sum = sum_of(worker->source + number * bench->block, bench->block);
+        lap += sum;
+        begun += i < rest ? sum : 0;
+    }
+    return worker->visits / bench->blocks * lap + begun;
+}
+
+/* Whether the block of place i in the order holds what its last visit left, or poison if there was none. */
+static bool block_is_right(const struct bench *bench, const struct bench_worker *worker, uint64_t i) {
+    uint64_t number = worker->order != NULL ? worker->order[i] : i;
+    const unsigned char *block = worker->target + number * bench->block;
+    if (i >= worker->visits) {
+        return all_words(block, bench->block, POISON);
+    }
+    if (bench->operation == OPERATION_COPY) {
+        return memcmp(block, worker->source + number * bench->block, bench->block) == 0;
+    }
+    uint64_t last = i + (worker->visits - 1 - i) / bench->blocks * bench->blocks;
+    return all_words(block, bench->block, worker->value + last);
+}
+
+static void verify_sweep(struct team_member *member) {
+    const struct bench *bench = member->context;
+    const struct bench_worker *worker = member->state;
+    if (bench->operation == OPERATION_READ) {
+        if (worker->sum != expected_sum(bench, worker)) {
+            team_fail(member,
+                      "thread %d on CPU %d did not read what the memory holds: the rate is not reported",
+                      member->index, member->cpu);
+        }
+        return;
+    }
+    for (uint64_t i = 0; i < bench->blocks; i++) {
+        if (!block_is_right(bench, worker, i)) {
+            team_fail(member,
+                      "thread %d on CPU %d left block %llu with wrong contents: the rate is not reported",
+                      member->index, member->cpu, (unsigned long long)i);
+            return;
+        }
+    }
+}
+
+static void finish_sweep(struct team_member *member) {
+    struct bench_worker *worker = member->state;
+    if (worker == NULL) {
+        return;
+    }
+    if (!team_failed(member)) {
+        verify_sweep(member);
+    }
+    free(worker->order);
+    worker->order = NULL;
+    arena_destroy(&worker->arena);
+}
+
+static void prepare_chase(struct team_member *member) {
+    const struct bench *bench = member->context;
+    struct bench_worker *worker = new_worker(member);
+    struct random_state random;
+    if (worker == NULL) {
+        return;
+    }
+    random_seed(&random, bench->seed, (uint64_t)member->index);
+    chase_link(&worker->chase, worker->arena.base, bench->block, &random);
+    worker->huge_bytes = arena_huge_bytes(&worker->arena);
+}
+
+static void run_chase(struct team_member *member) {
+    struct bench_worker *worker = member->state;
+    uint64_t done = 0, before = clock_now();
+    worker->fastest = 0;
+    while (done < member->limit && (done == 0 || !team_stopped(member))) {
+        uint64_t hops = least(PORTION_HOPS, member->limit - done);
+        chase_run(&worker->chase, hops);
+        uint64_t after = clock_now();
+        double each = (double)(after - before) * 1e-9 / (double)hops;
+        if (hops == PORTION_HOPS && (worker->fastest == 0 || each < worker->fastest)) {
+            worker->fastest = each;
+        }
+        before = after;
+        done += hops;
+    }
+    member->work = done;
+}
+
+static void finish_chase(struct team_member *member) {
+    struct bench_worker *worker = member->state;
+    if (worker == NULL) {
+        return;
+    }
+    const char *wrong = team_failed(member) ? NULL : chase_verify(&worker->chase);
+    if (wrong != NULL) {
+        team_fail(member, "thread %d on CPU %d: %s: the latency is not reported", member->index, member->cpu,
+                  wrong);
+    }
+    arena_destroy(&worker->arena);
+}
+
+const struct team_job bench_sweep_job = {
+    .prepare = prepare_sweep, .run = run_sweep, .ready = ready_sweep, .finish = finish_sweep};
+const struct team_job bench_chase_job = {.prepare = prepare_chase, .run = run_chase, .finish = finish_chase};

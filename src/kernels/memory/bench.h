@@ -1,0 +1,55 @@
+/* What rambench does on each thread, for team_run: sweeps over blocks, or the chase of pointers. */
+#ifndef PEAKMARK_MEMORY_BENCH_H
+#define PEAKMARK_MEMORY_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "chase.h"
+#include "sweep.h"
+#include "team.h"
+
+enum operation { OPERATION_READ, OPERATION_WRITE, OPERATION_COPY, OPERATION_CHASE };
+
+/* The context of the team: the same for all threads. */
+struct bench {
+    enum operation operation;
+    bool random;     /* blocks in random order, else one after the other */
+    bool streaming;  /* non-temporal stores */
+    bool huge_pages; /* ask for them */
+    size_t block;    /* bytes */
+    uint64_t blocks; /* of each thread's buffers; 1: the same block again and again. At most UINT32_MAX */
+    uint64_t seed;
+    const struct sweeper *sweeper; /* not for the chase */
+};
+
+struct bench_worker {
+    struct arena arena; /* holds source, then target, as far as the operation needs them */
+    unsigned char *source, *target;
+    uint32_t *order; /* NULL: sequential */
+    uint64_t visits; /* blocks done in this run */
+    uint64_t sum;    /* of all words read in this run */
+    uint64_t value;  /* what visit 0 writes */
+    struct chase chase;
+    double fastest; /* chase: s per load of the fastest portion; 0: none */
+    size_t huge_bytes;
+};
+
+/* Bytes that one visit or access counts: a copy reads and writes; a chase counts accesses, so 1. */
+uint64_t bench_work_per_visit(const struct bench *bench);
+
+/* Bytes of memory all buffers of one thread take together. */
+size_t bench_bytes_per_thread(const struct bench *bench);
+
+/* Prepare, run, ready and finish. finish fails the team when contents or counts are not what must have come
+ * out. */
+extern const struct team_job bench_sweep_job;
+extern const struct team_job bench_chase_job;
+
+/* After team_run: the member's worker with the results (its memory is gone already). */
+const struct bench_worker *bench_worker(const struct team_member *member);
+void bench_free(struct team *team);
+
+#endif

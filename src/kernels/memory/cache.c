@@ -1,0 +1,76 @@
+#include "cache.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHARED_TEXT 256
+
+static bool read_line(const char *system, int cpu, int index, const char *name, char *text, int capacity) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/cpu%d/cache/index%d/%s", system, cpu, index, name);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    bool ok = fgets(text, capacity, file) != NULL;
+    fclose(file);
+    if (ok) {
+        text[strcspn(text, "\n")] = '\0';
+    }
+    return ok;
+}
+
+/* "32768K" and "32M" as bytes. */
+static uint64_t size_of(const char *text) {
+    uint64_t number;
+    char unit = '\0';
+    if (sscanf(text, "%" SCNu64 "%c", &number, &unit) < 1) {
+        return 0;
+    }
+    return unit == 'K' ? number << 10 : unit == 'M' ? number << 20 : unit == 'G' ? number << 30 : number;
+}
+
+/* The cache of the highest level that holds data; `shared` names its CPUs and so the cache itself. */
+static uint64_t last_level_of(const char *system, int cpu, char shared[SHARED_TEXT]) {
+    uint64_t bytes = 0;
+    int highest = 0;
+    for (int index = 0; index < 16; index++) {
+        char level[16], type[32], size[32];
+        if (!read_line(system, cpu, index, "level", level, sizeof level) ||
+            !read_line(system, cpu, index, "type", type, sizeof type) ||
+            !read_line(system, cpu, index, "size", size, sizeof size)) {
+            continue;
+        }
+        if (strcmp(type, "Instruction") != 0 && atoi(level) > highest) {
+            highest = atoi(level);
+            bytes = size_of(size);
+            if (!read_line(system, cpu, index, "shared_cpu_list", shared, SHARED_TEXT)) {
+                snprintf(shared, SHARED_TEXT, "%d", cpu);
+            }
+        }
+    }
+    return bytes;
+}
+
+uint64_t cache_last_level(const char *system, const struct cpu_list *cpus) {
+    uint64_t total = 0;
+    char(*seen)[SHARED_TEXT] = calloc((size_t)cpus->count + 1, SHARED_TEXT);
+    int caches = 0;
+    for (int i = 0; seen != NULL && i < cpus->count; i++) {
+        char shared[SHARED_TEXT] = "";
+        uint64_t bytes = last_level_of(system, cpus->cpu[i], shared);
+        bool known = false;
+        for (int j = 0; j < caches && !known; j++) {
+            known = strcmp(seen[j], shared) == 0;
+        }
+        if (bytes > 0 && !known) {
+            memcpy(seen[caches++], shared, SHARED_TEXT);
+            total += bytes;
+        }
+    }
+    free(seen);
+    return total;
+}

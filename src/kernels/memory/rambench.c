@@ -1,0 +1,287 @@
+/* rambench: how fast the caches and the memory give and take data. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "cache.h"
+#include "options.h"
+#include "report.h"
+#include "status.h"
+
+#define SYSTEM_CPU "/sys/devices/system/cpu"
+/* Where the size of the last-level cache cannot be read. */
+#define ASSUMED_CACHE (UINT64_C(32) << 20)
+#define NAME_BYTES 24
+
+static const char *const workloads[] = {"RS", "WS", "RWS", "RR", "WR", "RWR", "LAT", NULL};
+static const char *const stores[] = {"auto", "temporal", "non-temporal", NULL};
+static const char *const switches[] = {"on", "off", NULL};
+
+struct arguments {
+    struct common_options common;
+    const char *workload, *isa, *pool, *store, *huge_pages;
+    uint64_t block, total, accesses;
+};
+
+static void parse_arguments(struct arguments *a, int argc, char **argv) {
+    static const struct program program = {
+        .name = "rambench",
+        .synopsis = "--workload NAME --block SIZE [option]...",
+        .summary =
+            "Measures memory throughput in bytes read plus bytes written per second, or the latency of a "
+            "load.\n"
+            "RS WS RWS read, write, copy blocks one after the other; RR WR RWR in random order;\n"
+            "LAT follows pointers through an area of --block bytes, each load dependent on the one before.",
+        .example = "rambench --workload RWS --block 1MiB --pool 1GiB --threads 2 --seconds 1"};
+    const struct option_spec specs[] = {
+        {.name = "workload",
+         .kind = OPTION_CHOICE,
+         .value = &a->workload,
+         .argument = "NAME",
+         .choices = workloads,
+         .help = "what to do"},
+        {.name = "block",
+         .kind = OPTION_SIZE,
+         .value = &a->block,
+         .argument = "SIZE",
+         .help = "bytes of a block, a multiple of 64; LAT: of each thread's area"},
+        {.name = "pool",
+         .kind = OPTION_TEXT,
+         .value = &a->pool,
+         .argument = "SIZE",
+         .help = "memory of all threads that is walked block by block, or 'block' (default): each thread "
+                 "uses one "
+                 "block again and again"},
+        COMMON_OPTIONS(&a->common),
+        {.name = "total",
+         .kind = OPTION_SIZE,
+         .value = &a->total,
+         .argument = "SIZE",
+         .help = "read plus write SIZE bytes in all instead of --seconds"},
+        {.name = "accesses",
+         .kind = OPTION_COUNT,
+         .value = &a->accesses,
+         .argument = "N",
+         .help = "LAT: do N loads in all instead of --seconds"},
+        {.name = "isa",
+         .kind = OPTION_CHOICE,
+         .value = &a->isa,
+         .argument = "NAME",
+         .choices = isa_choices,
+         .help = "instruction set (default auto)"},
+        {.name = "store",
+         .kind = OPTION_CHOICE,
+         .value = &a->store,
+         .argument = "KIND",
+         .choices = stores,
+         .help =
+             "through the caches or around them (default auto: around when the buffers exceed the cache)"},
+        {.name = "huge-pages",
+         .kind = OPTION_CHOICE,
+         .value = &a->huge_pages,
+         .argument = "WHETHER",
+         .choices = switches,
+         .help = "ask for huge pages (default on)"},
+        END_OF_OPTIONS,
+    };
+    options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
+}
+
+static void check_arguments(const struct arguments *a) {
+    if (a->workload == NULL) {
+        fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, LAT");
+    }
+    if (a->block == 0) {
+        fail_usage("--block is missing: give the bytes of a block, e.g. 1KiB, 1MiB or 10MiB");
+    }
+    if (a->block % LINE_BYTES != 0) {
+        fail_usage("--block: %" PRIu64 " bytes are not whole cache lines: give a multiple of %d", a->block,
+                   LINE_BYTES);
+    }
+    bool chase = strcmp(a->workload, "LAT") == 0;
+    if (chase && (a->pool != NULL || a->total > 0 || strcmp(a->store, "auto") != 0)) {
+        fail_usage("LAT takes none of --pool, --total and --store: --block is the area, --accesses the work");
+    }
+    if (chase && a->block / LINE_BYTES > UINT32_MAX) {
+        fail_usage("--block: an area for LAT has at most 256GiB less one line");
+    }
+    if (!chase && a->accesses > 0) {
+        fail_usage("--accesses belongs to LAT; for %s give --total or --seconds", a->workload);
+    }
+    if ((a->total > 0 || a->accesses > 0) && a->common.seconds_given) {
+        fail_usage("--seconds and %s exclude each other: the run ends by time or by work",
+                   a->total > 0 ? "--total" : "--accesses");
+    }
+}
+
+/* Blocks of each thread; 1 without a pool. */
+static uint64_t blocks_per_thread(const struct arguments *a, uint64_t pool, int buffers,
+                                  struct warnings *warnings) {
+    char one[NAME_BYTES], all[NAME_BYTES];
+    if (pool == 0) {
+        return 1;
+    }
+    uint64_t part = pool / (uint64_t)a->common.threads / (uint64_t)buffers, blocks = part / a->block;
+    if (blocks > UINT32_MAX) {
+        fail_usage("--pool: %s has more than 2^32 blocks of %s for a thread: use larger blocks",
+                   format_size(pool, all, sizeof all), format_size(a->block, one, sizeof one));
+    }
+    if (blocks == 0) {
+        warnings_add(
+            warnings,
+            "the block of %s is larger than a thread's part of the pool of %s: the pool is one block",
+            format_size(a->block, one, sizeof one), format_size(pool, all, sizeof all));
+        blocks = 1;
+    }
+    return blocks;
+}
+
+static uint64_t pool_bytes(const struct arguments *a) {
+    uint64_t bytes = 0;
+    if (a->pool != NULL && strcmp(a->pool, "block") != 0 && !parse_size(a->pool, &bytes)) {
+        fail_usage("--pool: '%s' is neither a size such as 1GiB nor the word block", a->pool);
+    }
+    return bytes;
+}
+
+static enum operation operation_of(const char *workload) {
+    return strcmp(workload, "LAT") == 0      ? OPERATION_CHASE
+           : strncmp(workload, "RW", 2) == 0 ? OPERATION_COPY
+           : workload[0] == 'R'              ? OPERATION_READ
+                                             : OPERATION_WRITE;
+}
+
+static void choose_stores(struct bench *bench, const struct arguments *a, uint64_t working_set,
+                          uint64_t cache) {
+    bool writes = bench->operation == OPERATION_WRITE || bench->operation == OPERATION_COPY;
+    bool can = writes && bench->sweeper->write_streaming != NULL;
+    bench->streaming = can && working_set > (cache > 0 ? cache : ASSUMED_CACHE);
+    if (strcmp(a->store, "temporal") == 0) {
+        bench->streaming = false;
+    } else if (strcmp(a->store, "non-temporal") == 0) {
+        if (writes && !can) {
+            fail_impossible("there are no non-temporal stores with --isa %s", isa_name(bench->sweeper->isa));
+        }
+        bench->streaming = can;
+    }
+}
+
+static void warn(const struct arguments *a, const struct bench *bench, uint64_t pool, uint64_t working_set,
+                 uint64_t cache, struct warnings *warnings) {
+    char one[NAME_BYTES], all[NAME_BYTES];
+    if (pool > 0 && cache > 0 && working_set < cache) {
+        warnings_add(
+            warnings,
+            "the pool of %s is smaller than the last-level cache of %s: this is no figure of the memory",
+            format_size(working_set, one, sizeof one), format_size(cache, all, sizeof all));
+    }
+    if (bench->random && bench->blocks == 1) {
+        warnings_add(warnings,
+                     "each thread has one block only, so the random order of %s is no order: it equals %cS",
+                     a->workload, a->workload[0]);
+    }
+    size_t available = memory_available();
+    if (available > 0 && bench_bytes_per_thread(bench) > available / (size_t)a->common.threads) {
+        fail_impossible(
+            "%d threads need %zu bytes each, but only %zu bytes of memory are available: make --pool, "
+            "--block or --threads smaller",
+            a->common.threads, bench_bytes_per_thread(bench), available);
+    }
+}
+
+/* Mean time of a load, over all threads' own times, and the fastest portion. */
+static double mean_latency(const struct team *team, double *fastest) {
+    double seconds = 0;
+    *fastest = 0;
+    for (int i = 0; i < team->threads; i++) {
+        const struct team_member *member = &team->members[i];
+        double best = bench_worker(member)->fastest;
+        seconds += (double)(member->stop_ns - member->start_ns) * 1e-9;
+        *fastest = best > 0 && (*fastest == 0 || best < *fastest) ? best : *fastest;
+    }
+    return team->work > 0 ? seconds / (double)team->work : 0;
+}
+
+static void print_result(const struct arguments *a, const struct bench *bench, const struct team *team,
+                         uint64_t pool, uint64_t working_set, const struct warnings *warnings) {
+    struct json json;
+    double fastest = 0;
+    bool chase = bench->operation == OPERATION_CHASE;
+    bool writes = bench->operation == OPERATION_WRITE || bench->operation == OPERATION_COPY;
+    uint64_t huge = 0;
+    for (int i = 0; i < team->threads; i++) {
+        huge += bench_worker(&team->members[i])->huge_bytes;
+    }
+    struct report report = {.instrument = "rambench",
+                            .workload = a->workload,
+                            .value = chase ? mean_latency(team, &fastest) : team_rate(team),
+                            .unit = chase ? "s" : "B/s",
+                            .work_unit = chase ? "access" : "B",
+                            .isa = chase ? NULL : isa_name(bench->sweeper->isa),
+                            .team = team,
+                            .warnings = warnings};
+    report_begin(&json, &report);
+    report_clock(&json, team);
+    json_unsigned(&json, "block", a->block);
+    if (pool > 0) {
+        json_unsigned(&json, "pool", pool);
+    } else {
+        json_null(&json, "pool");
+    }
+    json_string(&json, "working_set", pool > 0 ? "pool" : "block");
+    json_unsigned(&json, "working_set_bytes", working_set);
+    json_unsigned(&json, "huge_pages", huge);
+    json_string(&json, "huge_page_policy", arena_huge_policy());
+    json_string(&json, "store", !writes ? NULL : bench->streaming ? "non-temporal" : "temporal");
+    json_string(&json, "instruction", chase ? "dependent load" : bench->sweeper->instruction);
+    if (chase && fastest > 0) {
+        json_double(&json, "fastest", fastest);
+    }
+    report_end(&json, &report);
+}
+
+int main(int argc, char **argv) {
+    static struct arguments a = {.common = COMMON_DEFAULTS};
+    static struct cpu_list cpus;
+    struct warnings warnings = {0};
+    a.isa = isa_choices[0];
+    a.store = stores[0];
+    a.huge_pages = switches[0];
+    parse_arguments(&a, argc, argv);
+    check_arguments(&a);
+    struct bench bench = {.operation = operation_of(a.workload),
+                          .random = a.workload[strlen(a.workload) - 1] == 'R',
+                          .huge_pages = strcmp(a.huge_pages, "on") == 0,
+                          .block = (size_t)a.block,
+                          .seed = a.common.seed,
+                          .sweeper = sweeper_find(isa_from_name(a.isa))};
+    if (bench.sweeper == NULL) {
+        fail_impossible("this CPU or its operating system does not run %s; --isa auto takes the best it has",
+                        a.isa);
+    }
+    bool chase = bench.operation == OPERATION_CHASE;
+    int buffers = bench.operation == OPERATION_COPY ? 2 : 1;
+    uint64_t pool = pool_bytes(&a);
+    place_choose(&a.common.cpus, a.common.threads, &cpus, &warnings);
+    bench.blocks = blocks_per_thread(&a, pool, buffers, &warnings);
+    uint64_t working_set = (uint64_t)a.common.threads * (uint64_t)buffers * a.block * bench.blocks;
+    uint64_t cache = cache_last_level(SYSTEM_CPU, &cpus);
+    choose_stores(&bench, &a, working_set, cache);
+    warn(&a, &bench, pool, working_set, cache, &warnings);
+    const struct team_plan plan = {.warmup = a.common.warmup,
+                                   .seconds = a.common.seconds,
+                                   .work = chase ? a.accesses : a.total,
+                                   .grain = bench_work_per_visit(&bench),
+                                   .clock_rate = true};
+    struct team team;
+    if (!team_run(&team, &cpus, &plan, chase ? &bench_chase_job : &bench_sweep_job, &bench)) {
+        fail_measurement("%s", team.error);
+    }
+    print_result(&a, &bench, &team, pool, working_set, &warnings);
+    bench_free(&team);
+    team_free(&team);
+    warnings_free(&warnings);
+    return STATUS_OK;
+}

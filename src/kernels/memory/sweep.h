@@ -1,0 +1,50 @@
+/*
+ * A sweep goes over blocks of memory and reads, writes or copies each from its first to its last byte. The
+ * loops over blocks and repeats lie inside the kernel of the instruction set: at 1 KiB in the first-level
+ * cache a block takes 16 cycles, so nothing may be called per block.
+ */
+#ifndef PEAKMARK_MEMORY_SWEEP_H
+#define PEAKMARK_MEMORY_SWEEP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "isa.h"
+
+#define LINE_BYTES 64
+#define SWEEP_GROUP 512 /* bytes of one turn of the inner loop; the rest of a block goes line by line */
+
+/*
+ * Visits `count` blocks. Visit i is to block number order[first + i], or first + i when order is NULL; a
+ * block begins at number * stride. stride 0 visits the same block again and again.
+ */
+struct sweep {
+    const unsigned char *source; /* read, copy; aligned to LINE_BYTES */
+    unsigned char *target;       /* write, copy; aligned to LINE_BYTES */
+    size_t block;                /* bytes, a multiple of LINE_BYTES */
+    size_t stride;
+    const uint32_t *order;
+    uint64_t first;
+    uint64_t count;
+    uint64_t value; /* write: visit i stores value + i in every 64-bit word */
+};
+
+/* Read: sum of all 64-bit words read, each time they are read. Write and copy: 0. */
+typedef uint64_t sweep_function(const struct sweep *sweep);
+
+struct sweeper {
+    enum isa isa;
+    const char *instruction; /* loads and stores it is made of */
+    sweep_function *read;
+    sweep_function *write;
+    sweep_function *copy;
+    sweep_function *write_streaming; /* non-temporal stores: around the caches; NULL where there are none */
+    sweep_function *copy_streaming;
+};
+
+extern const struct sweeper sweeper_scalar, sweeper_sse2, sweeper_avx2, sweeper_avx512, sweeper_neon;
+
+/* Best sweeper of this CPU for isa (ISA_COUNT: any); NULL when it has none. */
+const struct sweeper *sweeper_find(enum isa isa);
+
+#endif

@@ -1,0 +1,34 @@
+/* AVX-512: a whole cache line per load and store. */
+#include <immintrin.h>
+
+#define VECTOR __m512i
+#define SPLAT(value) _mm512_set1_epi64((long long)(value))
+#define ADD_ONE(v) v = _mm512_add_epi64(v, SPLAT(1))
+#define AT(p) (*(__m512i *)(p))
+#define AT_CONST(p) (*(const __m512i *)(p))
+#define READ_LINE(a, b, c, d, p) __asm__ volatile("vpaddq %1, %0, %0" : "+v"(a) : "m"(AT_CONST(p)))
+#define STORE(INSTRUCTION, p, v) __asm__ volatile(INSTRUCTION " %1, %0" : "=m"(AT(p)) : "v"(v))
+#define COPY_WITH(INSTRUCTION, q, p)                                                                         \
+    do {                                                                                                     \
+        __m512i t;                                                                                           \
+        __asm__ volatile("vmovdqa64 %1, %0" : "=v"(t) : "m"(AT_CONST(p)));                                   \
+        STORE(INSTRUCTION, q, t);                                                                            \
+    } while (0)
+#define WRITE_LINE(p, v) STORE("vmovdqa64", p, v)
+#define STREAM_LINE(p, v) STORE("vmovntdq", p, v)
+#define COPY_LINE(q, p) COPY_WITH("vmovdqa64", q, p)
+#define STREAM_COPY_LINE(q, p) COPY_WITH("vmovntdq", q, p)
+#define FENCE _mm_sfence()
+#define SUM(v) ((uint64_t)_mm512_reduce_add_epi64(v))
+
+#include "sweep.inc"
+
+const struct sweeper sweeper_avx512 = {
+    .isa = ISA_AVX512,
+    .instruction = "vpaddq, vmovdqa64, vmovntdq (64 B)",
+    .read = sweep_read,
+    .write = sweep_write,
+    .copy = sweep_copy,
+    .write_streaming = sweep_write_streaming,
+    .copy_streaming = sweep_copy_streaming,
+};

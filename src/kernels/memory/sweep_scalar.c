@@ -1,0 +1,46 @@
+/* Plain C on 64-bit words, compiled without vectorisation (the Makefile's flags for *_scalar.c). */
+#include <stdint.h>
+
+#define VECTOR uint64_t
+#define SPLAT(value) ((uint64_t)(value))
+#define ADD_ONE(v) v = v + 1
+#define WORD(p, i) (((volatile uint64_t *)(p))[i])
+#define WORD_CONST(p, i) (((const volatile uint64_t *)(p))[i])
+#define READ_LINE(a, b, c, d, p)                                                                             \
+    a += WORD_CONST(p, 0);                                                                                   \
+    b += WORD_CONST(p, 1);                                                                                   \
+    c += WORD_CONST(p, 2);                                                                                   \
+    d += WORD_CONST(p, 3);                                                                                   \
+    a += WORD_CONST(p, 4);                                                                                   \
+    b += WORD_CONST(p, 5);                                                                                   \
+    c += WORD_CONST(p, 6);                                                                                   \
+    d += WORD_CONST(p, 7)
+#define WRITE_LINE(p, v)                                                                                     \
+    WORD(p, 0) = v;                                                                                          \
+    WORD(p, 1) = v;                                                                                          \
+    WORD(p, 2) = v;                                                                                          \
+    WORD(p, 3) = v;                                                                                          \
+    WORD(p, 4) = v;                                                                                          \
+    WORD(p, 5) = v;                                                                                          \
+    WORD(p, 6) = v;                                                                                          \
+    WORD(p, 7) = v
+#define COPY_LINE(q, p)                                                                                      \
+    WORD(q, 0) = WORD_CONST(p, 0);                                                                           \
+    WORD(q, 1) = WORD_CONST(p, 1);                                                                           \
+    WORD(q, 2) = WORD_CONST(p, 2);                                                                           \
+    WORD(q, 3) = WORD_CONST(p, 3);                                                                           \
+    WORD(q, 4) = WORD_CONST(p, 4);                                                                           \
+    WORD(q, 5) = WORD_CONST(p, 5);                                                                           \
+    WORD(q, 6) = WORD_CONST(p, 6);                                                                           \
+    WORD(q, 7) = WORD_CONST(p, 7)
+#define SUM(v) (v)
+
+#include "sweep.inc"
+
+const struct sweeper sweeper_scalar = {
+    .isa = ISA_SCALAR,
+    .instruction = "C: uint64_t loads and stores (8 B)",
+    .read = sweep_read,
+    .write = sweep_write,
+    .copy = sweep_copy,
+};
