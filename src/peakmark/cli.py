@@ -112,7 +112,9 @@ def _measure(options: argparse.Namespace) -> int:
     if options.output.parts[-len(suffix.parts) :] != suffix.parts:
         raise ConfigError(f"--output {options.output} does not end in {suffix}, which the cell asks for")
     campaign = options.output.parents[len(suffix.parts) - 1]
-    record = measure(Request(cell, options.output, campaign, options.kernels, None if options.tool == "auto" else options.tool))
+    record = measure(
+        Request(cell, options.output, campaign, options.kernels, None if options.tool == "auto" else options.tool)
+    )
     if record["status"] != "ok":
         print(f"peakmark: {cell.id} is {record['status']}: {record['reason']}", file=sys.stderr)
     return 0
