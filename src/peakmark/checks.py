@@ -229,7 +229,8 @@ def _udp_loss(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
 def _concurrency(row: Measured, _: Thresholds) -> Iterator[Note]:
     if row.subsystem not in ("cpu", "memory"):
         return
-    cpus = row.fact("limits", "cpus_allowed")
+    given = (run.context.get("cpus") for run in row.runs)
+    cpus = next((cpus for cpus in given if cpus), None) or row.fact("limits", "cpus_allowed")
     cores = row.fact("limits", "physical_cores_allowed")
     quota = row.fact("limits", "cpu_quota")
     if cpus and row.concurrency > len(cpus):

@@ -139,6 +139,7 @@ def test_threads_beyond_what_the_job_was_given() -> None:
     facts["limits"]["cpu_quota"] = 1.5
     assert codes(row(concurrency=2, facts=facts)) == ["cpu-quota"]
     assert codes(row(concurrency=2, facts={})) == []
+    assert codes(row(concurrency=2, facts={}, context={"cpus": [0]})) == ["oversubscribed"]
 
 
 def test_spread_and_few_repetitions() -> None:
