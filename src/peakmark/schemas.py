@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,8 @@ def problem(instance: Any, name: str) -> ValidationError | None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    return best_match(Draft202012Validator(schema(name)).iter_errors(instance))
+    found: ValidationError | None = best_match(Draft202012Validator(schema(name)).iter_errors(instance))
+    return found
 
 
 def validate(instance: Any, name: str, what: str, error: type[PeakmarkError] = RecordError) -> None:
@@ -58,7 +60,8 @@ def sentence(found: ValidationError) -> str:
     match found.validator:
         case "type":
             kinds = rule if isinstance(rule, list) else [rule]
-            return f"{where} is {value}: allowed is {' or '.join(kinds)}"
+            hint = " (YAML takes 2.3e9 for text: write 2.3e+9)" if _looks_like_a_number(found.instance) else ""
+            return f"{where} is {value}: allowed is {' or '.join(kinds)}{hint}"
         case "enum":
             return f"{where} is {value}: allowed are {', '.join(_short(one) for one in rule)}"
         case "const":
@@ -88,6 +91,10 @@ _RULES = {
     "minLength": "a text that is not empty",
     "uniqueItems": "each value once",
 }
+
+
+def _looks_like_a_number(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]*)?e[0-9]+", value, re.IGNORECASE) is not None
 
 
 def _keys(value: Any) -> list[str]:
