@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from testcluster import Cluster, why_not  # noqa: E402
+from testcluster import Cluster, why_not
 
 
 def start(accounting: bool) -> Iterator[Cluster]:

@@ -271,7 +271,12 @@ class Cluster:
         self._save()
         self.start_slurmd(name)
 
+    def stop_controller(self) -> None:
+        """End slurmctld as an administrator does; it writes down the queue first."""
+        self.hosts.end_daemon(LOGIN, "slurmctld", signal.SIGTERM)
+
     def kill_controller(self) -> None:
+        """SIGKILL to slurmctld: it may forget the jobs of the last seconds, since it saves the queue every few seconds."""
         self.hosts.end_daemon(LOGIN, "slurmctld")
 
     def start_controller(self) -> None:

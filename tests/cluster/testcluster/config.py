@@ -23,7 +23,7 @@ class Layout:
     cpus: int = 2
     memory: int = 4096  # MiB per node, claimed, not reserved
     accounting: bool = False
-    node_timeout: int = 10  # seconds without an answer until a node is DOWN
+    node_timeout: int = 6  # seconds without an answer until a node is DOWN
 
     def __post_init__(self) -> None:
         if not 1 <= self.nodes <= MOST_NODES:
@@ -121,8 +121,10 @@ SwitchType=switch/none
 # Nodes claim CPUs and memory that the machine need not have.
 SlurmdParameters=config_overrides
 
-# Quick to notice, quick to act. Jobs stay known long enough for whoever asks squeue rarely.
+# Quick to notice, quick to act: a dead node is DOWN after 10 to 20 s, which is two rounds of pings that go unanswered for
+# MessageTimeout. Jobs stay known long enough for whoever asks squeue rarely.
 SlurmdTimeout={layout.node_timeout}
+MessageTimeout=5
 KillWait=2
 MinJobAge=3600
 InactiveLimit=0

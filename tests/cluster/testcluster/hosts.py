@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -95,13 +96,13 @@ class Hosts:
         number = namespace(first.pid, "pid")
         return [] if number is None else [process for process in members("pid", number) if process.pid != first.pid]
 
-    def end_daemon(self, name: str, program: str) -> None:
-        """Kill a program on one host with SIGKILL. Raises ClusterError when it does not run there."""
+    def end_daemon(self, name: str, program: str, number: int = signal.SIGKILL) -> None:
+        """Send a signal to a program on one host and wait for its end. Raises ClusterError when it does not run or does not end."""
         found = [process for process in self.processes(name) if process.name == program]
         if not found:
             raise ClusterError(f"{program} does not run on {name}")
-        for process in found:
-            process.end()
+        if [process for process in found if not process.end(number)]:
+            raise ClusterError(f"{program} on {name} did not end upon signal {number}")
 
 
 def base_environment() -> dict[str, str]:

@@ -22,8 +22,8 @@ from typing import NoReturn
 # Run by path, so that it does not matter where the package lies.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from testcluster import config, mounts  # noqa: E402
-from testcluster.processes import members, namespace  # noqa: E402
+from testcluster import config, mounts
+from testcluster.processes import members, namespace
 
 HOLDER = Path(__file__).resolve().parent / "holder.py"
 
