@@ -90,7 +90,7 @@ def test_an_exclusive_job_keeps_others_off_its_node(cluster: Cluster) -> None:
 
 def test_scancel_ends_the_job_and_its_processes(cluster: Cluster) -> None:
     number = cluster.sbatch("sleep 600", "--nodelist=node1", "--output=/dev/null")
-    wait_for_sleep(cluster, "node1")
+    cluster.wait_for_process("node1", "sleep")
     cluster.run(["scancel", str(number)])
     assert cluster.wait_for_job(number)["JobState"] == "CANCELLED"
     wait_until(lambda: names(cluster, "node1") == {"slurmd"}, 20, "only slurmd runs on the node")
@@ -110,7 +110,7 @@ def test_the_short_partition_refuses_long_jobs(cluster: Cluster) -> None:
 
 def test_a_node_that_dies_fails_its_job_and_comes_back(cluster: Cluster) -> None:
     number = cluster.sbatch("sleep 600", "--nodelist=node2", "--no-requeue", "--output=/dev/null")
-    wait_for_sleep(cluster, "node2")
+    cluster.wait_for_process("node2", "sleep")
     cluster.kill_node("node2")
     assert cluster.wait_for_job(number)["JobState"] == "NODE_FAIL"
     assert "DOWN" in cluster.node_states("node2")
@@ -121,7 +121,7 @@ def test_a_node_that_dies_fails_its_job_and_comes_back(cluster: Cluster) -> None
 
 def test_a_killed_slurmd_fails_its_job_and_comes_back(cluster: Cluster) -> None:
     number = cluster.sbatch("sleep 600", "--nodelist=node1", "--no-requeue", "--output=/dev/null")
-    wait_for_sleep(cluster, "node1")
+    cluster.wait_for_process("node1", "sleep")
     cluster.kill_slurmd("node1")
     assert cluster.wait_for_job(number)["JobState"] == "NODE_FAIL"
     cluster.start_slurmd("node1")
@@ -168,8 +168,3 @@ def test_sacct_tells_of_jobs_with_accounting(cluster_with_accounting: Cluster) -
 def names(cluster: Cluster, host: str) -> set[str]:
     """The programs that run on a host."""
     return {process.name for process in cluster.processes(host)}
-
-
-def wait_for_sleep(cluster: Cluster, node: str) -> None:
-    """A job is RUNNING before its node knows of it, and one whose node is lost in between is queued again: look at the node."""
-    wait_until(lambda: "sleep" in names(cluster, node), 20, f"the job's process runs on {node}")

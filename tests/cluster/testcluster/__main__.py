@@ -122,6 +122,8 @@ def main() -> int:
     except ClusterError as error:
         print(f"testcluster: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

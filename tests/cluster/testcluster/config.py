@@ -13,6 +13,10 @@ NETWORK = "10.77.0"
 LONGEST_DIRECTORY = 50
 MOST_NODES = 64
 
+# slurmd loads a control group plugin even if nothing is set to use one. That of version 2 wants systemd or a place to write in, and
+# looking for the right one fails where none is mounted; that of version 1 asks for nothing until it is used.
+CGROUP_CONF = "CgroupPlugin=cgroup/v1\n"
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -117,7 +121,6 @@ SlurmdDebug=info
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 MpiDefault=none
-SwitchType=switch/none
 # Nodes claim CPUs and memory that the machine need not have.
 SlurmdParameters=config_overrides
 

@@ -22,6 +22,7 @@ def write_files(layout: Layout) -> None:
     for name, text, mode in (
         ("hosts", config.hosts(layout), 0o644),
         ("slurm/slurm.conf", config.slurm_conf(layout), 0o644),
+        ("slurm/cgroup.conf", config.CGROUP_CONF, 0o644),
         ("slurm/slurmdbd.conf", config.slurmdbd_conf(layout), 0o600),
     ):
         if name == "slurm/slurmdbd.conf" and not layout.accounting:
