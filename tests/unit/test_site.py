@@ -109,7 +109,10 @@ def test_nodes_lie_over_the_rest() -> None:
     ("text", "message"),
     [
         ("schema: 1\nname: x\nmemory: {channels: six}", r'memory\.channels is "six": allowed is integer'),
-        ("schema: 1\nname: x\nmemory: {chanels: 6}", r"memory has the unknown key chanels: allowed are .*channels.*type"),
+        (
+            "schema: 1\nname: x\nmemory: {chanels: 6}",
+            r"memory has the unknown key chanels: allowed are .*channels.*type",
+        ),
         (
             "schema: 1\nname: x\ncpu: {clock: turbo}",
             r'cpu\.clock is "turbo": allowed are "observed", "nominal", "maximum"',
