@@ -110,12 +110,21 @@ static void *member_main(void *argument) {
     return NULL;
 }
 
+/* Sleeps until the time is over or a member has failed: a long run does not outlive its failure by much. */
+static void wait_unless_failed(struct team *team, double seconds) {
+    uint64_t now = clock_now(), end = now + (uint64_t)(seconds * 1e9), slice = UINT64_C(50000000);
+    while (now < end && !atomic_load_explicit(&team->failed, memory_order_acquire)) {
+        clock_sleep_until(end - now < slice ? end : now + slice);
+        now = clock_now();
+    }
+}
+
 /* The caller's part: raises the stop flag when time is over. It sleeps, so it takes no CPU from the members.
  */
 static void conduct(struct team *team) {
     meet(team); /* 1 */
     if (team->plan.warmup > 0) {
-        clock_sleep_until(clock_now() + (uint64_t)(team->plan.warmup * 1e9));
+        wait_unless_failed(team, team->plan.warmup);
         atomic_store_explicit(&team->stop, true, memory_order_relaxed);
     }
     meet(team); /* 2 */
@@ -127,7 +136,7 @@ static void conduct(struct team *team) {
     }
     meet(team); /* 3 */
     if (team->plan.work == 0 && !atomic_load_explicit(&team->failed, memory_order_acquire)) {
-        clock_sleep_until(clock_now() + (uint64_t)(team->plan.seconds * 1e9));
+        wait_unless_failed(team, team->plan.seconds);
         atomic_store_explicit(&team->stop, true, memory_order_relaxed);
     }
     meet(team); /* 4 */

@@ -1,0 +1,299 @@
+/* diskbench: throughput, operations per second and latency of reads and writes, past the page cache. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "../common/options.h"
+#include "../common/report.h"
+#include "../common/status.h"
+#include "lane.h"
+#include "record.h"
+#include "scratch.h"
+#include "volume.h"
+
+static const struct program program = {
+    .name = "diskbench",
+    .synopsis = "--workload RS|WS|RR|WR [--record SIZE] [--size SIZE] [--directory D] [options]",
+    .summary =
+        "Measures a disk in B/s, with operations per second and percentiles of the latency. Each thread "
+        "works on\n"
+        "a file of its own with O_DIRECT, in a private directory that is removed afterwards. Files are "
+        "first\n"
+        "filled with data that cannot be compressed; a run longer than the files starts over. Writes end "
+        "with\n"
+        "fdatasync, inside the clock. RS, WS: read and write sequentially; RR, WR: in random order, each "
+        "record\n"
+        "once per pass. Percentiles are those of the service time: a stalled thread asks for nothing more.",
+    .example = "diskbench --workload RR --record 4KiB --size 1GiB --directory /tmp --threads 4 --seconds 5",
+};
+
+struct disk_options {
+    struct common_options common;
+    const char *workload, *directory, *engine;
+    uint64_t record, size, total;
+    bool total_given;
+    int depth;
+};
+
+static void parse(struct disk_options *options, int argc, char **argv) {
+    static const char *const workloads[] = {"RS", "WS", "RR", "WR", NULL};
+    static const char *const engines[] = {"psync", "io_uring", NULL};
+    const struct option_spec specs[] = {
+        {.name = "workload",
+         .kind = OPTION_CHOICE,
+         .value = &options->workload,
+         .argument = "W",
+         .help = "what is measured",
+         .choices = workloads},
+        {.name = "record",
+         .kind = OPTION_SIZE,
+         .value = &options->record,
+         .argument = "SIZE",
+         .help = "bytes of one operation, at most 1GiB (default 4KiB)"},
+        {.name = "size",
+         .kind = OPTION_SIZE,
+         .value = &options->size,
+         .argument = "SIZE",
+         .help = "bytes of all threads' files together (default 1GiB)"},
+        {.name = "directory",
+         .kind = OPTION_TEXT,
+         .value = &options->directory,
+         .argument = "D",
+         .help = "where the files are made (default: the working directory)"},
+        {.name = "engine",
+         .kind = OPTION_CHOICE,
+         .value = &options->engine,
+         .argument = "E",
+         .help = "how requests are made (default psync)",
+         .choices = engines},
+        {.name = "depth",
+         .kind = OPTION_INTEGER,
+         .value = &options->depth,
+         .argument = "N",
+         .minimum = 1,
+         .maximum = 4096,
+         .help = "requests in flight per thread; above 1 with io_uring only (default 1)"},
+        {.name = "total",
+         .kind = OPTION_SIZE,
+         .value = &options->total,
+         .argument = "SIZE",
+         .given = &options->total_given,
+         .help = "move SIZE bytes, shared by the threads, instead of --seconds"},
+        COMMON_OPTIONS(&options->common),
+        END_OF_OPTIONS,
+    };
+    options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
+}
+
+/* What can be said to be wrong before anything is touched. */
+static void check(const struct disk_options *options) {
+    char record[32], size[32];
+    format_size(options->record, record, sizeof record);
+    if (options->workload == NULL) {
+        fail_usage("--workload is missing: name RS, WS, RR or WR");
+    }
+    if (options->total_given && options->common.seconds_given) {
+        fail_usage("--seconds and --total exclude each other: name one");
+    }
+    if (!options->total_given && options->common.seconds <= 0) {
+        fail_usage("--seconds 0 measures nothing: name a time above 0, or --total");
+    }
+    if (options->record > UINT64_C(1) << 30) {
+        fail_usage("--record %s is larger than 1GiB", record);
+    }
+    if (options->total_given && options->total < options->record) {
+        fail_usage("--total is less than one record of %s", record);
+    }
+    uint64_t records = options->size / (uint64_t)options->common.threads / options->record;
+    if (records < (uint64_t)options->depth) {
+        fail_usage("--size %s in %d files leaves less than %d record(s) of %s per file: use a larger --size",
+                   format_size(options->size, size, sizeof size), options->common.threads, options->depth,
+                   record);
+    }
+    if (options->depth > 1 && strcmp(options->engine, "psync") == 0) {
+        fail_usage("--depth %d needs --engine io_uring: psync keeps one request in flight", options->depth);
+    }
+}
+
+/* Makes the files of all lanes, then refuses a record that direct I/O cannot move here (exit 77). */
+static uint32_t open_files(struct disk_test *test, int threads, struct warnings *warnings) {
+    test->direct = true;
+    for (int i = 0; i < threads; i++) {
+        test->lanes[i].file = scratch_open(i, &test->direct);
+    }
+    uint32_t memory, alignment = volume_alignment(test->lanes[0].file, test->volume, &memory);
+    if (test->record < alignment || test->record % alignment != 0 || test->record < RECORD_MINIMUM) {
+        fail_impossible("a record of %" PRIu64
+                        " bytes is not possible here: direct I/O on this %s moves multiples of "
+                        "%" PRIu32 " bytes",
+                        test->record, test->volume->filesystem, alignment);
+    }
+    if (!test->direct) {
+        warnings_add(warnings, "not direct: %s refuses O_DIRECT, so the page cache takes part",
+                     test->volume->filesystem);
+    }
+    return alignment;
+}
+
+static void check_space(const struct volume *volume, uint64_t needed, const char *directory) {
+    if (needed > volume->free_bytes) {
+        fail_measurement("not enough space in '%s': the files need %" PRIu64 " bytes, %" PRIu64
+                         " are free; use a smaller --size or another --directory",
+                         directory, needed, volume->free_bytes);
+    }
+}
+
+/* What the device moved while the clock ran; a doubtful result is named in a warning. */
+static bool device_bytes(const struct disk_test *test, uint64_t asked, uint64_t *moved,
+                         struct warnings *warnings) {
+    const struct volume *volume = test->volume;
+    uint64_t read, written;
+    if (volume->memory) {
+        warnings_add(warnings, "RAM: %s keeps files in memory, this is no disk", volume->filesystem);
+    }
+    if (!test->counted || !volume_counters(volume, &read, &written)) {
+        if (!volume->memory) {
+            warnings_add(warnings,
+                         "unchecked: no block device is seen below this %s, so it is not known whether the "
+                         "bytes reached one",
+                         volume->filesystem);
+        }
+        return false;
+    }
+    *moved = test->write ? written - test->device_written : read - test->device_read;
+    if ((double)*moved < 0.9 * (double)asked) {
+        warnings_add(warnings, "cached: %" PRIu64 " of %" PRIu64 " bytes reached device %s", *moved, asked,
+                     volume->device);
+    }
+    return true;
+}
+
+static void verify(struct disk_test *test, int threads, int64_t *verified) {
+    *verified = 0;
+    for (int i = 0; i < threads; i++) {
+        char error[256];
+        int64_t count = lane_verify(&test->lanes[i], error, sizeof error);
+        if (count < 0) {
+            fail_measurement("file of thread %d: %s; the result is not valid", i, error);
+        }
+        *verified += count;
+    }
+}
+
+static void json_latency(struct json *json, const struct histogram *latency) {
+    json_double(json, "latency_mean", histogram_mean(latency) * 1e-9);
+    json_double(json, "p50", (double)histogram_percentile(latency, 0.5) * 1e-9);
+    json_double(json, "p90", (double)histogram_percentile(latency, 0.9) * 1e-9);
+    json_double(json, "p99", (double)histogram_percentile(latency, 0.99) * 1e-9);
+    json_double(json, "p999", (double)histogram_percentile(latency, 0.999) * 1e-9);
+    json_double(json, "max", (double)latency->maximum * 1e-9);
+}
+
+static void print(const struct disk_options *options, struct disk_test *test, const struct team *team,
+                  uint32_t alignment, struct warnings *warnings) {
+    static struct histogram latency;
+    uint64_t flush_ns = 0, moved;
+    bool known = device_bytes(test, team->work, &moved, warnings);
+    int64_t verified;
+    verify(test, team->threads, &verified);
+    for (int i = 0; i < team->threads; i++) {
+        histogram_merge(&latency, &test->lanes[i].latency);
+        flush_ns = test->lanes[i].flush_ns > flush_ns ? test->lanes[i].flush_ns : flush_ns;
+    }
+    struct report report = {.instrument = "diskbench",
+                            .workload = options->workload,
+                            .value = team_rate(team),
+                            .unit = "B/s",
+                            .work_unit = "B",
+                            .isa = NULL,
+                            .team = team,
+                            .warnings = warnings};
+    struct json json;
+    report_begin(&json, &report);
+    json_unsigned(&json, "operations", latency.count);
+    json_double(&json, "iops", (double)latency.count / team->seconds);
+    json_latency(&json, &latency);
+    json_unsigned(&json, "record", test->record);
+    json_unsigned(&json, "size", test->record * test->records * (uint64_t)team->threads);
+    json_string(&json, "engine", test->engine->name);
+    json_integer(&json, "depth", test->depth);
+    json_bool(&json, "direct", test->direct);
+    json_bool(&json, "flushed", test->write);
+    json_double(&json, "flush_seconds", (double)flush_ns * 1e-9);
+    json_string(&json, "filesystem", test->volume->filesystem);
+    json_string(&json, "device", test->volume->device[0] != '\0' ? test->volume->device : NULL);
+    if (known) {
+        json_unsigned(&json, "device_bytes", moved);
+    } else {
+        json_null(&json, "device_bytes");
+    }
+    json_unsigned(&json, "alignment", alignment);
+    json_integer(&json, "verified", verified);
+    report_end(&json, &report);
+}
+
+int main(int argc, char **argv) {
+    static struct disk_options options = {.common = COMMON_DEFAULTS,
+                                          .directory = ".",
+                                          .engine = "psync",
+                                          .record = 4096,
+                                          .size = UINT64_C(1) << 30,
+                                          .depth = 1};
+    static struct cpu_list cpus;
+    static struct volume volume;
+    static struct disk_test test;
+    struct warnings warnings = {.count = 0};
+    struct team team;
+
+    parse(&options, argc, argv);
+    check(&options);
+    int threads = options.common.threads;
+    place_choose(&options.common.cpus, threads, &cpus, &warnings);
+    test =
+        (struct disk_test){.engine = strcmp(options.engine, "psync") == 0 ? &engine_psync : &engine_io_uring,
+                           .volume = &volume,
+                           .write = options.workload[0] == 'W',
+                           .random = options.workload[1] == 'R',
+                           .record = options.record,
+                           .records = options.size / (uint64_t)threads / options.record,
+                           .depth = options.depth,
+                           .seed = options.common.seed,
+                           .lanes = calloc((size_t)threads, sizeof(struct lane))};
+    if (test.lanes == NULL || getrandom(&test.run, sizeof test.run, 0) != (ssize_t)sizeof test.run) {
+        fail_measurement("no memory or no random number for %d threads: %s", threads, strerror(errno));
+    }
+    if (test.engine->probe != NULL) {
+        test.engine->probe(&test);
+    }
+    scratch_create(options.directory);
+    if (!volume_inspect(scratch_directory(), &volume)) {
+        fail_measurement("the filesystem of '%s' cannot be asked: %s", options.directory, strerror(errno));
+    }
+    check_space(&volume, test.record * test.records * (uint64_t)threads, options.directory);
+    for (int i = 0; i < threads; i++) {
+        test.lanes[i].test = &test;
+        test.lanes[i].file = -1;
+    }
+    uint32_t alignment = open_files(&test, threads, &warnings);
+
+    uint64_t work = options.total_given ? options.total / test.record * test.record : 0;
+    struct team_plan plan = {.warmup = options.common.warmup,
+                             .seconds = options.common.seconds,
+                             .work = work,
+                             .grain = test.record,
+                             .clock_rate = false};
+    if (!team_run(&team, &cpus, &plan, &lane_job, &test)) {
+        fail_measurement("%s", team.error);
+    }
+    print(&options, &test, &team, alignment, &warnings);
+    for (int i = 0; i < threads; i++) {
+        lane_free(&test.lanes[i]);
+    }
+    free(test.lanes);
+    team_free(&team);
+    warnings_free(&warnings);
+    scratch_remove();
+    return STATUS_OK;
+}

@@ -1,0 +1,205 @@
+#include "lane.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../common/clock.h"
+#include "../common/random.h"
+#include "record.h"
+#include "volume.h"
+
+enum { LAYOUT_CHUNK = 1 << 20, VERIFIED_RECORDS = 64, VERIFIED_BYTES = 64 << 20 };
+
+unsigned char *lane_buffer(const struct lane *lane, int slot) {
+    return lane->arena.base + (size_t)slot * lane->stride;
+}
+
+uint64_t lane_next(struct lane *lane, int slot) {
+    const struct disk_test *test = lane->test;
+    uint64_t operation = lane->issued++;
+    uint64_t index = order_at(&lane->order, operation);
+    lane->in_slot[slot] = operation;
+    if (test->write) {
+        record_stamp(lane_buffer(lane, slot), test->record, lane->name, index, operation + 1);
+    }
+    return index * test->record;
+}
+
+static bool write_whole(int file, const unsigned char *data, size_t size, uint64_t place) {
+    while (size > 0) {
+        ssize_t count = pwrite(file, data, size, (off_t)place);
+        if (count < 0 && errno != EINTR) {
+            return false;
+        }
+        size_t done = count > 0 ? (size_t)count : 0;
+        data += done;
+        size -= done;
+        place += done;
+    }
+    return true;
+}
+
+/*
+ * Writes the whole file, so that no read meets a hole and no measured write has to allocate: a run that wraps
+ * around measures the same thing from its first record to its last. Generation 0.
+ */
+static bool lay_out(struct team_member *member, struct lane *lane) {
+    const struct disk_test *test = lane->test;
+    uint64_t together = test->record < LAYOUT_CHUNK ? LAYOUT_CHUNK / test->record : 1;
+    struct arena chunk;
+    if (!arena_create(&chunk, together * test->record, false)) {
+        team_fail(member, "no memory for a buffer of %" PRIu64 " bytes", together * test->record);
+        return false;
+    }
+    struct random_state random;
+    random_seed(&random, test->seed, (uint64_t)member->index);
+    random_fill(&random, chunk.base, together * test->record);
+    bool ok = true;
+    for (uint64_t first = 0; ok && first < test->records && !team_failed(member); first += together) {
+        uint64_t count = test->records - first < together ? test->records - first : together;
+        for (uint64_t i = 0; i < count; i++) {
+            record_stamp(chunk.base + i * test->record, test->record, lane->name, first + i, 0);
+        }
+        ok = write_whole(lane->file, chunk.base, count * test->record, first * test->record);
+    }
+    ok = ok && fsync(lane->file) == 0;
+    if (!ok) {
+        team_fail(member, "the file of thread %d cannot be written: %s%s", member->index, strerror(errno),
+                  errno == ENOSPC || errno == EDQUOT ? "; use a smaller --size or another --directory" : "");
+    }
+    arena_destroy(&chunk);
+    return ok;
+}
+
+/* Without O_DIRECT the page cache is emptied of the file as far as the kernel lets an ordinary user do it. */
+static void forget_cached(const struct lane *lane) {
+    if (!lane->test->direct) {
+        posix_fadvise(lane->file, 0, 0, POSIX_FADV_DONTNEED);
+        posix_fadvise(lane->file, 0, 0, lane->test->random ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
+    }
+}
+
+static void prepare(struct team_member *member) {
+    struct disk_test *test = member->context;
+    struct lane *lane = &test->lanes[member->index];
+    lane->order.records = test->records;
+    lane->order.random = test->random;
+    lane->order.seed =
+        test->seed * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)member->index * UINT64_C(0xd1342543de82ef95);
+    lane->name = test->run + (uint64_t)member->index;
+    lane->stride = (test->record + 4095) / 4096 * 4096;
+    size_t bytes = lane->stride * (size_t)test->depth;
+    lane->in_slot = calloc((size_t)test->depth, sizeof *lane->in_slot);
+    if (lane->in_slot == NULL || !arena_create(&lane->arena, bytes, bytes >= HUGE_PAGE)) {
+        team_fail(member,
+                  "no memory for %d buffers of %" PRIu64
+                  " bytes; use a smaller --record, --depth or --threads",
+                  test->depth, test->record);
+        return;
+    }
+    struct random_state random;
+    random_seed(&random, test->seed, (uint64_t)member->index + 1);
+    random_fill(&random, lane->arena.base, bytes);
+    if (lay_out(member, lane) && test->engine->open(member, lane)) {
+        forget_cached(lane);
+    }
+}
+
+static void run(struct team_member *member) {
+    struct disk_test *test = member->context;
+    struct lane *lane = &test->lanes[member->index];
+    /* The last member: of a small total the first ones may get no share. */
+    if (!member->warming && member->index == member->team->threads - 1) {
+        test->counted = volume_counters(test->volume, &test->device_read, &test->device_written);
+    }
+    test->engine->run(member, lane);
+    if (test->write && !team_failed(member)) {
+        uint64_t begin = clock_now();
+        if (fdatasync(lane->file) != 0) {
+            team_fail(member, "the file of thread %d cannot be flushed: %s", member->index, strerror(errno));
+        }
+        lane->flush_ns = clock_now() - begin;
+    }
+}
+
+const struct team_job lane_job = {.prepare = prepare, .run = run, .finish = NULL};
+
+/* May the record hold this generation? The newest, or with a queue one that was in flight together with it.
+ */
+static bool acceptable(const struct lane *lane, uint64_t operation, uint64_t generation) {
+    if (generation == operation + 1) {
+        return true;
+    }
+    return generation > 0 && generation - 1 < operation &&
+           operation - (generation - 1) < (uint64_t)lane->test->depth &&
+           order_at(&lane->order, generation - 1) == order_at(&lane->order, operation);
+}
+
+/* Reads the newest records once more, up to a number, newest first; of a record written twice only the
+ * newest. */
+static int64_t verify_file(struct lane *lane, uint64_t limit, char *error, size_t capacity) {
+    const struct disk_test *test = lane->test;
+    uint64_t checked[VERIFIED_RECORDS];
+    uint64_t count = 0;
+    for (uint64_t back = 1; back <= lane->issued && count < limit && back <= 2 * VERIFIED_RECORDS; back++) {
+        uint64_t operation = lane->issued - back, index = order_at(&lane->order, operation), generation = 0;
+        bool newer = false;
+        for (uint64_t i = 0; i < count; i++) {
+            newer = newer || checked[i] == index;
+        }
+        if (newer) {
+            continue;
+        }
+        unsigned char *buffer = lane_buffer(lane, 0);
+        memset(buffer, 0, test->record);
+        ssize_t got = pread(lane->file, buffer, test->record, (off_t)(index * test->record));
+        if (got != (ssize_t)test->record) {
+            snprintf(error, capacity, "record %" PRIu64 " cannot be read back: %s", index,
+                     got < 0 ? strerror(errno) : "the file is too short");
+            return -1;
+        }
+        bool whole = record_check(buffer, test->record, lane->name, index, &generation);
+        if (!whole || (test->write ? !acceptable(lane, operation, generation) : generation != 0)) {
+            snprintf(error, capacity, "record %" PRIu64 " does not hold what was written to it", index);
+            return -1;
+        }
+        checked[count++] = index;
+    }
+    return (int64_t)count;
+}
+
+int64_t lane_verify(struct lane *lane, char *error, size_t capacity) {
+    const struct disk_test *test = lane->test;
+    uint64_t slots = lane->issued < (uint64_t)test->depth ? lane->issued : (uint64_t)test->depth;
+    int64_t count = 0;
+    for (uint64_t slot = 0; !test->write && slot < slots; slot++, count++) {
+        uint64_t index = order_at(&lane->order, lane->in_slot[slot]), generation;
+        if (!record_check(lane_buffer(lane, (int)slot), test->record, lane->name, index, &generation)) {
+            snprintf(error, capacity, "a read of record %" PRIu64 " did not bring what the file holds",
+                     index);
+            return -1;
+        }
+    }
+    uint64_t limit = VERIFIED_BYTES / test->record;
+    limit = limit < 1 ? 1 : limit > VERIFIED_RECORDS ? VERIFIED_RECORDS : limit;
+    int64_t reread = verify_file(lane, limit, error, capacity);
+    return reread < 0 ? -1 : count + reread;
+}
+
+void lane_free(struct lane *lane) {
+    if (lane->engine_state != NULL) {
+        lane->test->engine->close(lane);
+    }
+    if (lane->arena.base != NULL) {
+        arena_destroy(&lane->arena);
+    }
+    free(lane->in_slot);
+    if (lane->file >= 0) {
+        close(lane->file);
+    }
+}

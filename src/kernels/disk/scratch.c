@@ -1,0 +1,118 @@
+#include "scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../common/status.h"
+
+#define MARKER "peakmark-"
+
+/* One run per process; global because a signal handler must reach it. */
+static struct {
+    int parent, directory;             /* both open while the directory exists */
+    char name[sizeof MARKER "XXXXXX"]; /* of the private directory in parent */
+    volatile sig_atomic_t files;       /* names that may exist */
+    volatile sig_atomic_t exists;
+} scratch;
+
+/* Called in a signal handler too: nothing here but async-signal-safe functions (so no snprintf). */
+static void file_name(int index, char name[static sizeof MARKER + 10]) {
+    char digits[10];
+    int count = 0;
+    do {
+        digits[count++] = (char)('0' + index % 10);
+        index /= 10;
+    } while (index > 0);
+    memcpy(name, MARKER, sizeof MARKER - 1);
+    for (int i = 0; i < count; i++) {
+        name[sizeof MARKER - 1 + (size_t)i] = digits[count - 1 - i];
+    }
+    name[sizeof MARKER - 1 + (size_t)count] = '\0';
+}
+
+void scratch_remove(void) {
+    if (!scratch.exists) {
+        return;
+    }
+    for (int i = 0; i < scratch.files; i++) {
+        char name[sizeof MARKER + 10];
+        file_name(i, name);
+        unlinkat(scratch.directory, name, 0);
+    }
+    unlinkat(scratch.parent, scratch.name, AT_REMOVEDIR);
+    scratch.exists = 0;
+}
+
+static void remove_and_die(int number) {
+    scratch_remove();
+    signal(number, SIG_DFL);
+    raise(number); /* delivered when the handler returns: the parent sees which signal ended us */
+}
+
+static void handle_signals(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct sigaction action = {.sa_handler = remove_and_die};
+        sigfillset(&action.sa_mask);
+        sigaction(numbers[i], &action, NULL);
+    }
+}
+
+void scratch_create(const char *directory) {
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%sXXXXXX", directory, MARKER) >= (int)sizeof path) {
+        fail_usage("--directory: the path is longer than %d bytes", PATH_MAX - (int)sizeof scratch.name);
+    }
+    scratch.parent = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (scratch.parent < 0) {
+        fail_usage("--directory: '%s' cannot be opened: %s; name a directory you may write to", directory,
+                   strerror(errno));
+    }
+    /* A signal between making the directory and knowing its name would leave it behind. */
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    if (mkdtemp(path) == NULL) {
+        fail_usage("--directory: no directory can be made in '%s': %s; name one you may write to", directory,
+                   strerror(errno));
+    }
+    memcpy(scratch.name, strrchr(path, '/') + 1, sizeof scratch.name);
+    scratch.directory = openat(scratch.parent, scratch.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (scratch.directory < 0) {
+        int error = errno;
+        unlinkat(scratch.parent, scratch.name, AT_REMOVEDIR);
+        fail_measurement("'%s' was made but cannot be opened: %s", path, strerror(error));
+    }
+    scratch.exists = 1;
+    atexit(scratch_remove);
+    handle_signals();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+int scratch_directory(void) {
+    return scratch.directory;
+}
+
+int scratch_open(int index, bool *direct) {
+    const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    char name[sizeof MARKER + 10];
+    file_name(index, name);
+    scratch.files = index + 1;
+    int file = openat(scratch.directory, name, flags | (*direct ? O_DIRECT : 0), 0600);
+    if (file < 0 && *direct && errno == EINVAL) {
+        *direct = false;
+        unlinkat(scratch.directory, name, 0); /* some filesystems refuse O_DIRECT after creating the file */
+        file = openat(scratch.directory, name, flags, 0600);
+    }
+    if (file < 0) {
+        fail_measurement("file %s cannot be created: %s", name, strerror(errno));
+    }
+    return file;
+}

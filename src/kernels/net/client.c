@@ -1,0 +1,324 @@
+#include "client.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../common/clock.h"
+#include "../common/report.h"
+#include "../common/status.h"
+#include "control.h"
+#include "endpoint.h"
+#include "gather.h"
+#include "ping.h"
+#include "send.h"
+
+/* A slower network than this (bit/s) is taken for a dead one when a total is to be moved. */
+#define SLOWEST 1e6
+
+/* What the server reports about the streams. */
+struct outcome {
+    struct team team;
+    uint64_t sent, received, lost, reordered, duplicated, stale;
+    int receive_buffer;
+};
+
+struct session {
+    struct control control;
+    struct cpu_list cpus;
+    struct warnings warnings;
+    struct endpoint server;
+    bool same_host;
+    int sockets[STREAMS_MAX];
+};
+
+/* The next line; ends the program with the server's own words when it has failed, or with ours when it is
+ * gone. */
+static void hear(struct session *session, char line[LINE_BYTES], uint64_t deadline, const char *when) {
+    enum heard heard = control_hear(&session->control, line, deadline);
+    if (heard == HEARD_LINE && strncmp(line, "FAILED ", 7) == 0) {
+        fail_measurement("the server reports: %s", line + 7);
+    }
+    if (heard != HEARD_LINE) {
+        fail_measurement("the server %s %s", heard == HEARD_END ? "went away" : "gave no answer", when);
+    }
+}
+
+static void say_hello(struct session *session, struct client_options *options, const struct key *key) {
+    char line[LINE_BYTES];
+    struct control *control = &session->control;
+    plan_write(&options->plan, line, sizeof line);
+    bool sent = greeting_send(control->socket, key, 0, STREAM_CONTROL) && control_say(control, "%s", line);
+    enum heard heard = sent ? control_hear(control, line, deadline_in(ANSWER_SECONDS)) : HEARD_END;
+    if (heard == HEARD_END) {
+        fail_measurement(
+            "the server closed the connection: NETBENCH_KEY must be the same on both sides, and the "
+            "versions too");
+    }
+    if (heard == HEARD_NOTHING) {
+        fail_measurement("the server gave no answer within %.0f s: is it busy with another client?",
+                         ANSWER_SECONDS);
+    }
+    if (strncmp(line, "FAILED ", 7) == 0) {
+        fail_measurement("the server reports: %s", line + 7);
+    }
+    if (sscanf(line, "RUN %" SCNu64, &options->plan.run) != 1) {
+        fail_measurement("the server's answer is not understood: use the same version on both sides");
+    }
+}
+
+static void add_stream(struct outcome *outcome, const char *line) {
+    int stream, cpu;
+    uint64_t start, stop, work, sent, received, lost, reordered, duplicated, stale;
+    if (sscanf(line,
+               "STREAM %d %d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+               " %" SCNu64 " %" SCNu64,
+               &stream, &cpu, &start, &stop, &work, &sent, &received, &lost, &reordered, &duplicated,
+               &stale) != 11 ||
+        stream < 0 || stream >= outcome->team.threads) {
+        fail_measurement("the server's result is not understood");
+    }
+    outcome->team.members[stream] =
+        (struct team_member){.index = stream, .cpu = cpu, .start_ns = start, .stop_ns = stop, .work = work};
+    outcome->team.work += work;
+    double end = (double)stop * 1e-9;
+    outcome->team.seconds = end > outcome->team.seconds ? end : outcome->team.seconds;
+    outcome->sent += sent;
+    outcome->received += received;
+    outcome->lost += lost;
+    outcome->reordered += reordered;
+    outcome->duplicated += duplicated;
+    outcome->stale += stale;
+}
+
+/* Everything up to END; times are relative to the first start of all streams, on the server's clock. */
+static void hear_result(struct session *session, struct outcome *outcome) {
+    char line[LINE_BYTES];
+    for (;;) {
+        hear(session, line, deadline_in(2 * ANSWER_SECONDS), "before it told the result");
+        if (strcmp(line, "END") == 0) {
+            return;
+        }
+        if (strncmp(line, "STREAM ", 7) == 0) {
+            add_stream(outcome, line);
+        } else if (strncmp(line, "WARNING ", 8) == 0) {
+            warnings_add(&session->warnings, "%s", line + 8);
+        } else if (sscanf(line, "BUFFER %d", &outcome->receive_buffer) != 1) {
+            fail_measurement("the server's result is not understood");
+        }
+    }
+}
+
+static double longest(const struct net_plan *plan) {
+    double time = plan->total > 0 ? (double)plan->total * 8 / SLOWEST : plan->seconds;
+    return plan->warmup + time + 3 * STALL_SECONDS;
+}
+
+/* Ends the program because of a sender: with the server's reason if it still gives one. */
+static _Noreturn void sender_failed(struct session *session, const struct net_plan *plan, int error) {
+    char line[LINE_BYTES];
+    if (plan->offload && (error == EINVAL || error == ENOPROTOOPT || error == EMSGSIZE || error == EIO)) {
+        fail_impossible("UDP_SEGMENT with messages of %" PRIu64
+                        " bytes is not possible on this way: %s; use a --message "
+                        "that fits the MTU, or leave --gso out",
+                        plan->message, strerror(error));
+    }
+    hear(session, line, deadline_in(1), "during the test");
+    fail_measurement("a stream could not send: %s", strerror(error));
+}
+
+enum ending { ENDED_WELL, ENDED_BY_SENDER, ENDED_BY_SERVER, ENDED_SILENT };
+
+/* Waits until the server has measured, with an eye on the senders; `line` holds what the server said last. */
+static enum ending wait_for_stop(struct session *session, const struct net_plan *plan,
+                                 const struct sending *sending, char line[LINE_BYTES]) {
+    uint64_t deadline = deadline_in(longest(plan)), before = 0, moved = clock_now();
+    for (;;) {
+        enum heard heard = control_hear(&session->control, line, deadline_in(0.2));
+        if (heard == HEARD_LINE) {
+            return strcmp(line, "STOP") == 0 ? ENDED_WELL : ENDED_BY_SERVER;
+        }
+        line[0] = '\0';
+        if (heard == HEARD_END) {
+            return ENDED_BY_SERVER;
+        }
+        if (send_error(sending) != 0) {
+            return ENDED_BY_SENDER;
+        }
+        uint64_t now = clock_now(), progress = send_progress(sending);
+        moved = progress != before ? now : moved;
+        before = progress;
+        if (now >= deadline || (double)(now - moved) > 1.5 * STALL_SECONDS * 1e9) {
+            return ENDED_SILENT;
+        }
+    }
+}
+
+/* Sends until the server has measured; ends the program when the test fails. */
+static void send_and_wait(struct session *session, const struct net_plan *plan, struct sending *sending) {
+    char line[LINE_BYTES];
+    enum ending ending = wait_for_stop(session, plan, sending, line);
+    if (ending == ENDED_WELL) {
+        send_stop(sending);
+    } else {
+        int error = send_error(sending); /* before our own shutdown makes errors */
+        send_abandon(sending);
+        if (ending == ENDED_BY_SENDER) {
+            sender_failed(session, plan, error);
+        }
+        if (strncmp(line, "FAILED ", 7) == 0) {
+            fail_measurement("the server reports: %s", line + 7);
+        }
+        fail_measurement("the server %s", ending == ENDED_SILENT ? "takes no more data and says nothing"
+                                                                 : "went away during the test");
+    }
+    if (send_error(sending) != 0) {
+        sender_failed(session, plan, send_error(sending));
+    }
+}
+
+static void print_common(struct json *json, const struct session *session, const struct net_plan *plan,
+                         const struct outcome *outcome, int send_buffer) {
+    char text[64];
+    json_string(json, "protocol", plan->udp ? "UDP" : "TCP");
+    json_unsigned(json, "message", plan->message);
+    json_integer(json, "streams", plan->streams);
+    json_string(json, "server", endpoint_text(&session->server, text, sizeof text));
+    json_bool(json, "loopback", session->same_host);
+    json_integer(json, "sndbuf", send_buffer);
+    json_integer(json, "rcvbuf", outcome->receive_buffer);
+}
+
+static void throughput(struct session *session, struct client_options *options) {
+    struct net_plan *plan = &options->plan;
+    struct sending sending = {.plan = plan,
+                              .seed = options->seed,
+                              .senders = calloc((size_t)plan->streams, sizeof *sending.senders)};
+    struct outcome outcome = {
+        .team = {.threads = plan->streams,
+                 .members = calloc((size_t)plan->streams, sizeof *outcome.team.members)}};
+    if (sending.senders == NULL || outcome.team.members == NULL) {
+        fail_measurement("no memory for %d streams", plan->streams);
+    }
+    for (int i = 0; i < plan->streams; i++) {
+        sending.senders[i].socket = session->sockets[i];
+    }
+    if (!send_start(&sending, &session->cpus)) {
+        fail_measurement("%d threads cannot be started: %s", plan->streams, strerror(errno));
+    }
+    send_and_wait(session, plan, &sending);
+    for (int i = 0; i < plan->streams; i++) {
+        control_say(&session->control, "SENT %d %" PRIu64, i, (uint64_t)sending.senders[i].sent);
+    }
+    hear_result(session, &outcome);
+    struct report report = {.instrument = "netbench",
+                            .workload = options->workload,
+                            .value = team_rate(&outcome.team) * 8,
+                            .unit = "bit/s",
+                            .work_unit = "B",
+                            .team = &outcome.team,
+                            .warnings = &session->warnings};
+    struct json json;
+    report_begin(&json, &report);
+    json_unsigned(&json, "sent", outcome.sent);
+    json_unsigned(&json, "received", outcome.received);
+    json_unsigned(&json, "lost", outcome.lost);
+    json_unsigned(&json, "reordered", outcome.reordered);
+    json_unsigned(&json, "duplicated", outcome.duplicated);
+    json_unsigned(&json, "stale", outcome.stale);
+    json_bool(&json, "gso", plan->offload);
+    print_common(&json, session, plan, &outcome, endpoint_buffer(session->sockets[0], SO_SNDBUF));
+    report_end(&json, &report);
+    free(sending.senders);
+    team_free(&outcome.team);
+}
+
+static void latency(struct session *session, struct client_options *options) {
+    static struct histogram all;
+    struct net_plan *plan = &options->plan;
+    struct ping *pings = calloc((size_t)plan->streams, sizeof *pings);
+    if (pings == NULL) {
+        fail_measurement("no memory for %d streams", plan->streams);
+    }
+    for (int i = 0; i < plan->streams; i++) {
+        pings[i].socket = session->sockets[i];
+    }
+    struct pinging pinging = {.plan = plan, .pings = pings};
+    struct team_plan team_plan = {
+        .warmup = plan->warmup, .seconds = plan->seconds, .work = options->round_trips};
+    struct outcome outcome = {.receive_buffer = 0};
+    struct team team;
+    if (!team_run(&team, &session->cpus, &team_plan, &ping_job, &pinging)) {
+        char line[LINE_BYTES];
+        if (control_hear(&session->control, line, deadline_in(0.5)) == HEARD_LINE &&
+            strncmp(line, "FAILED ", 7) == 0) {
+            fail_measurement("the server reports: %s", line + 7);
+        }
+        fail_measurement("%s", team.error);
+    }
+    control_say(&session->control, "DONE");
+    hear_result(session, &outcome);
+    for (int i = 0; i < plan->streams; i++) {
+        histogram_merge(&all, &pings[i].latency);
+        outcome.lost += pings[i].lost;
+    }
+    double mean = histogram_mean(&all) * 1e-9;
+    struct report report = {.instrument = "netbench",
+                            .workload = options->workload,
+                            .value = mean,
+                            .unit = "s",
+                            .work_unit = "round trip",
+                            .team = &team,
+                            .warnings = &session->warnings};
+    struct json json;
+    report_begin(&json, &report);
+    json_double(&json, "half_rtt", mean / 2);
+    json_double(&json, "min", (double)all.minimum * 1e-9);
+    json_double(&json, "p50", (double)histogram_percentile(&all, 0.5) * 1e-9);
+    json_double(&json, "p90", (double)histogram_percentile(&all, 0.9) * 1e-9);
+    json_double(&json, "p99", (double)histogram_percentile(&all, 0.99) * 1e-9);
+    json_double(&json, "p999", (double)histogram_percentile(&all, 0.999) * 1e-9);
+    json_double(&json, "max", (double)all.maximum * 1e-9);
+    json_unsigned(&json, "round_trips", all.count);
+    json_unsigned(&json, "lost", outcome.lost);
+    json_bool(&json, "busy_poll", plan->busy_poll);
+    print_common(&json, session, plan, &outcome, endpoint_buffer(session->sockets[0], SO_SNDBUF));
+    report_end(&json, &report);
+    free(pings);
+    team_free(&team);
+}
+
+void client(struct client_options *options) {
+    static struct session session;
+    struct key key = key_from_environment();
+    char error[512];
+    memset(session.sockets, -1, sizeof session.sockets);
+    place_choose(options->cpus, options->plan.streams, &session.cpus, &session.warnings);
+    session.control.socket = endpoint_connect(options->host, options->port);
+    endpoint_keepalive(session.control.socket);
+    session.server = endpoint_peer(session.control.socket);
+    struct endpoint local = endpoint_local(session.control.socket);
+    session.same_host = endpoint_same_address(&local, &session.server);
+    if (session.same_host) {
+        warnings_add(&session.warnings,
+                     "loopback: client and server run on the same machine, no network was crossed");
+    }
+    say_hello(&session, options, &key);
+    if (!gather_client(&options->plan, &session.control, &key, session.sockets, error, sizeof error)) {
+        fail_measurement("%s", error);
+    }
+    if (options->plan.latency) {
+        latency(&session, options);
+    } else {
+        throughput(&session, options);
+    }
+    for (int i = 0; i < options->plan.streams; i++) {
+        close(session.sockets[i]);
+    }
+    close(session.control.socket);
+    warnings_free(&session.warnings);
+}

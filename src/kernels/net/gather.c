@@ -1,0 +1,211 @@
+#include "gather.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../common/clock.h"
+#include "endpoint.h"
+
+#ifndef UDP_GRO
+#define UDP_GRO 104 /* linux/udp.h */
+#endif
+
+/* Asked for; the kernel gives at most net.core.rmem_max. A sender that gets the CPU first fills the default
+ * at once. */
+enum { UDP_RECEIVE_BUFFER = 4 << 20 };
+
+static bool gather_tcp(const struct net_plan *plan, struct door *door, int *sockets, char *error,
+                       size_t capacity) {
+    uint64_t deadline = deadline_in(ANSWER_SECONDS);
+    for (int missing = plan->streams; missing > 0;) {
+        uint64_t run;
+        int stream, visitor = door_next(door, deadline, &run, &stream);
+        if (visitor < 0) {
+            snprintf(error, capacity, "%d of %d streams did not connect", missing, plan->streams);
+            return false;
+        }
+        if (run != plan->run || stream < 0 || stream >= plan->streams || sockets[stream] >= 0) {
+            close(visitor); /* another client, which has to come again when this test is over */
+            continue;
+        }
+        sockets[stream] = visitor;
+        missing--;
+    }
+    return true;
+}
+
+/* Takes the datagrams of one socket until a hello of this run is among them, and connects to its sender. */
+static bool take_hello(const struct net_plan *plan, int socket, int stream, const struct endpoint *client) {
+    struct datagram hello;
+    struct endpoint from = {.length = sizeof from.address};
+    for (;;) {
+        from.length = sizeof from.address;
+        ssize_t size = recvfrom(socket, &hello, sizeof hello, MSG_DONTWAIT | MSG_TRUNC,
+                                (struct sockaddr *)&from.address, &from.length);
+        if (size < 0) {
+            return false;
+        }
+        if (size == (ssize_t)sizeof hello && hello.run == plan->run && hello.stream == (uint32_t)stream &&
+            hello.kind == DATAGRAM_HELLO && endpoint_same_address(&from, client)) {
+            return connect(socket, (const struct sockaddr *)&from.address, from.length) == 0;
+        }
+    }
+}
+
+static bool gather_udp(const struct net_plan *plan, const struct control *control, int *sockets, char *error,
+                       size_t capacity) {
+    struct endpoint client = endpoint_peer(control->socket);
+    uint64_t deadline = deadline_in(ANSWER_SECONDS);
+    struct pollfd wait[STREAMS_MAX];
+    int missing = plan->streams;
+    for (int i = 0; i < plan->streams; i++) {
+        wait[i] = (struct pollfd){.fd = sockets[i], .events = POLLIN};
+    }
+    while (missing > 0) {
+        if (clock_now() >= deadline) {
+            snprintf(
+                error, capacity,
+                "no datagram of %d of %d streams arrived: does a firewall keep UDP from reaching this port?",
+                missing, plan->streams);
+            return false;
+        }
+        poll(wait, (nfds_t)plan->streams, 100);
+        for (int i = 0; i < plan->streams; i++) {
+            if (wait[i].fd >= 0 && wait[i].revents != 0 && take_hello(plan, sockets[i], i, &client)) {
+                wait[i].fd = -1; /* poll skips it */
+                missing--;
+            }
+        }
+    }
+    return true;
+}
+
+/* Drops what strangers sent before the sockets were connected, and repeated hellos. */
+static void empty(int socket) {
+    char nothing;
+    while (recv(socket, &nothing, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0) {
+    }
+}
+
+static bool bind_udp(const struct net_plan *plan, struct control *control, int *sockets, char *error,
+                     size_t capacity) {
+    int size = UDP_RECEIVE_BUFFER, on = 1;
+    for (int i = 0; i < plan->streams; i++) {
+        sockets[i] = endpoint_bind_udp(control->socket);
+        if (sockets[i] < 0) {
+            snprintf(error, capacity, "no UDP socket for stream %d: %s", i, strerror(errno));
+            return false;
+        }
+        if (!plan->latency) {
+            setsockopt(sockets[i], SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+        }
+        if (plan->offload && setsockopt(sockets[i], IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0) {
+            snprintf(error, capacity, "the server's kernel has no UDP_GRO: %s", strerror(errno));
+            return false;
+        }
+        struct endpoint local = endpoint_local(sockets[i]);
+        control_say(control, "PORT %d %d", i, endpoint_port(&local));
+    }
+    return true;
+}
+
+bool gather_server(const struct net_plan *plan, struct control *control, struct door *door, int *sockets,
+                   char *error, size_t capacity) {
+    if (plan->udp && !bind_udp(plan, control, sockets, error, capacity)) {
+        return false;
+    }
+    control_say(control, "CONNECT");
+    if (plan->udp) {
+        if (!gather_udp(plan, control, sockets, error, capacity)) {
+            return false;
+        }
+        for (int i = 0; i < plan->streams; i++) {
+            empty(sockets[i]);
+        }
+    } else {
+        if (!gather_tcp(plan, door, sockets, error, capacity)) {
+            return false;
+        }
+        for (int i = 0; i < plan->streams; i++) {
+            endpoint_keepalive(sockets[i]);
+        }
+    }
+    return true;
+}
+
+static bool heard(struct control *control, char *line, uint64_t deadline, char *error, size_t capacity) {
+    enum heard heard = control_hear(control, line, deadline);
+    if (heard == HEARD_LINE && strncmp(line, "FAILED ", 7) != 0) {
+        return true;
+    }
+    snprintf(error, capacity, "%s",
+             heard == HEARD_LINE  ? line + 7
+             : heard == HEARD_END ? "the server ended the connection while the streams were set up"
+                                  : "the server gave no answer while the streams were set up");
+    return false;
+}
+
+static bool open_streams(const struct net_plan *plan, const struct control *control, const struct key *key,
+                         const int *ports, int *sockets, char *error, size_t capacity) {
+    struct endpoint server = endpoint_peer(control->socket);
+    uint64_t deadline = deadline_in(ANSWER_SECONDS);
+    for (int i = 0; i < plan->streams; i++) {
+        if (plan->udp) {
+            endpoint_set_port(&server, ports[i]);
+        }
+        sockets[i] = endpoint_open(&server, plan->udp ? SOCK_DGRAM : SOCK_STREAM, deadline);
+        if (sockets[i] < 0 || (!plan->udp && !greeting_send(sockets[i], key, plan->run, i))) {
+            snprintf(error, capacity, "stream %d cannot be connected: %s", i, strerror(errno));
+            return false;
+        }
+        if (!plan->udp) {
+            endpoint_keepalive(sockets[i]);
+        }
+    }
+    return true;
+}
+
+bool gather_client(struct net_plan *plan, struct control *control, const struct key *key, int *sockets,
+                   char *error, size_t capacity) {
+    char line[LINE_BYTES];
+    int ports[STREAMS_MAX] = {0};
+    uint64_t deadline = deadline_in(ANSWER_SECONDS);
+    for (;;) {
+        int stream, port;
+        if (!heard(control, line, deadline, error, capacity)) {
+            return false;
+        }
+        if (strcmp(line, "CONNECT") == 0) {
+            break;
+        }
+        if (sscanf(line, "PORT %d %d", &stream, &port) == 2 && stream >= 0 && stream < plan->streams) {
+            ports[stream] = port;
+        }
+    }
+    if (!open_streams(plan, control, key, ports, sockets, error, capacity)) {
+        return false;
+    }
+    deadline = deadline_in(2 * ANSWER_SECONDS); /* the server gives up first, and says why */
+    enum heard answer;
+    do {
+        for (int i = 0; plan->udp && i < plan->streams; i++) {
+            struct datagram hello = {.run = plan->run, .stream = (uint32_t)i, .kind = DATAGRAM_HELLO};
+            send(sockets[i], &hello, sizeof hello, MSG_NOSIGNAL);
+        }
+        answer = control_hear(control, line, plan->udp ? deadline_in(0.05) : deadline);
+    } while (answer == HEARD_NOTHING && clock_now() < deadline);
+    if (answer != HEARD_LINE || strcmp(line, "GO") != 0) {
+        snprintf(error, capacity, "%s",
+                 answer == HEARD_LINE && strncmp(line, "FAILED ", 7) == 0
+                     ? line + 7
+                     : "the server did not start the test after the streams were connected");
+        return false;
+    }
+    return true;
+}

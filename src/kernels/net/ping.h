@@ -1,0 +1,28 @@
+/* The asking end of a latency test: one thread per stream, one message under way at a time. */
+#ifndef PEAKMARK_NET_PING_H
+#define PEAKMARK_NET_PING_H
+
+#include <stdint.h>
+
+#include "../common/histogram.h"
+#include "../common/team.h"
+#include "plan.h"
+
+struct ping {
+    int socket;
+    uint64_t number;     /* of pings sent; the last 8 bits are in the message */
+    uint64_t lost;       /* UDP: no answer within LOST_SECONDS, warm-up excluded */
+    unsigned unanswered; /* in a row */
+    unsigned char *data;
+    struct histogram latency; /* round-trip times in ns, warm-up and lost ones excluded */
+};
+
+struct pinging {
+    const struct net_plan *plan;
+    struct ping *pings; /* plan->streams of them, sockets set */
+};
+
+/* Context is a struct pinging. A member's work is the number of round trips. */
+extern const struct team_job ping_job;
+
+#endif

@@ -1,0 +1,203 @@
+#include "receive.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../common/clock.h"
+#include "control.h"
+#include "endpoint.h"
+
+#ifndef UDP_GRO
+#define UDP_GRO 104 /* linux/udp.h */
+#endif
+
+/* How long a silent stream takes to see the stop flag. */
+#define QUIET_SECONDS 0.1
+
+enum { TCP_BUFFER = 128 << 10, PLAIN_BATCH = 64, OFFLOAD_BATCH = 8, OFFLOAD_BUFFER = 65536 };
+
+/* Room for several datagrams received with one call; with GRO each place holds many datagrams of one size. */
+struct batch {
+    unsigned places;
+    size_t room; /* bytes of a place */
+    struct mmsghdr header[PLAIN_BATCH];
+    struct iovec part[PLAIN_BATCH];
+    _Alignas(struct cmsghdr) char ancillary[PLAIN_BATCH][CMSG_SPACE(sizeof(int))];
+};
+
+static void prepare(struct team_member *member) {
+    const struct receiving *receiving = member->context;
+    const struct net_plan *plan = receiving->plan;
+    struct receiver *receiver = &receiving->receivers[member->index];
+    size_t bytes = TCP_BUFFER;
+    if (plan->udp) {
+        sequence_init(&receiver->sequence);
+        struct batch *batch = receiver->batch = calloc(1, sizeof *batch);
+        if (batch == NULL) {
+            team_fail(member, "the server has no memory for its buffers");
+            return;
+        }
+        batch->places = plan->offload ? OFFLOAD_BATCH : PLAIN_BATCH;
+        /* One byte more than expected, so that a datagram that is too long is seen to be. */
+        batch->room = plan->offload ? OFFLOAD_BUFFER : plan->message + 1;
+        bytes = batch->room * batch->places;
+    }
+    receiver->buffer = malloc(bytes);
+    if (receiver->buffer == NULL) {
+        team_fail(member, "the server has no memory for its buffers");
+        return;
+    }
+    memset(receiver->buffer, 0, bytes);
+    endpoint_receive_timeout(receiver->socket, QUIET_SECONDS);
+}
+
+/* Nothing came for QUIET_SECONDS: fails the team when the client is gone or this happened too often in a row.
+ */
+static void silent(struct team_member *member, struct receiver *receiver) {
+    const struct receiving *receiving = member->context;
+    char byte;
+    if (receiving->control >= 0 && recv(receiving->control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
+        team_fail(member, "the client went away during the test");
+    }
+    if (++receiver->quiet * QUIET_SECONDS >= STALL_SECONDS) {
+        team_fail(member, "stream %d brought nothing for %.0f s", member->index, STALL_SECONDS);
+    }
+}
+
+static void tcp_run(struct team_member *member, struct receiver *receiver) {
+    do {
+        uint64_t left = member->limit - member->work;
+        ssize_t count =
+            recv(receiver->socket, receiver->buffer, left < TCP_BUFFER ? (size_t)left : TCP_BUFFER, 0);
+        if (count > 0) {
+            member->work += (uint64_t)count;
+            receiver->quiet = 0;
+        } else if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+            silent(member, receiver);
+        } else {
+            team_fail(member, "the client ended stream %d too early%s%s", member->index,
+                      count < 0 ? ": " : "", count < 0 ? strerror(errno) : "");
+            break;
+        }
+    } while (member->work < member->limit && !team_stopped(member));
+    receiver->all += member->work;
+}
+
+/* Is this a datagram of the stream? True also says that it is new. */
+static bool arrived(const struct net_plan *plan, struct receiver *receiver, int stream,
+                    const unsigned char *data, size_t size) {
+    struct datagram header;
+    if (size != plan->message) {
+        return false;
+    }
+    memcpy(&header, data, sizeof header);
+    return header.run == plan->run && header.stream == (uint32_t)stream && header.kind == DATAGRAM_DATA &&
+           sequence_arrived(&receiver->sequence, header.number);
+}
+
+/* Size of the datagrams that GRO has joined in a message, else that of the message. */
+static size_t segment_size(struct msghdr *header, size_t size) {
+    for (struct cmsghdr *one = CMSG_FIRSTHDR(header); one != NULL; one = CMSG_NXTHDR(header, one)) {
+        if (one->cmsg_level == IPPROTO_UDP && one->cmsg_type == UDP_GRO) {
+            int segment;
+            memcpy(&segment, CMSG_DATA(one), sizeof segment);
+            return segment > 0 ? (size_t)segment : size;
+        }
+    }
+    return size;
+}
+
+/* Receives what is there, up to `most` messages, and returns the new bytes, or -1: errno. */
+static int64_t udp_receive(const struct net_plan *plan, struct receiver *receiver, int stream, uint64_t most,
+                           int flags) {
+    struct batch *batch = receiver->batch;
+    unsigned places = most < batch->places ? (unsigned)most : batch->places;
+    for (unsigned i = 0; i < places; i++) {
+        batch->part[i] = (struct iovec){receiver->buffer + i * batch->room, batch->room};
+        batch->header[i].msg_hdr = (struct msghdr){.msg_iov = &batch->part[i], .msg_iovlen = 1};
+        if (plan->offload) {
+            batch->header[i].msg_hdr.msg_control = batch->ancillary[i];
+            batch->header[i].msg_hdr.msg_controllen = sizeof batch->ancillary[i];
+        }
+    }
+    int count = recvmmsg(receiver->socket, batch->header, places, flags, NULL);
+    int64_t bytes = count < 0 ? -1 : 0;
+    for (int i = 0; i < count; i++) {
+        const unsigned char *data = batch->part[i].iov_base;
+        size_t size = batch->header[i].msg_len;
+        size_t segment = plan->offload ? segment_size(&batch->header[i].msg_hdr, size) : size;
+        for (size_t at = 0; at < size; at += segment) {
+            if (arrived(plan, receiver, stream, data + at, size - at < segment ? size - at : segment)) {
+                bytes += (int64_t)plan->message;
+            }
+        }
+    }
+    return bytes;
+}
+
+static void udp_run(struct team_member *member, const struct net_plan *plan, struct receiver *receiver) {
+    if (!member->warming) {
+        sequence_open(&receiver->sequence);
+    }
+    do {
+        uint64_t left = (member->limit - member->work) / plan->message;
+        int64_t bytes = udp_receive(plan, receiver, member->index, left > 0 ? left : 1, MSG_WAITFORONE);
+        if (bytes >= 0) {
+            member->work += (uint64_t)bytes;
+            receiver->quiet = 0;
+        } else if (errno == EAGAIN || errno == EINTR) {
+            silent(member, receiver);
+        } else {
+            team_fail(member, "stream %d cannot be received: %s", member->index, strerror(errno));
+            return;
+        }
+    } while (member->work < member->limit && !team_stopped(member));
+    if (!member->warming) {
+        sequence_close(&receiver->sequence);
+    }
+}
+
+static void run(struct team_member *member) {
+    const struct receiving *receiving = member->context;
+    struct receiver *receiver = &receiving->receivers[member->index];
+    if (receiving->plan->udp) {
+        udp_run(member, receiving->plan, receiver);
+    } else {
+        tcp_run(member, receiver);
+    }
+}
+
+const struct team_job receive_job = {.prepare = prepare, .run = run, .finish = NULL};
+
+bool receive_rest(const struct net_plan *plan, struct receiver *receiver, int stream, uint64_t deadline_ns) {
+    endpoint_receive_timeout(receiver->socket, 0.05);
+    while (clock_now() < deadline_ns) {
+        if (plan->udp) {
+            if (udp_receive(plan, receiver, stream, UINT64_MAX, MSG_WAITFORONE) < 0 && errno != EINTR) {
+                return true;
+            }
+            continue;
+        }
+        ssize_t count = recv(receiver->socket, receiver->buffer, TCP_BUFFER, 0);
+        if (count == 0) {
+            return true;
+        }
+        if (count < 0 && errno != EAGAIN && errno != EINTR) {
+            return false;
+        }
+        receiver->all += count > 0 ? (uint64_t)count : 0;
+    }
+    return plan->udp;
+}
+
+void receive_free(struct receiver *receiver) {
+    if (receiver->socket >= 0) {
+        close(receiver->socket);
+    }
+    free(receiver->batch);
+    free(receiver->buffer);
+}

@@ -1,0 +1,36 @@
+/* The receiving end of a throughput test: a team of threads, one per stream, that counts what arrives. */
+#ifndef PEAKMARK_NET_RECEIVE_H
+#define PEAKMARK_NET_RECEIVE_H
+
+#include "../common/team.h"
+#include "plan.h"
+#include "sequence.h"
+
+struct receiver {
+    int socket;
+    uint64_t all;   /* TCP: bytes since the connection began */
+    unsigned quiet; /* waits of QUIET_SECONDS since something came last */
+    unsigned char *buffer;
+    struct batch *batch;      /* UDP */
+    struct sequence sequence; /* UDP */
+};
+
+struct receiving {
+    const struct net_plan *plan;
+    struct receiver *receivers; /* plan->streams of them, sockets set */
+    int control;                /* socket whose end says that the client is gone; -1 for none */
+};
+
+/* Context is a struct receiving. A member's work is the bytes that arrived: whole, new, of this run. */
+extern const struct team_job receive_job;
+
+/*
+ * After the sender stopped: TCP reads to the end, so that every byte is accounted for; UDP takes what is
+ * still in the socket's buffer or comes within 50 ms, so that late datagrams are not called lost. False after
+ * the deadline.
+ */
+bool receive_rest(const struct net_plan *plan, struct receiver *receiver, int stream, uint64_t deadline_ns);
+
+void receive_free(struct receiver *receiver);
+
+#endif

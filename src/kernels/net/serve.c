@@ -1,0 +1,282 @@
+#include "serve.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "../common/clock.h"
+#include "../common/report.h"
+#include "../common/status.h"
+#include "control.h"
+#include "echo.h"
+#include "endpoint.h"
+#include "gather.h"
+#include "receive.h"
+
+/* The one test of this process. */
+struct session {
+    struct control control;
+    struct net_plan plan;
+    struct cpu_list cpus;
+    struct warnings warnings;
+    int sockets[STREAMS_MAX];
+};
+
+/* Tells the client why, and ends the program with the same sentence. */
+static _Noreturn void give_up(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static _Noreturn void give_up(struct session *session, const char *format, ...) {
+    char sentence[LINE_BYTES / 2];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    control_say(&session->control, "FAILED %s", sentence);
+    fail_measurement("%s", sentence);
+}
+
+/*
+ * Where both ends run on one machine, the two threads of a stream that work at the same time must not be
+ * pinned to one CPU: the server then starts where the client's CPUs end. In a ping-pong that sleeps the two
+ * take turns, and waking each other is cheapest on one CPU, which is also where the scheduler would put them.
+ */
+static void choose_cpus(struct session *session, const struct cpu_list *wanted) {
+    int streams = session->plan.streams;
+    place_choose(wanted, streams, &session->cpus, &session->warnings);
+    struct endpoint local = endpoint_local(session->control.socket),
+                    peer = endpoint_peer(session->control.socket);
+    if (!endpoint_same_address(&local, &peer) || (session->plan.latency && !session->plan.busy_poll)) {
+        return;
+    }
+    static struct cpu_list allowed, ordered;
+    struct warnings ignored = {.count = 0};
+    if (!place_allowed(&allowed)) {
+        return;
+    }
+    place_choose(wanted, wanted->count > 0 ? wanted->count : allowed.count, &ordered, &ignored);
+    warnings_free(&ignored);
+    int shift = streams % ordered.count != 0 ? streams % ordered.count : ordered.count / 2;
+    for (int i = 0; i < streams; i++) {
+        session->cpus.cpu[i] = ordered.cpu[(i + shift) % ordered.count];
+    }
+}
+
+/* The first connection that greets with the key and as a control connection. */
+static void wait_for_client(struct session *session, struct door *door, double seconds) {
+    uint64_t deadline = deadline_in(seconds), run;
+    for (;;) {
+        int stream, visitor = door_next(door, deadline, &run, &stream);
+        if (visitor < 0) {
+            fail_measurement("no client with the right NETBENCH_KEY came within %g s", seconds);
+        }
+        if (stream == STREAM_CONTROL) {
+            session->control.socket = visitor;
+            endpoint_keepalive(visitor);
+            return;
+        }
+        close(visitor);
+    }
+}
+
+static void agree(struct session *session) {
+    char line[LINE_BYTES];
+    if (control_hear(&session->control, line, deadline_in(ANSWER_SECONDS)) != HEARD_LINE) {
+        fail_measurement("the client connected and then said nothing");
+    }
+    if (!plan_read(line, &session->plan)) {
+        give_up(session, "the client's request is not understood: use the same version on both sides");
+    }
+    if (getrandom(&session->plan.run, sizeof session->plan.run, 0) != (ssize_t)sizeof session->plan.run) {
+        give_up(session, "the server has no random numbers: %s", strerror(errno));
+    }
+    control_say(&session->control, "RUN %" PRIu64, session->plan.run);
+}
+
+static void say_stream(struct session *session, const struct team *team, int stream,
+                       const struct sequence *sequence) {
+    const struct team_member *member = &team->members[stream];
+    uint64_t messages = member->work / session->plan.message;
+    uint64_t sent = sequence == NULL ? messages : sequence_sent(sequence);
+    uint64_t received = sequence == NULL ? messages : sequence->received;
+    control_say(&session->control,
+                "STREAM %d %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+                " %" PRIu64 " %" PRIu64 " %" PRIu64,
+                stream, member->cpu, member->start_ns - team->first_start_ns,
+                member->stop_ns - team->first_start_ns, member->work, sent, received, sent - received,
+                sequence == NULL ? 0 : sequence->reordered, sequence == NULL ? 0 : sequence->duplicated,
+                sequence == NULL ? 0 : sequence->stale);
+}
+
+static void say_end(struct session *session, int buffer) {
+    char line[LINE_BYTES];
+    for (int i = 0; i < session->warnings.count; i++) {
+        control_say(&session->control, "WARNING server: %s", session->warnings.text[i]);
+    }
+    control_say(&session->control, "BUFFER %d", buffer);
+    control_say(&session->control, "END");
+    control_hear(&session->control, line,
+                 deadline_in(ANSWER_SECONDS)); /* the client hangs up when it has read all */
+}
+
+/* What each sender says to have sent: bytes over TCP, datagrams over UDP. */
+static void hear_sent(struct session *session, uint64_t *sent) {
+    char line[LINE_BYTES];
+    for (int i = 0; i < session->plan.streams; i++) {
+        int stream;
+        uint64_t count;
+        if (control_hear(&session->control, line, deadline_in(ANSWER_SECONDS)) != HEARD_LINE ||
+            sscanf(line, "SENT %d %" SCNu64, &stream, &count) != 2 || stream < 0 ||
+            stream >= session->plan.streams) {
+            fail_measurement("the client went away before it said what it had sent");
+        }
+        sent[stream] = count;
+    }
+}
+
+static void throughput(struct session *session) {
+    const struct net_plan *plan = &session->plan;
+    struct receiver *receivers = calloc((size_t)plan->streams, sizeof *receivers);
+    uint64_t *sent = calloc((size_t)plan->streams, sizeof *sent);
+    if (receivers == NULL || sent == NULL) {
+        give_up(session, "the server has no memory for %d streams", plan->streams);
+    }
+    for (int i = 0; i < plan->streams; i++) {
+        receivers[i].socket = session->sockets[i];
+    }
+    struct receiving receiving = {.plan = plan, .receivers = receivers, .control = session->control.socket};
+    struct team_plan team_plan = {.warmup = plan->warmup,
+                                  .seconds = plan->seconds,
+                                  .work = plan->total / plan->message * plan->message,
+                                  .grain = plan->message};
+    struct team team;
+    if (!team_run(&team, &session->cpus, &team_plan, &receive_job, &receiving)) {
+        give_up(session, "%s", team.error);
+    }
+    int buffer = endpoint_buffer(receivers[0].socket, SO_RCVBUF);
+    control_say(&session->control, "STOP");
+    uint64_t deadline = deadline_in(ANSWER_SECONDS);
+    if (plan->udp) {
+        hear_sent(session, sent);
+    }
+    for (int i = 0; i < plan->streams; i++) {
+        if (!receive_rest(plan, &receivers[i], i, deadline)) {
+            give_up(session, "stream %d did not end after the test", i);
+        }
+    }
+    if (!plan->udp) {
+        hear_sent(session, sent);
+    }
+    for (int i = 0; i < plan->streams; i++) {
+        if (!plan->udp && sent[i] != receivers[i].all) {
+            give_up(session, "stream %d: %" PRIu64 " bytes were sent but %" PRIu64 " received", i, sent[i],
+                    receivers[i].all);
+        }
+        say_stream(session, &team, i, plan->udp ? &receivers[i].sequence : NULL);
+    }
+    say_end(session, buffer);
+    for (int i = 0; i < plan->streams; i++) {
+        receive_free(&receivers[i]);
+    }
+    free(receivers);
+    free(sent);
+    team_free(&team);
+}
+
+/* Answers pings until the client says that it is done. */
+static void latency(struct session *session) {
+    const struct net_plan *plan = &session->plan;
+    atomic_bool stop = false;
+    struct echo *echoes = calloc((size_t)plan->streams, sizeof *echoes);
+    if (echoes == NULL) {
+        give_up(session, "the server has no memory for %d streams", plan->streams);
+    }
+    for (int i = 0; i < plan->streams; i++) {
+        echoes[i].socket = session->sockets[i];
+    }
+    if (!echo_start(plan, echoes, &session->cpus, &stop)) {
+        give_up(session, "the server cannot start %d threads: %s", plan->streams, strerror(errno));
+    }
+    control_say(&session->control, "GO");
+    char line[LINE_BYTES];
+    enum heard heard;
+    uint64_t before = UINT64_MAX, answered = 0;
+    int error = 0;
+    do {
+        before = answered;
+        answered = 0;
+        heard = control_hear(&session->control, line, deadline_in(STALL_SECONDS));
+        for (int i = 0; i < plan->streams; i++) {
+            answered += atomic_load_explicit(&echoes[i].answered, memory_order_relaxed);
+            error = error != 0 ? error : atomic_load(&echoes[i].error);
+        }
+    } while (heard == HEARD_NOTHING && answered > before && error == 0);
+    atomic_store(&stop, true);
+    echo_join(plan, echoes);
+    if (heard != HEARD_LINE || strcmp(line, "DONE") != 0) {
+        bool silent = heard == HEARD_NOTHING && error == 0;
+        give_up(session, "the client %s during the test%s%s",
+                silent ? "sent nothing for some time" : "went away", error != 0 ? ": " : "",
+                error != 0 ? strerror(error) : "");
+    }
+    say_end(session, endpoint_buffer(session->sockets[0], SO_RCVBUF));
+    for (int i = 0; i < plan->streams; i++) {
+        close(session->sockets[i]);
+    }
+    free(echoes);
+}
+
+static void print(const struct session *session) {
+    struct json json;
+    json_init(&json, stdout);
+    json_begin_object(&json, NULL);
+    json_string(&json, "instrument", "netbench");
+    json_string(&json, "version", PEAKMARK_VERSION);
+    json_string(&json, "workload", "serve");
+    json_string(&json, "protocol", session->plan.udp ? "UDP" : "TCP");
+    json_bool(&json, "latency", session->plan.latency);
+    json_integer(&json, "threads", session->plan.streams);
+    json_begin_array(&json, "cpus");
+    for (int i = 0; i < session->plan.streams; i++) {
+        json_integer(&json, NULL, session->cpus.cpu[i]);
+    }
+    json_end_array(&json);
+    json_end_object(&json);
+    if (!json_finish(&json)) {
+        fail_measurement("the result could not be written to standard output");
+    }
+}
+
+void serve(const struct serve_options *options) {
+    static struct session session;
+    struct key key = key_from_environment();
+    place_choose(options->cpus, 1, &session.cpus,
+                 &session.warnings); /* a wrong list is refused before anyone waits */
+    int listener = endpoint_listen(options->address, options->port);
+    struct endpoint local = endpoint_local(listener);
+    fprintf(stderr, "netbench: listening on port %d\n", endpoint_port(&local));
+    struct door *door = door_open(listener, &key);
+    char error[256];
+    wait_for_client(&session, door, options->deadline);
+    agree(&session);
+    choose_cpus(&session, options->cpus);
+    memset(session.sockets, -1, sizeof session.sockets);
+    if (!gather_server(&session.plan, &session.control, door, session.sockets, error, sizeof error)) {
+        give_up(&session, "%s", error);
+    }
+    door_close(door);
+    close(listener);
+    if (session.plan.latency) {
+        latency(&session);
+    } else {
+        control_say(&session.control, "GO");
+        throughput(&session);
+    }
+    close(session.control.socket);
+    print(&session);
+    warnings_free(&session.warnings);
+}
