@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -126,7 +125,7 @@ def crowded(argv: Sequence[str], threads: int) -> tuple[str, ...]:
 
 def timeout(seconds: float) -> float:
     """Time after which a command that was expected to take ``seconds`` has failed."""
-    return max(30.0, 5.0 * seconds)
+    return max(60.0, 5.0 * seconds)
 
 
 def cpu_facts(workspace: Workspace) -> Mapping[str, Any]:
@@ -153,6 +152,8 @@ def ask(path: str, *arguments: str) -> str:
 
     Errors: Unavailable when it cannot be executed, does not answer in 10 s, or a shared library is missing.
     """
+    import subprocess  # not at the top: planning asks no tool anything, and this takes longer to load than all else
+
     environment = {**os.environ, **ENV}
     try:
         answer = subprocess.run(

@@ -67,8 +67,11 @@ class Fio(common.Program):
         if not completed:
             raise ParseError("fio was not run")
         # Some versions print notes before the document.
-        text = completed[-1].stdout
-        document = documents.read(text[max(text.find("{"), 0) :], self.name)
+        _, brace, rest = completed[-1].stdout.partition("{")
+        if not brace:
+            said = common.first_line(completed[-1].stderr + completed[-1].stdout)
+            raise ParseError(f"fio printed no JSON: {said or 'it printed nothing'}")
+        document = documents.read(brace + rest, self.name)
         version = str(documents.at(document, "fio version", self.name)).removeprefix("fio-")
         jobs = documents.at(document, "jobs", self.name)
         if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):

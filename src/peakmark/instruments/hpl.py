@@ -24,6 +24,7 @@ _NUMBER, _WORD = r"\s+([0-9.eE+-]+)", r"\s+([0-9]+)"
 _RESULT = re.compile(rf"^W[RC]\S+{_WORD * 4}{_NUMBER * 2}\s*$", re.MULTILINE)
 _RESIDUAL = re.compile(r"^\|\|Ax-b\|\|_oo.*=\s*([0-9.eE+-]+)\s*\.{3,}\s*(PASSED|FAILED)\s*$", re.MULTILINE)
 _CORE = re.compile(r"^Core: (\S+)\s*$", re.MULTILINE)
+_REQUEST = "OPENBLAS_CORETYPE="
 _SMALL_N = 10000
 
 _INPUT = """\
@@ -105,11 +106,12 @@ class Hpl(common.Program):
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         }
-        if (core := core_type(common.cpu_facts(workspace), common.isa_flags(workspace))) is not None:
-            environment["OPENBLAS_CORETYPE"] = core
+        # Set by env(1), so that the argv that parse is given says what was asked for.
+        core = core_type(common.cpu_facts(workspace), common.isa_flags(workspace))
+        request = ("env", f"{_REQUEST}{core}") if core else ()
         text = _INPUT.format(n=n, nb=nb) + (_TRANSPOSE if hpcc else "")
         command = Command(
-            argv=(*common.pinned(workspace, cell.concurrency), tool.path),
+            argv=(*common.pinned(workspace, cell.concurrency), *request, tool.path),
             env=environment,
             files={"hpccinf.txt" if hpcc else "HPL.dat": text},
             outputs=(HPCC_OUTPUT,) if hpcc else (),
@@ -130,7 +132,8 @@ class Hpl(common.Program):
         warnings = list(common.crowded(run.argv, cell.concurrency))
         if details["N"] < _SMALL_N:
             warnings.append(f"HPL solved N = {details['N']} only: its rate grows with N, raise budget_s for its best")
-        library: dict[str, Any] = {"blas": "unknown", "core_type": None, "requested": None}
+        requested = next((word.removeprefix(_REQUEST) for word in run.argv if word.startswith(_REQUEST)), None)
+        library: dict[str, Any] = {"blas": "unknown", "core_type": None, "requested": requested}
         core = _CORE.search(run.stderr)
         if core is not None:
             library.update(blas="OpenBLAS", core_type=core.group(1))
@@ -206,9 +209,13 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
 
     Errors: ParseError when it is not whole, its residual check failed, or the test was skipped.
     """
-    if "End of Tests." not in text or (hpcc and "End of HPC Challenge tests." not in text):
+    # The other tests of hpcc print lines like HPL's.
+    begin, end = ("Begin of HPL section.", "End of HPL section.") if hpcc else ("HPLinpack", "End of Tests.")
+    start = text.find(begin)
+    stop = text.find(end, start)
+    if start < 0 or stop < 0 or (hpcc and "End of HPC Challenge tests." not in text[stop:]):
         raise ParseError(f"HPL did not come to its end: {common.last_line(text) or 'it printed nothing'}")
-    hpl = text[text.index("HPLinpack") : text.index("End of Tests.")] if "HPLinpack" in text else ""
+    hpl = text[start:stop]
     counts = {
         what: int(match.group(1)) if (match := re.search(rf"([0-9]+) tests {what}", hpl)) else -1
         for what in ("completed and passed", "completed and failed", "skipped")

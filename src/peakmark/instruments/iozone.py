@@ -2,7 +2,7 @@
 
 The files are written once, then over-written: WS is the second pass (``rewrite``), because diskbench too writes files
 that are there. RS is the first pass of reading. IOZone's kB is 1024 B. With several processes it sleeps two seconds
-around each phase and reports what its children did until the first of them was done; a single process has no such sleeps.
+around each phase and reports what its children did until the first of them was done; a single process does not sleep.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _HEADER = re.compile(r"^\s+kB\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\
 
 
 class Iozone(common.Program):
-    """disk ALL (RS WS RR WR) in B/s; with the option ``ops`` in 1/s and a latency derived from it. Variant ``psync``."""
+    """disk ALL (RS WS RR WR) in B/s; with the option ``ops`` 1/s and a latency derived from it. Variant ``psync``."""
 
     name = "iozone"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": ("ALL",)}

@@ -58,8 +58,6 @@ class Kernel(common.Program):
         for key, value in expected.items():
             if documents.at(document, key, self.name) != value:
                 raise ParseError(f"{self.name}: {key} is {document[key]!r}, but the cell is for {value!r}")
-        seconds = documents.number_at(document, "seconds", self.name)
-        work = documents.number_at(document, "work", self.name)
         per_thread = documents.at(document, "per_thread", self.name)
         warnings = documents.at(document, "warnings", self.name)
         if not isinstance(per_thread, list) or len(per_thread) != cell.concurrency:
@@ -71,10 +69,12 @@ class Kernel(common.Program):
             for key, value in document.items()
             if key not in _SHARED and (value is None or isinstance(value, str | int | float))
         }
+        documents.number_at(document, "seconds", self.name)
+        documents.number_at(document, "work", self.name)
         return Result(
             value=documents.number_at(document, "value", self.name),
             document=document,
-            details={**details, "seconds": seconds, "work": work},
+            details=details,
             warnings=tuple(str(warning) for warning in warnings),
             version=str(documents.at(document, "version", self.name)),
         )

@@ -143,7 +143,7 @@ def size_of(cell: Cell) -> int:
     if cell.subsystem == "cpu":
         return _PEAK_BYTES * cell.concurrency
     if cell.variant == "pool":
-        return vectors(cell) * pool_of(cell)
+        return pool_of(cell)
     return vectors(cell) * common.needed_block(cell) * cell.concurrency
 
 

@@ -51,6 +51,8 @@ class Qperf(common.Program):
         if not completed:
             raise ParseError("qperf was not run")
         text = completed[-1].stdout
+        if "failed to" in text:
+            raise ParseError(f"qperf: {common.last_line(text)}")
         rows = tuple(_row(cell, test, _section(text, test)) for test in _tests(cell))
         return Parsed(measurements=rows)
 

@@ -57,10 +57,9 @@ class RamBench(kernel.Kernel):
         return kernel.parsed(cell, result, [("throughput", result.value, "B/s", result.details)])
 
     def estimate(self, cell: Cell) -> Cost:
-        if cell.workload == "LAT" or cell.variant == "block":
-            memory = 2 * common.needed_block(cell) * cell.concurrency
-        else:
-            memory = 2 * pool_of(cell)
+        # A copy has two buffers. A pool holds all buffers of all threads, but one block each at least.
+        blocks = (2 if cell.workload in ("RWS", "RWR") else 1) * common.needed_block(cell) * cell.concurrency
+        memory = max(blocks, pool_of(cell)) if cell.variant == "pool" else blocks
         if cell.workload == "LAT":
             seconds = kernel.run_seconds(cell, "accesses", cell.concurrency / _CAUTIOUS_LOAD_S, 0.1)
         else:
@@ -69,7 +68,7 @@ class RamBench(kernel.Kernel):
 
 
 def pool_of(cell: Cell) -> int:
-    """Bytes of the pool that all threads share in variant ``pool``."""
+    """Bytes that all threads walk together in variant ``pool``, source and destination of a copy included."""
     return common.option_size(cell, "pool", POOL) or POOL
 
 
