@@ -105,9 +105,10 @@ def mean(values: Values) -> float:
 def harmonic_mean(values: Values) -> float:
     """n / sum(1 / x): the mean of rates over equal work ([HB] rule 3). Errors: ValueError unless all are positive."""
     array = checked(values)
-    if array.min() <= 0:
-        raise ValueError(f"a harmonic mean needs positive rates, the smallest value is {array.min()}")
-    return array.size / math.fsum(1 / array)
+    lowest = float(array.min())
+    if lowest <= 0:
+        raise ValueError(f"a harmonic mean needs positive rates, the smallest value is {lowest}")
+    return lowest * array.size / math.fsum(lowest / array)  # scaled: the reciprocal of a tiny value overflows
 
 
 def stdev(values: Values) -> float:
@@ -227,7 +228,7 @@ def _kendall_p(array: NDArray[np.float64], concordance: int) -> float:
 
 
 def is_narrow(summary: Summary, until: float) -> bool:
-    """Whether half the 95 % interval is at most ``until`` (0.02: 2 %) of the median: measuring may stop ([HB] rule 5)."""
+    """Whether half the 95 % interval is at most ``until`` (0.02: 2 %) of the median: measuring may stop [HB]."""
     return summary.enough and (summary.high - summary.low) / 2 <= until * abs(summary.median)
 
 

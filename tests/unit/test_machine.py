@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,17 +36,14 @@ def host(root: Path, files: Mapping[str, str], tools: Mapping[str, str] | None =
     return Host(root, run)
 
 
-def test_this_machine_gives_valid_facts_quickly(tmp_path: Path) -> None:
-    begin = time.monotonic()
+def test_this_machine_gives_valid_facts(tmp_path: Path) -> None:
     facts = machine.collect(tmp_path)
-    assert time.monotonic() - begin < 5
     assert facts["host"] == platform.node()
     assert sorted(facts["limits"]["cpus_allowed"]) == sorted(os.sched_getaffinity(0))
     assert 1 <= facts["limits"]["physical_cores_allowed"] <= facts["cpu"]["cores"]
     assert facts["limits"]["memory_bytes"] <= facts["memory"]["total"]
     assert facts["storage"]["filesystem"]
-    for name in ("cpu.clock_hz.observed",):
-        assert name in facts["unknown"]
+    assert "cpu.clock_hz.observed" in facts["unknown"]
     json.dumps(facts, allow_nan=False)
 
 

@@ -7,10 +7,14 @@ import statistics as reference
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peakmark import statistics
+
+# A busy machine is no reason to fail: no time limit for one example.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 FUNCTIONS = [
     statistics.mean,
@@ -82,6 +86,7 @@ def test_harmonic_mean_is_work_over_time() -> None:
     with pytest.raises(ValueError, match="positive rates, the smallest value is 0"):
         statistics.harmonic_mean([1.0, 0.0])
     assert statistics.summarise([1.0, -1.0]).harmonic_mean is None
+    assert statistics.harmonic_mean([5e-324, 5e-324]) == 5e-324
 
 
 @pytest.mark.parametrize(

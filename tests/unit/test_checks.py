@@ -1,0 +1,198 @@
+"""Each check finds what it is for, names the remedy, and is silent about a calm row."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peakmark import checks, peaks, statistics
+from peakmark.checks import Measured, Run, Thresholds, check_agreement, check_row
+from peakmark.peaks import Peak
+
+VM: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "machine" / "zen3-vm.json").read_text())
+CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]
+UNKNOWN = Peak(None, "", "", "", "unknown", "not known")
+
+
+def row(
+    values: list[float] | None = None,
+    details: dict[str, Any] | None = None,
+    context: dict[str, Any] | None = None,
+    peak: Peak = UNKNOWN,
+    facts: dict[str, Any] = VM,
+    **identity: Any,
+) -> Measured:
+    values = CALM if values is None else values
+    fields: dict[str, Any] = {
+        "subsystem": "cpu", "instrument": "cpubench", "workload": "DP", "variant": "", "block": None, "concurrency": 1,
+        "metric": "rate", "unit": "op/s",
+    }  # fmt: skip
+    summary = statistics.summarise(values)
+    runs = tuple(Run(value, details or {}, context or {}) for value in values)
+    return Measured(**(fields | identity), runs=runs, summary=summary, centre=summary.median, peak=peak, facts=facts)
+
+
+def codes(measured: Measured, thresholds: Thresholds = checks.DEFAULT) -> list[str]:
+    return [note.code for note in check_row(measured, thresholds)]
+
+
+def limit(value: float, unit: str = "op/s", formula: str = "1 core x 3 GHz (observed clock)") -> Peak:
+    return Peak(value, unit, formula, "test", "measured")
+
+
+def test_a_calm_row_has_no_notes() -> None:
+    details = {"clock_hz_before": 3.2e9, "clock_hz_after": 3.21e9}
+    assert check_row(row(details=details, peak=limit(101.0))) == []
+
+
+@pytest.mark.parametrize(("peak", "marked"), [(100.0, False), (96.0, False), (95.0, True), (10.0, True)])
+def test_more_than_the_limit_allows(peak: float, marked: bool) -> None:
+    assert codes(row(peak=limit(peak))) == (["above-limit"] if marked else [])
+
+
+def test_a_time_below_its_limit_is_above_it() -> None:
+    assert codes(row([1e-9] * 6, peak=limit(1.2e-9, "s"), unit="s")) == ["above-limit"]
+    assert codes(row([1e-9] * 6, peak=limit(0.9e-9, "s"), unit="s")) == []
+
+
+def test_the_remedy_knows_the_clock_and_the_cache() -> None:
+    nominal = check_row(row(peak=limit(80.0, formula="2 cores x 2.3 GHz (nominal clock)")))[0]
+    assert "125%" in nominal.text and "observed" in nominal.text
+    disk = check_row(row(peak=limit(50.0, "B/s"), subsystem="disk", workload="RS"))[0]
+    assert "cache" in disk.text and "size:" in disk.text
+    pool = check_row(row(peak=limit(50.0, "B/s"), subsystem="memory", workload="RWS", variant="pool"))[0]
+    assert "pool:" in pool.text
+
+
+def disk(details: dict[str, Any], facts: dict[str, Any] = VM) -> list[str]:
+    return codes(row(details=details, facts=facts, subsystem="disk", instrument="diskbench", workload="RR"))
+
+
+def test_a_disk_figure_that_never_reached_the_device() -> None:
+    assert disk({"device_bytes": 10_000, "work": 10_000, "direct": True, "filesystem": "ext4"}) == []
+    assert disk({"device_bytes": 100, "work": 10_000, "direct": True, "filesystem": "ext4"}) == ["cached"]
+    assert disk({"device_bytes": 0, "work": 10_000, "direct": False, "filesystem": "ext4"}) == ["cached"]
+    assert disk({"device_bytes": None, "work": 10_000, "direct": False, "filesystem": "zfs"}) == ["buffered"]
+    assert disk({"device_bytes": None, "work": 10_000, "direct": True, "filesystem": "nfs"}) == []
+    assert disk({"device_bytes": None, "work": 10_000, "direct": True, "filesystem": "tmpfs"}) == ["ram-file-system"]
+
+
+def test_a_reference_that_tells_no_file_system_is_judged_by_the_facts() -> None:
+    facts = copy.deepcopy(VM)
+    facts["storage"] |= {"filesystem": "tmpfs", "interface": "ram"}
+    assert disk({}, facts) == ["ram-file-system"]
+
+
+@pytest.mark.parametrize(("pool", "marked"), [(1 << 30, False), (128 << 20, False), (127 << 20, True), (1 << 20, True)])
+def test_a_pool_that_the_caches_serve(pool: int, marked: bool) -> None:
+    identity = {"subsystem": "memory", "instrument": "rambench", "workload": "RWS", "block": 1024}
+    details = {"working_set": "pool", "working_set_bytes": pool}
+    found = check_row(row(details=details, variant="pool", **identity))
+    assert [note.code for note in found] == (["pool-in-cache"] if marked else [])
+    if marked:
+        assert "make pool: at least 128MiB" in found[0].text
+    assert codes(row(details=details, variant="block", **identity)) == []
+
+
+def test_a_clock_that_moves() -> None:
+    assert codes(row(details={"clock_hz_before": 3.2e9, "clock_hz_after": 3.1e9})) == []
+    moved = check_row(row(details={"clock_hz_before": 3.2e9, "clock_hz_after": 2.6e9}))
+    assert [note.code for note in moved] == ["clock-moved"]
+    assert "3.2 GHz to 2.6 GHz" in moved[0].text
+    assert codes(row(context={"clock_hz_before": 3.2e9, "clock_hz_after": 2.6e9})) == ["clock-moved"]
+    assert codes(row(context={"clock_hz_before": 3.2e9, "clock_hz_after": None})) == []
+
+
+def test_a_clock_that_differs_between_repetitions() -> None:
+    measured = row()
+    runs = [Run(100.0, {"clock_hz_before": hz, "clock_hz_after": hz}) for hz in (3.2e9, 3.2e9, 2.9e9)]
+    changed = Measured(**{**vars(measured), "runs": runs})
+    assert codes(changed) == ["clock-differs"]
+
+
+@pytest.mark.parametrize(
+    ("details", "marked"),
+    [
+        ({"sent": 1000, "received": 995, "lost": 5}, False),
+        ({"sent": 1000, "received": 900, "lost": 100}, True),
+        ({"packets": 1000.0, "lost": 100.0, "loss": 0.1}, True),
+        ({}, False),
+    ],
+)
+def test_udp_loss(details: dict[str, Any], marked: bool) -> None:
+    found = check_row(row(details=details, subsystem="network", workload="UDP", unit="bit/s"))
+    assert [note.code for note in found] == (["udp-loss"] if marked else [])
+    assert not marked or "10.00%" in found[0].text
+    assert codes(row(details=details, subsystem="network", workload="TCP", unit="bit/s")) == []
+
+
+def test_threads_beyond_what_the_job_was_given() -> None:
+    assert codes(row(concurrency=2)) == []
+    assert codes(row(concurrency=3)) == ["oversubscribed"]
+    assert codes(row(concurrency=64, subsystem="disk", workload="RR")) == []
+    facts = copy.deepcopy(VM)
+    facts["limits"] |= {"cpus_allowed": [0, 1, 2, 3], "physical_cores_allowed": 2, "cpu_quota": None}
+    found = check_row(row(concurrency=4, facts=facts))
+    assert [(note.code, note.doubt) for note in found] == [("shared-cores", False)]
+    facts["limits"]["cpu_quota"] = 1.5
+    assert codes(row(concurrency=2, facts=facts)) == ["cpu-quota"]
+    assert codes(row(concurrency=2, facts={})) == []
+    assert codes(row(concurrency=2, facts={}, context={"cpus": [0]})) == ["oversubscribed"]
+
+
+def test_spread_and_few_repetitions() -> None:
+    found = check_row(row([100.0, 120.0, 80.0]))
+    assert [(note.code, note.doubt) for note in found] == [("spread", True), ("few", False)]
+    assert "20%" in found[0].text
+    assert "75%" in found[1].text and "repetitions: 6" in found[1].text
+    assert codes(row([100.0])) == ["few"]
+    assert "measured once" in check_row(row([100.0]))[0].text
+    assert codes(row([100.0, 120.0, 80.0]), Thresholds(spread=0.3)) == ["few"]
+
+
+def test_a_cold_first_repetition_and_a_drift() -> None:
+    assert codes(row([80.0, 100.0, 100.4, 99.6, 100.2, 99.8, 100.1])) == ["first-differs", "spread", "outlier"]
+    assert codes(row([110.0, 108.5, 107.0, 105.2, 103.0, 101.0])) == ["drift"]
+    assert codes(row([100.6, 100.5, 100.4, 100.3, 100.2, 100.1])) == []
+
+
+def test_an_outlier_is_named_and_kept() -> None:
+    found = check_row(row([100.0, 100.1, 99.9, 100.2, 104.0, 99.8, 100.0]))
+    assert [(note.code, note.doubt) for note in found] == [("outlier", False)]
+    assert "repetition 5 of 7" in found[0].text
+
+
+def test_loopback_is_named() -> None:
+    loop = {"network": {"interface": "lo", "loopback": True}}
+    found = check_row(row(context=loop, subsystem="network", workload="TCP"))
+    assert [(note.code, note.doubt) for note in found] == [("loopback", False)]
+    assert codes(row(context={"network": None}, subsystem="network", workload="TCP")) == []
+
+
+@pytest.mark.parametrize(("residual", "marked"), [(0.0027, False), (16.0, True), (1e5, True)])
+def test_hpl_residual(residual: float, marked: bool) -> None:
+    found = codes(row(details={"residual": residual}, instrument="hpl"))
+    assert found == (["residual"] if marked else [])
+
+
+def test_instruments_that_disagree() -> None:
+    values = {"cpubench": 100e9, "hpl": 60e9, "likwid-bench": 99e9}
+    found = check_agreement(values, "op/s")
+    assert [note.code for note in found] == ["disagreement", "disagreement"]
+    assert "cpubench says 100 GigaOPS and hpl 60 GigaOPS, a factor 1.7" in found[0].text
+    assert len(check_agreement(values, "op/s", own="cpubench")) == 1
+    assert check_agreement(values, "op/s", Thresholds(band=2.0)) == []
+    assert check_agreement({"ping": 30e-6}, "s") == []
+
+
+def test_doubts_come_first() -> None:
+    notes = check_row(row([100.0, 130.0], concurrency=9))
+    assert [note.doubt for note in notes] == sorted((note.doubt for note in notes), reverse=True)
+
+
+def test_with_a_real_limit_of_this_project() -> None:
+    peak = peaks.for_row("cpu", "DP", "", None, 1, "rate", VM, {}, 3.2e9)
+    assert codes(row([48.4e9] * 6, peak=peak)) == []
+    assert codes(row([64e9] * 6, peak=peak)) == ["above-limit"]
