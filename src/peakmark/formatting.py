@@ -58,12 +58,11 @@ def size(block: int | None) -> str:
     return f"{text.removesuffix(unit)} {unit}"
 
 
-def date(iso: str, language: str = "en") -> str:
-    """The day of an ISO 8601 time in words: ``21 November 2026``.
+def date(when: datetime, language: str = "en") -> str:
+    """The day in words: ``21 November 2026``.
 
     Errors: ConfigError for a language that is not in ``DATE_LANGUAGES``.
     """
     if language not in _MONTHS:
         raise ConfigError(f"report: date_language: {language!r} is not known: allowed are {', '.join(DATE_LANGUAGES)}")
-    when = datetime.fromisoformat(iso)
     return _DATES[language].format(day=when.day, month=_MONTHS[language].split()[when.month - 1], year=when.year)

@@ -84,7 +84,9 @@ class Results:
         return "".join(f"{digest}  {path}\n" for path, digest in self.checksums)
 
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:
-        """Facts of the node that a row was measured on: by host, else by node, else the only ones there are, else {}."""
+        """Facts of the node that a row was measured on: by host, else by node, else the only ones there are, else
+        {}.
+        """
         for name in (host, node):
             if name is not None and name in self.facts:
                 return self.facts[name]
@@ -118,7 +120,9 @@ def _facts(path: Path) -> Mapping[str, Any]:
 
 
 def _records(directory: Path, folder: str) -> list[StoredRecord]:
-    """Records below a folder; ``<repetition>.raw/`` beside a record holds what the tool wrote, which may be JSON too."""
+    """Records below a folder; ``<repetition>.raw/`` beside a record holds what the tool wrote, which may be JSON
+    too.
+    """
     found = []
     for path in sorted((directory / folder).rglob("*.json")):
         relative = path.relative_to(directory)

@@ -1,0 +1,235 @@
+"""What the report says, as one JSON value for the Typst template: words and texts, no markup, nothing computed."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+import yaml
+
+from peakmark import machine_text, method_text, presentation, runs_text, verdict
+from peakmark.formatting import date
+from peakmark.layout import SUBSYSTEM_TITLES, Table, subsystem_tables
+from peakmark.presentation import Grid
+from peakmark.resources import ROOT
+from peakmark.results import Results
+from peakmark.rows import Row
+
+MAX_CHECKSUMS = 300
+MAX_WHOLE = 30  # a table of so many rows is not broken over pages
+
+Rows = Mapping[str, Sequence[Row]]
+
+
+def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | None, partial: bool) -> dict[str, Any]:
+    """The whole report. ``figures`` maps the name of each figure to its width in percent of the page; ``logo`` is a
+    file name.
+    """
+    mark = str(results.report_config.get("decimal_mark", "."))
+    return {
+        "meta": _meta(results, logo, partial),
+        "numbers": [_number(entry) for entry in verdict.telling_numbers(rows, mark)],
+        "verdicts": [{"title": entry.title, "sentence": entry.sentence} for entry in verdict.verdicts(rows, mark)],
+        "overview": _figure("overview", figures),
+        "machine": machine_text.nodes(results),
+        "method": method_text.build(results, rows),
+        "sections": [_section(results, name, rows, figures, mark) for name in SUBSYSTEM_TITLES],
+        "runs": runs_text.runs(results, mark),
+        "problems": runs_text.problems(results),
+        "provenance": _provenance(results),
+    }
+
+
+def newest(results: Results) -> datetime:
+    """When the newest record was begun, to the second: the report's date. The epoch where there is no record."""
+    stored = (*results.records, *results.attempts)
+    times = [datetime.fromisoformat(str(record.data["context"]["started"])).astimezone(UTC) for record in stored]
+    return max(times, default=datetime.fromtimestamp(0, UTC)).replace(microsecond=0)
+
+
+def _meta(results: Results, logo: str | None, partial: bool) -> dict[str, Any]:
+    config = results.report_config
+    missing = len(results.missing)
+    return {
+        "title": str(config.get("title") or "Performance report"),
+        "author": str(config.get("author") or ""),
+        "course": str(config.get("course") or ""),
+        "logo": logo,
+        "date": date(newest(results), str(config.get("language") or "en")),
+        "campaign": results.name,
+        "machine": machine_text.short(results),
+        "partial": partial and missing > 0,
+        "partial_text": f"{missing} of {len(results.cells)} planned cells have no record yet; "
+        "their rows say “not measured”.",
+    }
+
+
+def _number(entry: verdict.Number) -> dict[str, str]:
+    number, _, unit = entry.value.partition(" ")
+    return {"label": entry.label, "number": number, "unit": unit, "comparison": entry.comparison}
+
+
+def _figure(name: str, figures: Mapping[str, int]) -> dict[str, Any] | None:
+    if name not in figures:
+        return None
+    caption = " ".join((ROOT / "reports" / "captions" / f"{name}.rst").read_text(encoding="utf-8").split())
+    return {"file": f"figures/{name}.svg", "width": figures[name], "caption": caption, "alt": caption}
+
+
+def _section(results: Results, subsystem: str, rows: Rows, figures: Mapping[str, int], mark: str) -> dict[str, Any]:
+    tables = subsystem_tables(subsystem)
+    parts = []
+    for number, table in enumerate(tables):
+        own = rows[table.name]
+        parts.append(
+            {
+                "first": number == 0,
+                "title": table.title,
+                "table": _table(presentation.grid(results, table, own, mark), own, mark) if own else None,
+                "empty": "The plan holds no cell for this table.",
+                "figure": _figure(table.name, figures),
+            }
+        )
+    return {
+        "title": SUBSYSTEM_TITLES[subsystem],
+        "parts": parts,
+        "formulas": _formulas([(table, rows[table.name]) for table in tables]),
+    }
+
+
+def _table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
+    """A grid with what only the page needs: headings over several columns, thin rules, numbers padded to their decimal
+    mark.
+    """
+    decimals = [
+        max(
+            (len(line[place].partition(mark)[2]) for line in grid.body if line[place] != presentation.NOT_MEASURED),
+            default=0,
+        )
+        for place in range(len(grid.columns))
+    ]
+
+    def cell(place: int, text: str) -> str | dict[str, str]:
+        column = grid.columns[place]
+        if column.kind != "number" or text == presentation.NOT_MEASURED or column.label == "Block Size":
+            return text
+        fraction = text.partition(mark)[2]
+        lacking = decimals[place] - len(fraction)
+        pad = "" if not text or lacking <= 0 else ("" if fraction else mark) + "0" * lacking
+        return {"text": text, "pad": pad}
+
+    head, subhead = _headings(grid)
+    starts = [number for number in range(1, len(rows)) if _family(rows[number]) != _family(rows[number - 1])]
+    return {
+        "name": grid.name,
+        "caption": f"{SUBSYSTEM_TITLES[rows[0].table.subsystem]}: {grid.title.lower()}.",
+        "columns": [{"kind": column.kind} for column in grid.columns],
+        "head": head,
+        "subhead": subhead,
+        "breaks": starts,
+        "whole": len(rows) <= MAX_WHOLE,
+        "body": [[cell(place, text) for place, text in enumerate(line)] for line in grid.body],
+        "notes": [list(note) for note in grid.notes],
+        "remarks": list(grid.remarks),
+    }
+
+
+def _headings(grid: Grid) -> tuple[list[dict[str, Any]], list[str]]:
+    """The two lines of headings: groups and the columns that stand alone, over both lines; then the columns in
+    groups.
+    """
+    head: list[dict[str, Any]] = []
+    subhead: list[str] = []
+    for title, members in groupby(grid.columns, key=lambda column: column.group):
+        columns = list(members)
+        if title:
+            head.append({"title": title, "span": len(columns), "rows": 1, "kind": "number"})
+            subhead += [column.label for column in columns]
+        else:
+            head += [{"title": _wrapped(column.label), "span": 1, "rows": 2, "kind": column.kind} for column in columns]
+    return head, subhead
+
+
+def _wrapped(heading: str) -> str:
+    """A heading with its unit, and what is narrower in two lines, on lines of their own."""
+    for words, lines in ((" (", "\n("), ("Theoretical ", "Theoretical\n"), ("Standard ", "Standard\n")):
+        heading = heading.replace(words, lines)
+    return heading
+
+
+def _family(row: Row) -> tuple[str, str, str]:
+    return row.key.node, row.key.workload, row.key.variant
+
+
+def _formulas(rows: Sequence[tuple[Table, Sequence[Row]]]) -> dict[str, Any]:
+    """Each formula once, with the rows it stands for; sources are numbered and told once."""
+    sources: dict[str, int] = {}
+    lines = []
+    for table, own in rows:
+        groups: dict[tuple[str, str, str], list[Row]] = {}
+        for row in own:
+            known = row.peak.value is not None
+            formula = row.peak.formula if known else str(row.peak.reason)
+            groups.setdefault((formula, row.peak.kind, row.peak.source if known else ""), []).append(row)
+        for (formula, kind, source), members in groups.items():
+            number = str(sources.setdefault(source, len(sources) + 1)) if source else ""
+            which = _which(table, members, len(groups) == 1, len(rows) > 1)
+            lines.append({"rows": which, "formula": formula, "kind": kind, "source": number})
+    return {"lines": lines, "sources": [f"{number}. {source}." for source, number in sources.items()]}
+
+
+def _which(table: Table, rows: Sequence[Row], everything: bool, several: bool) -> str:
+    prefix = f"{table.title}: " if several else ""
+    if everything:
+        return f"{prefix}all rows"
+    workloads = dict.fromkeys(
+        table.workload_label(row.key.workload) + (f" ({row.key.variant})" if table.variant and row.key.variant else "")
+        for row in rows
+    )
+    threads = dict.fromkeys(str(row.key.concurrency) for row in rows)
+    return f"{prefix}{', '.join(workloads)}; concurrency {', '.join(threads)}"
+
+
+def _provenance(results: Results) -> dict[str, Any]:
+    sums = results.checksums
+    listing = results.checksum_list
+    digest = hashlib.sha256(listing.encode()).hexdigest()
+    text = f"{len(sums)} raw outputs. SHA-256 of their list in the form of sha256sum: {digest}."
+    if len(sums) > MAX_CHECKSUMS:
+        text += " The list is too long for this page; tables/checksums.txt holds it."
+    versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
+    times = sorted(str(record.data["context"]["started"]) for record in results.records)
+    jobs = {record.data["context"].get("job_id") for record in results.records} - {None}
+    facts = [
+        ["Campaign", results.name],
+        ["peakmark", ", ".join(versions) or "no record yet"],
+        ["Records", f"{len(results.records)} of {len(results.cells)} cells, {len(results.attempts)} failed attempts"],
+        ["First and last start", f"{times[0]} to {times[-1]}" if times else "no record yet"],
+        ["Slurm jobs", f"{len(jobs)}, {min(jobs)} to {max(jobs)}" if jobs else "none: measured without Slurm"],
+    ]
+    return {
+        "facts": facts,
+        "commands": commands(results),
+        "config": yaml.safe_dump(dict(results.config), sort_keys=False, allow_unicode=True, width=95),
+        "checksums_text": text,
+        "checksums": [list(pair) for pair in sums] if len(sums) <= MAX_CHECKSUMS else [],
+    }
+
+
+def commands(results: Results) -> list[str]:
+    """What was executed for the first record of each program and workload, as a shell would read it."""
+    found: dict[tuple[str, str], str] = {}
+    for record in results.records:
+        key = (record.cell.instrument, record.cell.workload)
+        if record.ok and key not in found and record.data["context"]["commands"]:
+            found[key] = "; ".join(_shell(command) for command in record.data["context"]["commands"][:1])
+    return list(found.values())
+
+
+def _shell(command: Mapping[str, Any]) -> str:
+    environment = [f"{name}={shlex.quote(str(value))}" for name, value in sorted(command.get("env", {}).items())]
+    return " ".join([*environment, shlex.join(command["argv"])])

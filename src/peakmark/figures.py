@@ -1,0 +1,118 @@
+"""Figures of a campaign as SVG and PNG: an overview against the limits, then one for each table that has
+measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from peakmark import panels, style
+from peakmark.formatting import percent
+from peakmark.layout import SUBSYSTEM_TITLES, TABLES
+from peakmark.results import Results
+from peakmark.rows import Row
+from peakmark.rows import build as build_rows
+from peakmark.verdict import describe, headline, quantity
+
+OVERVIEW = "overview"
+
+
+def build(campaign_dir: Path) -> list[Path]:
+    """Write ``figures/overview`` and ``figures/<table>`` as SVG and PNG; the paths written.
+
+    Tables without a measurement have no figure. Equal records give equal bytes.
+    Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
+    """
+    rows = build_rows(Results.read(campaign_dir))
+    folder = campaign_dir / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    style.begin()
+    written = []
+    for name, figure in (
+        (OVERVIEW, overview(rows)),
+        *((table.name, panels.plot(table, rows[table.name])) for table in TABLES),
+    ):
+        if figure is None:
+            for stale in (folder / f"{name}.svg", folder / f"{name}.png"):
+                stale.unlink(missing_ok=True)
+        else:
+            written += style.save(figure, folder, name)
+    return written
+
+
+def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
+    """The headline row of each resource as a share of its limit, None when nothing was measured.
+
+    Where the limit is unknown the share is of the best reference: an open bar, with a word that says so.
+    """
+    chosen = [(title, headline(rows, subsystem)) for subsystem, title in SUBSYSTEM_TITLES.items()]
+    if all(row is None for _, row in chosen):
+        return None
+    figure = Figure(figsize=(7.0, 0.62 * len(chosen) + 0.55))
+    figure.set_layout_engine("constrained")
+    axis = figure.subplots()
+    far = 1.0
+    for position, (_, row) in enumerate(chosen):
+        if row is None or row.own is None:
+            axis.annotate("not measured", (0.01, position), va="center", color=style.QUIET)
+            continue
+        far = max(far, _bar(axis, position, row))
+    axis.axvline(1.0, color=style.LIMIT, linewidth=1.0, dashes=(5, 2), zorder=1)
+    axis.set_yticks(range(len(chosen)), [title for title, _ in chosen], fontweight="bold")
+    axis.tick_params(axis="y", length=0, labelsize=8)
+    axis.set_ylim(len(chosen) - 0.4, -0.75)
+    axis.set_xlim(0, far * 1.04)
+    ticks = [0.2 * step for step in range(int(far / 0.2 + 1e-9) + 1)]
+    axis.set_xticks(ticks, [f"{100 * tick:.0f}" for tick in ticks])
+    axis.set_xlabel("% of the limit (hatched: % of the reference, where the limit is unknown)")
+    axis.annotate("limit", (1.0, -0.72), xytext=(-3, 0), textcoords="offset points", ha="right", va="top", fontsize=7)
+    axis.grid(axis="x")
+    axis.grid(False, axis="y")
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
+    return figure
+
+
+def _bar(axis: Axes, position: int, row: Row) -> float:
+    """Own value as a bar, best reference as an open mark, both in words above; the rightmost share drawn."""
+    own, reference = row.measured, row.best_reference
+    whole = row.peak.value if row.peak.value is not None else reference[1].centre if reference else own.centre
+    known = row.peak.value is not None
+    colour = style.look(0).colour
+    share = own.centre / whole
+    axis.barh(
+        position + 0.14, share, height=0.34, facecolor=colour if known else "white", edgecolor=colour,
+        hatch=None if known else "////", linewidth=0.8, zorder=2,
+    )  # fmt: skip
+    axis.scatter(
+        [value / whole for value in own.values], [position + 0.14] * own.summary.n, s=7, color=style.INK, zorder=4
+    )
+    words = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre)}"
+    words += f" ({percent(share)} %)" if known else ""
+    far = share
+    if reference is not None:
+        heading, series = reference
+        theirs = series.centre / whole
+        far = max(far, theirs)
+        look = style.look(1)
+        axis.scatter(
+            [theirs], [position + 0.14], s=42, marker=look.marker, facecolor="white", edgecolor=look.colour,
+            linewidth=1.4, zorder=3,
+        )  # fmt: skip
+        words += f", {heading} {quantity(row.table, series.centre)}"
+        words += f" ({percent(theirs)} %)" if known else ""
+    if row.peak.value is not None:
+        words += f", limit {quantity(row.table, row.peak.value)}"
+    else:
+        words += (
+            f"; limit unknown, drawn relative to {reference[0]}"
+            if reference
+            else "; limit unknown, nothing to compare with"
+        )
+    axis.annotate(words, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8,
+                  bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}, zorder=5)  # fmt: skip
+    return far

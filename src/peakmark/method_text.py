@@ -1,0 +1,107 @@
+"""How it was measured, in words: what is counted, how repetitions are summarised, which programs ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from peakmark.layout import SMALL_RECORD, TABLES
+from peakmark.presentation import empty_reason
+from peakmark.results import Results
+from peakmark.rows import Row, centre_of
+from peakmark.units import format_size
+
+_CENTRES = {
+    "median": "The measured columns show the median of the repetitions.",
+    "mean": "The measured columns show the arithmetic mean of the repetitions, as the configuration asks.",
+}
+
+_WORKLOADS = (
+    (
+        "CPU",
+        "QP HP SP DP",
+        "One addition or one multiplication on one lane: 8-, 16- and 32-bit integers, 64-bit floating point. A fused "
+        "multiply-add counts as two. The best multiply-add of the instruction set is used; the records name it.",
+    ),
+    ("CPU", "FP32 QPDOT", "32-bit floating point; 8-bit dot product, every multiplication and addition counted."),
+    (
+        "Memory",
+        "RS WS RWS",
+        "Bytes read plus bytes written, blocks in sequence: read, write, copy. What the processor reads in order to "
+        "write (write-allocate) is not counted.",
+    ),
+    ("Memory", "RR WR RWR", "The same, blocks in random order."),
+    ("Memory", "LAT", "Loads of which each needs the result of the one before."),
+    ("Disk", "RS WS RR WR", "Bytes with direct I/O, one file per thread, the flush to the device inside the clock."),
+    ("Network", "TCP UDP", "Payload that reached the receiver; lost, repeated and reordered datagrams counted apart."),
+    ("Network", "LAT", "Round trips of a one-byte message."),
+)
+
+
+def build(results: Results, rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+    """Paragraphs by heading, the table of workloads, and the table of programs."""
+    return {
+        "parts": [
+            {"title": "How a figure arises", "paragraphs": _arises(results)},
+            {"title": "How to read a row", "paragraphs": _reading(rows)},
+        ],
+        "workloads": [list(line) for line in _WORKLOADS],
+        "programs": programs(results),
+    }
+
+
+def _arises(results: Results) -> list[str]:
+    return [
+        "A cell is one program at one point, once. Cells run one at a time on a machine, in an order that mixes "
+        "programs and repetitions, so that a slow drift does not look like a difference between programs. Threads are "
+        "pinned, one per physical core first. After a warm-up they start together, run for a least time or share a "
+        "fixed total of work, and the rate is the work of all threads divided by the time from the first start to the "
+        "last stop.",
+        f"{_CENTRES[centre_of(results)]} The standard deviation (n − 1) and the number of repetitions n are those of "
+        "the own kernel. The interval is the 95 % confidence interval of the median from order statistics, which "
+        "assumes no distribution; below six repetitions there is none, and the smallest and largest value stand in its "
+        "place.",
+        "The efficiency is the summarised value divided by the theoretical value; for latencies the theoretical value "
+        "divided by the summarised one. It is never a mean of ratios. Above 105 % the row is marked: then the limit or "
+        "the measurement is wrong.",
+        "Theoretical values come from facts of the machine, as a formula with its numbers beside each table. Three "
+        "clocks are kept apart: nominal, maximum and observed while measuring. What could not be read is called "
+        "unknown, not guessed.",
+    ]
+
+
+def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
+    small = format_size(SMALL_RECORD).replace("KiB", " KiB")
+    text = [
+        "Sizes are binary (1 KiB = 1024 B), rates decimal (1 MB/s = 10⁶ B/s). Measured values have four significant "
+        "digits here; the CSV files beside this report have all of them. An empty cell means that a program has no "
+        "such measurement; a column that is empty throughout is explained below its table. Letters in the last column "
+        "lead to notes below the table.",
+        f"Random accesses of up to {small} are rows of the IOPS and latency tables, all others of the throughput "
+        "table.",
+    ]
+    few = max((row.own.summary.n for table in rows.values() for row in table if row.own), default=0)
+    if few and few < 6:
+        text.append(f"This campaign has at most {few} repetitions of each own measurement: too few for 95 % intervals.")
+    return text
+
+
+def programs(results: Results) -> list[list[str]]:
+    """Name, version and path of each program that ran, then those that are missing, with the reason."""
+    found: dict[tuple[str, str, str], None] = {}
+    for record in results.records:
+        tool = record.data["context"]["tool"]
+        if record.ok and tool is not None:
+            library = record.data["context"].get("library") or {}
+            extra = "; ".join(f"{name} {value}" for name, value in sorted(library.items()))
+            version = str(tool["version"]) + (f" ({extra})" if extra else "")
+            found[(record.cell.instrument, version, str(tool["path"]))] = None
+    ran = {name for name, _, _ in found}
+    order = [series.instrument for table in TABLES for series in table.series]
+    lines = [
+        list(line) for line in sorted(found, key=lambda line: (order.index(line[0]) if line[0] in order else 99, line))
+    ]
+    for name in dict.fromkeys(order):
+        if name not in ran:
+            lines.append([name, "–", empty_reason(results, name)])
+    return lines

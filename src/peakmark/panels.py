@@ -1,0 +1,257 @@
+"""One table as small multiples: a panel per workload, every repetition as a point, the summary as a line, the limit
+drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from peakmark import style
+from peakmark.formatting import significant, size
+from peakmark.layout import Table
+from peakmark.rows import Row, Series
+
+WIDTH = 10.2  # inches; a landscape A4 page between its margins
+PANEL_HEIGHT = 2.25
+MAX_COLUMNS = 4
+
+Dimension = Literal["block", "concurrency"]
+
+_VARIANTS = {"pool": "pool (DRAM)", "block": "one block (cache)"}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The rows of one panel, and its title."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
+    """The figure of one table, None when none of its rows was measured.
+
+    Horizontal is the block size or the concurrency, whichever has more values; the other distinguishes lines, named at
+    their right end. Vertical is logarithmic where the values span more than a factor of 20, else it starts at zero;
+    panels of one line share it, except those of the CPU, whose workloads differ by their operand size.
+    """
+    measured = [row for row in rows if row.series]
+    if not measured:
+        return None
+    panels = _panels(table, measured)
+    horizontal = _horizontal(measured)
+    columns = _columns(measured, len(panels))
+    lines = math.ceil(len(panels) / columns)
+    figure = Figure(figsize=(WIDTH * (0.27 * columns if columns < 3 else 1.0), PANEL_HEIGHT * lines + 0.5))
+    figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+    shared = table.subsystem != "cpu"
+    axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey="row" if shared else False)
+    for line in range(lines):
+        together = panels[line * columns : (line + 1) * columns]
+        for place, axis in enumerate(axes[line]):
+            if place >= len(together):
+                axis.set_visible(False)
+                continue
+            _panel(axis, table, together[place], horizontal, _scale(table, together if shared else [together[place]]))
+            if place == 0:
+                axis.set_ylabel(
+                    "GigaOPS" if table.subsystem == "cpu" else f"{table.quantity} ({table.shown})".replace(" ()", "")
+                )
+            if line * columns + place + columns >= len(panels):
+                axis.set_xlabel(_axis_label(table, horizontal))
+                axis.tick_params(labelbottom=True)
+    _legend(figure, table, measured)
+    return figure
+
+
+def _columns(rows: Sequence[Row], panels: int) -> int:
+    """Panels side by side: so many that the workloads of one variant fill whole lines, at most ``MAX_COLUMNS``."""
+    workloads = len({row.key.workload for row in rows})
+    if workloads <= MAX_COLUMNS:
+        return min(workloads, panels)
+    return MAX_COLUMNS if workloads % MAX_COLUMNS == 0 else MAX_COLUMNS - 1
+
+
+def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
+    """Whether the vertical axis of these panels is logarithmic, and its ends in the table's unit."""
+    rows = [row for panel in panels for row in panel.rows]
+    values = [value * table.factor for row in rows for series in row.series.values() for value in series.values]
+    limits = [row.peak.value * table.factor for row in rows if row.peak.value is not None]
+    lowest, highest = min(values), max(values)
+    logarithmic = highest > 20 * lowest
+    highest = max([highest, *limits])
+    return (True, lowest / 1.4, highest * 1.6) if logarithmic else (False, 0.0, highest * 1.12)
+
+
+def _panels(table: Table, rows: Sequence[Row]) -> list[Panel]:
+    nodes = {row.key.node for row in rows}
+    variants = {row.key.variant for row in rows}
+    grouped: dict[str, list[Row]] = {}
+    for row in rows:
+        parts = [table.workload_label(row.key.workload)]
+        if len(variants) > 1 and table.variant:
+            variant = table.variant_label(row.key.variant)
+            parts.append(_VARIANTS.get(variant, variant))
+        if len(nodes) > 1:
+            parts.append(row.key.node)
+        grouped.setdefault(", ".join(parts), []).append(row)
+    return [Panel(title, tuple(members)) for title, members in grouped.items()]
+
+
+def _horizontal(rows: Sequence[Row]) -> Dimension:
+    blocks = {row.key.block for row in rows}
+    return "block" if len(blocks) > 1 and len(blocks) >= len({row.key.concurrency for row in rows}) else "concurrency"
+
+
+def _other(dimension: Dimension) -> Dimension:
+    return "concurrency" if dimension == "block" else "block"
+
+
+def _place(row: Row, dimension: Dimension) -> int:
+    return (row.key.block or 0) if dimension == "block" else row.key.concurrency
+
+
+def _axis_label(table: Table, dimension: Dimension) -> str:
+    if dimension == "concurrency":
+        return "Streams" if table.subsystem == "network" else "Threads"
+    return "Area of the pointer chase" if table.name == "memory_latency" else "Block size"
+
+
+def _panel(axis: Axes, table: Table, panel: Panel, horizontal: Dimension, scale: tuple[bool, float, float]) -> None:
+    logarithmic, lowest, highest = scale
+    axis.set_title(panel.title)
+    axis.set_xscale("log", base=2)
+    if logarithmic:
+        axis.set_yscale("log")
+        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.yaxis.set_minor_locator(NullLocator())
+    axis.set_ylim(lowest, highest)
+    places = sorted({_place(row, horizontal) for row in panel.rows})
+    step = _octaves(places) / 40  # octaves between instruments; a tenth of it between repetitions would hide them
+    others = sorted({_place(row, _other(horizontal)) for row in panel.rows})
+    labels = []
+    for position, series in enumerate(table.series):
+        shift = 2 ** (step * (position - (len(table.series) - 1) / 2))
+        for rank, other in enumerate(others):
+            rows = [
+                row
+                for row in panel.rows
+                if _place(row, _other(horizontal)) == other and series.instrument in row.series
+            ]
+            rows.sort(key=lambda row: _place(row, horizontal))
+            if not rows:
+                continue
+            places_ = [_place(row, horizontal) * shift for row in rows]
+            entries = [row.series[series.instrument] for row in rows]
+            _line(axis, table, position, rank, places_, entries, step)
+            if position == 0 and len(others) > 1:
+                labels.append((places_[-1], entries[-1].centre * table.factor, _name(table, _other(horizontal), other)))
+    _limits(axis, table, panel.rows, horizontal)
+    margin = 2 ** max(0.35, _octaves(places) / 10)
+    room = 2 ** (_octaves(places) / 3.2) if labels else 1.0
+    axis.set_xlim(places[0] / margin, places[-1] * margin * room)
+    axis.set_xticks(
+        places, [size(place).replace(" ", "\n") if horizontal == "block" else str(place) for place in places]
+    )
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.set_xlabel("")
+    axis.set_ylabel("")
+    sns.despine(ax=axis)
+    _end_labels(axis, labels, places[-1] * 2 ** (step * (len(table.series) - 1) / 2))
+
+
+def _line(
+    axis: Axes, table: Table, position: int, rank: int, places: Sequence[float], entries: Sequence[Series], step: float
+) -> None:
+    """One instrument at one concurrency or block: a line through the summarised values, every repetition beside it."""
+    appearance = style.look(position)
+    sns.lineplot(
+        x=places, y=[entry.centre * table.factor for entry in entries], ax=axis, estimator=None, legend=False, zorder=3,
+        color=appearance.colour, linewidth=1.1, marker="_", markersize=8, markeredgecolor=appearance.colour,
+        markeredgewidth=1.4,
+    )  # fmt: skip
+    axis.lines[-1].set_dashes(style.DASHES[rank % len(style.DASHES)] or (None, None))
+    points = [
+        (place * 2 ** (step * 0.7 * ((number + 0.5) / len(entry.values) - 0.5)), value * table.factor)
+        for place, entry in zip(places, entries, strict=True)
+        for number, value in enumerate(entry.values)
+    ]
+    sns.scatterplot(
+        x=[x for x, _ in points], y=[y for _, y in points], ax=axis, legend=False, zorder=4, s=11,
+        alpha=0.9, linewidth=0.7, marker=appearance.marker, facecolor=appearance.face, edgecolor=appearance.colour,
+    )  # fmt: skip
+
+
+def _octaves(places: Sequence[int]) -> float:
+    return math.log2(places[-1] / places[0]) if len(places) > 1 else 1.0
+
+
+def _name(table: Table, dimension: Dimension, value: int) -> str:
+    if dimension == "block":
+        return size(value)
+    noun = "stream" if table.subsystem == "network" else "thread"
+    return f"{value} {noun}{'' if value == 1 else 's'}"
+
+
+def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension) -> None:
+    """The theoretical value as a thin dark line: through the panel where it is one number, else along the rows it
+    belongs to.
+    """
+    known = [(row, row.peak.value * table.factor) for row in rows if row.peak.value is not None]
+    if not known:
+        return
+    values = {round(value, 9) for _, value in known}
+    if len(values) == 1:
+        axis.axhline(known[0][1], color=style.LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)
+        anchor = (_place(known[0][0], horizontal), known[0][1])
+    else:
+        for other in sorted({_place(row, _other(horizontal)) for row, _ in known}):
+            line = sorted(
+                (_place(row, horizontal), value) for row, value in known if _place(row, _other(horizontal)) == other
+            )
+            axis.plot(*zip(*line, strict=True), color=style.LIMIT, linewidth=0.9, dashes=(5, 2), marker="_", zorder=1)
+        anchor = max((_place(row, horizontal), value) for row, value in known)
+    axis.annotate(
+        f"limit {significant(anchor[1], 3)}", anchor, xytext=(0, 3), textcoords="offset points", fontsize=6.5,
+        color=style.LIMIT, ha="left" if len(values) == 1 else "right",
+    )  # fmt: skip
+
+
+def _end_labels(axis: Axes, labels: Sequence[tuple[float, float, str]], right: float) -> None:
+    """Names of the own kernel's lines, right of all points at ``right``, moved apart where they would overlap."""
+    if not labels:
+        return
+    height = axis.figure.dpi / 72 * 8.0  # pixels between two labels
+    low, high = axis.get_ylim()
+    extent = PANEL_HEIGHT * 0.72 * axis.figure.dpi  # the panel's height; the layout is not final yet, so nearly
+    logarithmic = axis.get_yscale() == "log"
+    shares = [math.log(y / low) / math.log(high / low) if logarithmic else y / high for _, y, _ in labels]
+    for (_, _, name), top in zip(labels, style.spread([share * extent for share in shares], height), strict=True):
+        axis.annotate(
+            name, (right, top / extent), xycoords=("data", "axes fraction"), xytext=(7, 0), textcoords="offset points",
+            fontsize=6.5, va="center", color=style.look(0).colour,
+        )  # fmt: skip
+
+
+def _legend(figure: Figure, table: Table, rows: Sequence[Row]) -> None:
+    handles = []
+    for position, series in enumerate(table.series):
+        if any(series.instrument in row.series for row in rows):
+            appearance = style.look(position)
+            handles.append(
+                Line2D([], [], color=appearance.colour, marker=appearance.marker, markerfacecolor=appearance.face,
+                       markeredgecolor=appearance.colour, markersize=4, linewidth=1.1, label=series.heading)
+            )  # fmt: skip
+    if any(row.peak.value is not None for row in rows):
+        handles.append(Line2D([], [], color=style.LIMIT, linewidth=0.9, dashes=(5, 2), label="theoretical limit"))
+    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False, handlelength=2.6)

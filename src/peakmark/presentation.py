@@ -1,0 +1,157 @@
+"""A table's rows as cells of text: what the PDF and the LaTeX file both show, with the notes that belong to the
+rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_lowercase
+from typing import Any
+
+from peakmark.formatting import percent, significant, size
+from peakmark.layout import Table
+from peakmark.results import Results
+from peakmark.rows import Row
+
+NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column; those of the same ``group`` stand beside each other under one heading. kind: text, number or notes."""
+
+    label: str
+    group: str = ""
+    kind: str = "text"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table as shown.
+
+    body     texts, one list per row, as many as columns
+    holes    for each row whether its own measurement is missing
+    notes    letter and sentence, in the order in which the rows refer to them
+    remarks  sentences about the whole table: how to read it, why a column is empty, what is not known
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    body: tuple[tuple[str, ...], ...]
+    holes: tuple[bool, ...]
+    notes: tuple[tuple[str, str], ...]
+    remarks: tuple[str, ...]
+
+
+def columns(table: Table, with_node: bool) -> tuple[Column, ...]:
+    """The table's columns, left to right."""
+    keys = [Column("Node")] if with_node else []
+    keys += [Column(table.first), Column("Concurrency", kind="number")]
+    if table.block:
+        keys.append(Column(table.block, kind="number"))
+    if table.variant:
+        keys.append(Column(table.variant))
+    return (
+        *keys,
+        *(Column(series.heading, table.measured_group, "number") for series in table.series),
+        Column(table.theoretical_heading, kind="number"),
+        *(Column(series.heading, "Efficiency (%)", "number") for series in table.series),
+        Column("Standard Deviation", kind="number"),
+        Column("n", kind="number"),
+        Column("low", "95 % interval", "number"),
+        Column("high", "95 % interval", "number"),
+        Column("Notes", kind="notes"),
+    )
+
+
+def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> Grid:
+    """The rows of one table as text; numbers with four significant digits and ``mark`` as decimal mark."""
+    with_node = len({row.key.node for row in rows}) > 1
+    letters: dict[str, str] = {}
+    body = []
+    for row in rows:
+        for note in row.notes:
+            letters.setdefault(note, letter(len(letters)))
+        body.append((*_cells(table, row, with_node, mark), " ".join(letters[note] for note in row.notes)))
+    return Grid(
+        name=table.name,
+        title=table.title,
+        columns=columns(table, with_node),
+        body=tuple(body),
+        holes=tuple(row.own is None for row in rows),
+        notes=tuple((mark_, f"{sentence}.".replace("..", ".")) for sentence, mark_ in letters.items()),
+        remarks=tuple(_remarks(results, table, rows)),
+    )
+
+
+def letter(number: int) -> str:
+    """a, b, ... z, aa, ab, ..."""
+    text = ""
+    number += 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        text = ascii_lowercase[rest] + text
+    return text
+
+
+def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...]:
+    def shown(value: float | None) -> str:
+        return "" if value is None else significant(value * table.factor, mark=mark)
+
+    key = row.key
+    cells = [key.node] if with_node else []
+    cells += [table.workload_label(key.workload), str(key.concurrency)]
+    if table.block:
+        cells.append(size(key.block))
+    if table.variant:
+        cells.append(table.variant_label(key.variant))
+    found = [row.series.get(series.instrument) for series in table.series]
+    cells += [shown(entry.centre) if entry else "" for entry in found]
+    if row.own is None:
+        cells[-len(found)] = NOT_MEASURED
+    cells.append(shown(row.peak.value))
+    cells += [percent(entry.efficiency, mark) if entry and entry.efficiency is not None else "" for entry in found]
+    own = row.own.summary if row.own else None
+    cells += [
+        significant(own.stdev * table.factor, 3, mark) if own and own.stdev is not None else "",
+        str(own.n) if own else "",
+        shown(own.low) if own else "",
+        shown(own.high) if own else "",
+    ]
+    return tuple(cells)
+
+
+def _remarks(results: Results, table: Table, rows: Sequence[Row]) -> list[str]:
+    remarks = [table.remark] if table.remark else []
+    for series in table.series:
+        if rows and not any(series.instrument in row.series for row in rows):
+            remarks.append(f"The {series.heading} columns are empty: {empty_reason(results, series.instrument)}.")
+    reasons = list(dict.fromkeys(row.peak.reason for row in rows if row.peak.value is None and row.peak.reason))
+    if len(reasons) == 1:
+        remarks.append(f"Theoretical {table.quantity} unknown where it is empty: {reasons[0]}.")
+    elif reasons:
+        remarks.append(f"Theoretical {table.quantity} unknown where it is empty; the list of formulas says why.")
+    return [remark.replace("..", ".") for remark in remarks]
+
+
+def empty_reason(results: Results, instrument: str) -> str:
+    """Why an instrument has no figures, with what would fill its columns where that is known."""
+    for reference in results.plan.get("references", []):
+        if reference["instrument"] == instrument and reference["path"] is None:
+            package = reference.get("package")
+            hint = f"; `apt install {package}` fills them" if package else ""
+            return f"{reference['reason'] or 'the program is not on this machine'}{hint}"
+    refused = _reasons(results, instrument)
+    if refused:
+        return refused
+    if any(cell.instrument == instrument for cell in results.cells):
+        return "none of its cells has been measured for these rows yet"
+    return "the plan holds no cell of it"
+
+
+def _reasons(results: Results, instrument: str) -> str:
+    found: list[Mapping[str, Any]] = [record.data for record in results.records if not record.ok]
+    found += [attempt.data for attempt in results.attempts]
+    return "; ".join(dict.fromkeys(str(data["reason"]) for data in found if data["cell"]["instrument"] == instrument))

@@ -1,0 +1,237 @@
+"""Rows of the tables: what was planned and measured, joined with its summary, its theoretical value and its checks.
+
+Everything that is computed comes from ``statistics``, ``peaks`` and ``checks``; this module only finds what belongs
+together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from peakmark import peaks, statistics
+from peakmark.cell import Cell
+from peakmark.formatting import significant
+from peakmark.layout import TABLES, Table
+from peakmark.peaks import Peak
+from peakmark.results import Results, StoredRecord
+from peakmark.statistics import Summary
+
+CENTRES = ("median", "mean")
+CLOCKS = ("clock_hz_before", "clock_hz_after")
+
+
+class Key(NamedTuple):
+    """What makes a row: block in bytes, None where there is none."""
+
+    node: str
+    workload: str
+    variant: str
+    block: int | None
+    concurrency: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measured value in SI units, with its repetition and the record that holds it."""
+
+    repetition: int
+    value: float
+    record: StoredRecord
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Series:
+    """What one instrument measured in one row; ``centre`` is the summarised value that the table shows, in SI units."""
+
+    points: tuple[Point, ...]
+    summary: Summary
+    centre: float
+    efficiency: float | None
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Every repetition, in order."""
+        return tuple(point.value for point in self.points)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of one table. ``series`` has an entry for each instrument that measured it; values in SI units.
+
+    notes    what a reader must know about the row, ``doubts`` those of them that say why its figures may be wrong
+    missing  planned repetitions of the own kernel without a measurement
+    """
+
+    table: Table
+    key: Key
+    series: Mapping[str, Series]
+    peak: Peak
+    notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    missing: int = 0
+
+    @property
+    def own(self) -> Series | None:
+        """The own kernel's measurements, None for a hole."""
+        return self.series.get(self.table.own.instrument)
+
+    @property
+    def measured(self) -> Series:
+        """The own kernel's measurements of a row that is no hole. Errors: ValueError for a hole."""
+        if self.own is None:
+            raise ValueError(f"{self.table.name} {self.key}: the own kernel has not measured this row")
+        return self.own
+
+    @property
+    def best_reference(self) -> tuple[str, Series] | None:
+        """The reference with the best summarised value and the heading it goes by, None when there is none."""
+        found = [
+            (ref.heading, self.series[ref.instrument]) for ref in self.table.references if ref.instrument in self.series
+        ]
+        if not found:
+            return None
+        choose = min if self.table.lower_is_better else max
+        return choose(found, key=lambda pair: pair[1].centre)
+
+
+@dataclass
+class _Draft:
+    points: dict[str, list[Point]] = field(default_factory=lambda: defaultdict(list))
+    planned: list[Cell] = field(default_factory=list)
+
+
+def build(results: Results) -> dict[str, list[Row]]:
+    """Rows of every table by the table's name, in the order of the tables; a table without rows is there and empty.
+
+    A row exists for every planned point of an own kernel, measured or not, and for every point that a reference
+    measured.
+    """
+    centre = centre_of(results)
+    return {table.name: _table_rows(results, table, centre) for table in TABLES}
+
+
+def centre_of(results: Results) -> str:
+    """``median`` or ``mean``: what the measured columns show and the efficiency is computed from."""
+    centre = str(results.report_config.get("summary", "median"))
+    return centre if centre in CENTRES else "median"
+
+
+def _table_rows(results: Results, table: Table, centre: str) -> list[Row]:
+    drafts: dict[Key, _Draft] = defaultdict(_Draft)
+    echoes: dict[tuple[str, int], list[Point]] = defaultdict(list)
+    headings = {series.instrument for series in table.series}
+    for record in results.records:
+        cell = record.cell
+        if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
+            continue
+        for entry in record.data["measurements"]:
+            if entry["metric"] != table.metric or not table.takes(entry["workload"], entry["block"]):
+                continue
+            point = Point(cell.repetition, float(entry["value"]), record, entry["details"])
+            if entry["workload"] == "LAT-ICMP":  # neither TCP nor UDP: stands beside both, see _with_echoes
+                echoes[cell.node, entry["concurrency"]].append(point)
+                continue
+            key = Key(cell.node, entry["workload"], entry["variant"], entry["block"], entry["concurrency"])
+            drafts[key].points[cell.instrument].append(point)
+    for cell in results.cells:
+        fits = (
+            cell.subsystem == table.subsystem and cell.instrument in headings and table.takes(cell.workload, cell.block)
+        )
+        if not fits or cell.workload in ("ALL", "LAT-ICMP"):
+            continue
+        key = Key(cell.node, cell.workload, cell.variant, cell.block, cell.concurrency)
+        if cell.instrument == table.own.instrument or key in drafts:
+            drafts[key].planned.append(cell)
+    _with_echoes(drafts, echoes)
+    ordered = sorted(
+        drafts, key=lambda key: (key.node, *table.order(key.workload, key.variant, key.concurrency, key.block))
+    )
+    return [_row(results, table, key, drafts[key], centre) for key in ordered]
+
+
+def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Point]]) -> None:
+    """Put ping's echoes beside every protocol: those of the same concurrency, else those of the lowest there is."""
+    for key, draft in drafts.items():
+        available = sorted(concurrency for node, concurrency in echoes if node == key.node)
+        if available:
+            chosen = key.concurrency if key.concurrency in available else available[0]
+            draft.points["ping"].extend(echoes[key.node, chosen])
+
+
+def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -> Row:
+    own_points = draft.points.get(table.own.instrument) or next(iter(draft.points.values()), [])
+    peak = _peak(results, table, key, own_points)
+    series = {
+        name: _series(tuple(sorted(points, key=lambda point: point.repetition)), peak, centre)
+        for name, points in sorted(draft.points.items())
+    }
+    planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
+    done = series[table.own.instrument].summary.n if table.own.instrument in series else 0
+    missing = max(0, len(planned) - done)
+    notes = tuple(_notes(results, table, series, peak, planned, missing))
+    return Row(table, key, series, peak, notes, (), missing)
+
+
+def _series(points: tuple[Point, ...], peak: Peak, centre: str) -> Series:
+    summary = statistics.summarise([point.value for point in points])
+    value = float(getattr(summary, centre))
+    return Series(points, summary, value, peaks.efficiency(value, peak))
+
+
+def _peak(results: Results, table: Table, key: Key, points: Sequence[Point]) -> Peak:
+    """The row's limit at the clock that was seen while its points were measured, if it was."""
+    contexts = [point.record.data["context"] for point in points]
+    clocks = [float(context[name]) for context in contexts for name in CLOCKS if context.get(name)]
+    return peaks.for_row(
+        subsystem=table.subsystem,
+        workload=key.workload,
+        variant=key.variant,
+        block=key.block,
+        concurrency=key.concurrency,
+        metric=table.metric,
+        facts=results.facts_for(key.node, contexts[0]["host"] if contexts else None),
+        site=results.config.get("site_facts") or {},
+        clock_hz=statistics.median(clocks) if clocks else None,
+        loopback=any((context.get("network") or {}).get("loopback") for context in contexts),
+    )
+
+
+def _notes(
+    results: Results, table: Table, series: Mapping[str, Series], peak: Peak, planned: list[Cell], missing: int
+) -> Iterable[str]:
+    """What a reader must know about this row alone, each sentence once, with the instrument it is about."""
+    headings = {entry.instrument: entry.heading for entry in table.series}
+    if missing:
+        failed = [record for record in results.attempts if record.cell in planned]
+        reasons = _unavailable(results, planned) or [str(record.data["reason"]) for record in failed]
+        reason = f": {reasons[-1]}" if reasons else ""
+        total = "not measured" if table.own.instrument not in series else f"{missing} of {len(planned)} not measured"
+        yield f"{headings[table.own.instrument]}: {total}{reason}"
+    for name, entry in series.items():
+        counts = Counter(warning for point in entry.points for warning in dict.fromkeys(point.record.data["warnings"]))
+        for warning, count in counts.items():
+            often = f" ({count} of {entry.summary.n} runs)" if count < entry.summary.n else ""
+            yield f"{headings[name]}: {warning}{often}"
+        if any(point.details.get("estimate") for point in entry.points):
+            yield f"{headings[name]}: derived from other figures, not measured"
+    if peak.note:
+        yield f"theoretical value: {peak.note}"
+    if peak.estimate is not None:
+        yield f"theoretical value unknown; a guess would be {significant(peak.estimate * table.factor)} {table.shown}"
+    hosts = {point.record.data["context"]["host"] for entry in series.values() for point in entry.points}
+    if len(hosts) > 1:
+        yield f"measured on different hosts: {', '.join(sorted(hosts))}"
+    if any(
+        (point.record.data["context"].get("network") or {}).get("loopback")
+        for entry in series.values()
+        for point in entry.points
+    ):
+        yield "over loopback: client and server on one machine, no network between them"
+
+
+def _unavailable(results: Results, cells: list[Cell]) -> list[str]:
+    return [str(record.data["reason"]) for record in results.records if not record.ok and record.cell in cells]

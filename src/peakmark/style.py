@@ -1,0 +1,121 @@
+"""How figures look: colours that survive colour blindness and grey printing, markers that differ, fonts that ship with
+matplotlib.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import seaborn as sns
+from matplotlib.figure import Figure
+
+INK = "#222222"
+QUIET = "#6b6b6b"
+LIMIT = "#222222"
+DASHES: tuple[Any, ...] = ((), (4, 1.6), (1.2, 1.4), (6, 1.5, 1.2, 1.5), (9, 2), (3, 1, 1, 1, 1, 1))
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour (Okabe and Ito 2008), marker and its face for one instrument; own kernels are filled, references are
+    open.
+    """
+
+    colour: str
+    marker: str
+    face: str
+
+
+_LOOKS = (Look("#0072B2", "o", "#0072B2"), Look("#D55E00", "s", "white"), Look("#009E73", "^", "white"))
+
+
+def look(position: int) -> Look:
+    """The look of a table's instrument by its place: 0 is the own kernel."""
+    return _LOOKS[position % len(_LOOKS)]
+
+
+def begin() -> None:
+    """Set the style for all figures that follow; text becomes outlines and identifiers are stable, so SVGs do not
+    change.
+    """
+    sns.set_theme(
+        context="paper",
+        style="ticks",
+        rc={
+            "font.family": "DejaVu Sans",
+            "font.size": 7.5,
+            "axes.titlesize": 8,
+            "axes.titleweight": "bold",
+            "axes.titlelocation": "left",
+            "axes.labelsize": 7.5,
+            "xtick.labelsize": 7,
+            "ytick.labelsize": 7,
+            "legend.fontsize": 7.5,
+            "axes.edgecolor": QUIET,
+            "axes.linewidth": 0.6,
+            "axes.labelcolor": INK,
+            "text.color": INK,
+            "xtick.color": INK,
+            "ytick.color": INK,
+            "xtick.major.width": 0.6,
+            "ytick.major.width": 0.6,
+            "xtick.major.size": 3,
+            "ytick.major.size": 3,
+            "xtick.minor.size": 0,
+            "ytick.minor.size": 1.5,
+            "ytick.minor.width": 0.4,
+            "axes.grid": True,
+            "axes.grid.axis": "y",
+            "grid.color": "#e3e3e3",
+            "grid.linewidth": 0.5,
+            "lines.linewidth": 1.2,
+            "svg.hashsalt": "peakmark",
+            "svg.fonttype": "path",
+            "text.parse_math": False,  # a node may be called $a$
+        },
+    )
+
+
+def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write ``name.svg`` and ``name.png`` (200 dpi); no date and no program version inside, so equal input gives equal
+    files.
+    """
+    svg, png = folder / f"{name}.svg", folder / f"{name}.png"
+    figure.savefig(svg, metadata={"Date": None, "Creator": None})
+    figure.savefig(png, dpi=200, metadata={"Software": None})
+    return [svg, png]
+
+
+def spread(positions: Sequence[float], gap: float) -> list[float]:
+    """Positions moved apart so that neighbours are at least ``gap`` from each other, each as near to its own as
+    possible.
+
+    Order is kept. Groups that collide are centred on their mean.
+    """
+    order = sorted(range(len(positions)), key=lambda index: positions[index])
+    groups: list[list[int]] = []
+    for index in order:
+        groups.append([index])
+        while len(groups) > 1 and _bottom(groups[-1], positions, gap) < _top(groups[-2], positions, gap) + gap:
+            groups[-2:] = [groups[-2] + groups[-1]]
+    result = list(positions)
+    for group in groups:
+        start = _bottom(group, positions, gap)
+        for rank, index in enumerate(group):
+            result[index] = start + rank * gap
+    return result
+
+
+def _bottom(group: Sequence[int], positions: Sequence[float], gap: float) -> float:
+    return sum(positions[index] for index in group) / len(group) - (len(group) - 1) * gap / 2
+
+
+def _top(group: Sequence[int], positions: Sequence[float], gap: float) -> float:
+    return _bottom(group, positions, gap) + (len(group) - 1) * gap

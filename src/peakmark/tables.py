@@ -1,0 +1,148 @@
+"""The eight tables and the run table, as CSV with full precision and as LaTeX with four significant digits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from peakmark import latex, measurements, presentation, verdict
+from peakmark.layout import TABLES, Table
+from peakmark.results import Results
+from peakmark.rows import Row
+from peakmark.rows import build as build_rows
+from peakmark.units import format_size
+
+RUN_COLUMNS = (
+    "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "repetition", "metric",
+    "value", "unit", "started", "job_id", "tool_version", "warnings", "record",
+)  # fmt: skip
+
+
+def build(campaign_dir: Path) -> list[Path]:
+    """Write ``tables/<name>.csv`` and ``.tex`` for all eight tables, ``summary.csv``, ``runs.csv`` and
+    ``checksums.txt``; the paths written.
+
+    Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
+    """
+    results = Results.read(campaign_dir)
+    rows = build_rows(results)
+    folder = campaign_dir / "tables"
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for table in TABLES:
+        csv = folder / f"{table.name}.csv"
+        frame(table, rows[table.name]).to_csv(csv, index=False, lineterminator="\n")
+        tex = folder / f"{table.name}.tex"
+        tex.write_text(latex.table(presentation.grid(results, table, rows[table.name])), encoding="utf-8")
+        written += [csv, tex]
+    everything = [row for table in TABLES for row in rows[table.name]]
+    for name, content in (("summary", summary(everything)), ("runs", runs(measurements.table(results)))):
+        path = folder / f"{name}.csv"
+        content.to_csv(path, index=False, lineterminator="\n")
+        written.append(path)
+    checksums = folder / "checksums.txt"
+    checksums.write_text(results.checksum_list, encoding="utf-8")
+    return [*written, checksums]
+
+
+def telling_numbers(campaign_dir: Path) -> list[tuple[str, str]]:
+    """The five most telling numbers for the terminal: what was measured, and the value with limit and best
+    reference.
+    """
+    rows = build_rows(Results.read(campaign_dir))
+    return [(number.label, f"{number.value} ({number.comparison})") for number in verdict.telling_numbers(rows)]
+
+
+def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
+    """One table with its headings; values in the table's unit with full precision, efficiency in percent.
+
+    A column of an instrument that measured nothing is there and empty. ``Notes`` are joined by "; ".
+    """
+    with_node = len({row.key.node for row in rows}) > 1
+    lines = [_line(table, row, with_node) for row in rows]
+    return pd.DataFrame(lines, columns=headings(table, with_node))
+
+
+def headings(table: Table, with_node: bool = False) -> list[str]:
+    """Headings of a table's CSV, left to right."""
+    keys = (["Node"] if with_node else []) + [table.first, "Concurrency"]
+    keys += [heading for heading in (table.block, table.variant) if heading]
+    return [
+        *keys,
+        *(table.measured_heading(series) for series in table.series),
+        table.theoretical_heading,
+        *(table.efficiency_heading(series) for series in table.series),
+        "Standard Deviation",
+        "n",
+        "95 % interval of the median, low",
+        "95 % interval of the median, high",
+        "Notes",
+    ]
+
+
+def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
+    def shown(value: float | None) -> float | None:
+        return None if value is None else value * table.factor
+
+    own = row.own.summary if row.own else None
+    line: dict[str, Any] = {"Node": row.key.node} if with_node else {}
+    line |= {table.first: table.workload_label(row.key.workload), "Concurrency": row.key.concurrency}
+    if table.block:
+        line[table.block] = "" if row.key.block is None else format_size(row.key.block)
+    if table.variant:
+        line[table.variant] = table.variant_label(row.key.variant)
+    for series in table.series:
+        found = row.series.get(series.instrument)
+        line[table.measured_heading(series)] = shown(found.centre) if found else None
+        share = found.efficiency if found else None
+        line[table.efficiency_heading(series)] = None if share is None else 100 * share
+    line[table.theoretical_heading] = shown(row.peak.value)
+    line["Standard Deviation"] = shown(own.stdev) if own else None
+    line["n"] = own.n if own else 0
+    line["95 % interval of the median, low"] = shown(own.low) if own else None
+    line["95 % interval of the median, high"] = shown(own.high) if own else None
+    line["Notes"] = "; ".join(row.notes)
+    return line
+
+
+def summary(rows: Sequence[Row]) -> pd.DataFrame:
+    """One line per row and instrument: n, mean, standard deviation (n - 1), median, extremes and interval, in SI
+    units.
+    """
+    lines = [
+        {
+            "table": row.table.name,
+            "node": row.key.node,
+            "instrument": instrument,
+            "workload": row.key.workload,
+            "variant": row.key.variant,
+            "block": row.key.block,
+            "concurrency": row.key.concurrency,
+            "unit": row.table.unit,
+            "n": series.summary.n,
+            "mean": series.summary.mean,
+            "standard_deviation": series.summary.stdev,
+            "median": series.summary.median,
+            "min": series.summary.minimum,
+            "max": series.summary.maximum,
+            "median_low": series.summary.low,
+            "median_high": series.summary.high,
+            "theoretical": row.peak.value,
+            "theoretical_formula": row.peak.formula,
+            "theoretical_source": row.peak.source,
+            "efficiency": series.efficiency,
+        }
+        for row in rows
+        for instrument, series in row.series.items()
+    ]
+    return pd.DataFrame(lines).astype({"block": "Int64"}) if lines else pd.DataFrame(columns=["table"])
+
+
+def runs(long: pd.DataFrame) -> pd.DataFrame:
+    """The run table: every repetition of the long table that holds a value, in the order in which they were made."""
+    measured = long[long["value"].notna()]
+    ordered = measured.sort_values(["started", "record"], kind="stable")
+    return ordered[list(RUN_COLUMNS)].reset_index(drop=True)

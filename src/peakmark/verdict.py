@@ -1,0 +1,136 @@
+"""The few rows that speak for a subsystem, and what they say: for the first page and for the terminal.
+
+A sentence repeats numbers of a row; nothing is judged that the row does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from peakmark.formatting import percent, significant, size
+from peakmark.layout import SUBSYSTEM_TITLES, Table
+from peakmark.rows import Row
+
+Rows = Mapping[str, Sequence[Row]]
+
+_NOUNS = {"cpu": "thread", "memory": "thread", "disk": "thread", "network": "stream"}
+_UNITS = {"GB/sec": "GB/s", "MB/sec": "MB/s", "Mb/sec": "Mb/s", "us": "µs", "": "IOPS"}
+
+
+@dataclass(frozen=True)
+class Number:
+    """A telling number: what it is, the number with its unit, and how it stands to limit and reference."""
+
+    label: str
+    value: str
+    comparison: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What can be said of one subsystem: its headline row, None when nothing was measured, and a sentence."""
+
+    subsystem: str
+    title: str
+    row: Row | None
+    sentence: str
+
+
+def headline(rows: Rows, subsystem: str) -> Row | None:
+    """The row that stands for a subsystem: its best double-precision, DRAM, disk or TCP throughput; None without one.
+
+    A row whose value is above its limit or otherwise marked stands for itself: it is not passed over.
+    """
+    if subsystem == "cpu":
+        return _best(rows["cpu"], lambda row: row.key.workload == "DP") or _best(rows["cpu"])
+    if subsystem == "memory":
+        table = rows["memory_throughput"]
+        return _best(table, lambda row: row.key.variant == "pool") or _best(table)
+    if subsystem == "disk":
+        return _best(rows["disk_throughput"])
+    return _best(rows["network_throughput"], lambda row: row.key.workload == "TCP") or _best(rows["network_throughput"])
+
+
+def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
+    """The five most telling numbers, best first known: four throughputs and the fastest small disk access; fewer if
+    unmeasured.
+    """
+    chosen = [
+        headline(rows, "cpu"),
+        headline(rows, "memory"),
+        headline(rows, "disk"),
+        _best(rows["disk_iops"]) or _best(rows["memory_latency"]),
+        headline(rows, "network"),
+    ]
+    return [Number(describe(row), value_of(row, mark), comparison(row, mark)) for row in chosen if row is not None]
+
+
+def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
+    """One verdict per subsystem, in the order of the report."""
+    found = []
+    for subsystem, title in SUBSYSTEM_TITLES.items():
+        row = headline(rows, subsystem)
+        everything = [entry for table in rows.values() for entry in table if entry.table.subsystem == subsystem]
+        if row is None:
+            sentence = "Nothing was measured."
+        else:
+            sentence = f"{point(row)}: {value_of(row, mark)}; {comparison(row, mark)}."
+        holes = sum(entry.own is None for entry in everything)
+        marked = sum(bool(entry.doubts) for entry in everything)
+        if holes:
+            sentence += f" {holes} of {len(everything)} rows are not measured."
+        if marked:
+            sentence += f" {marked} of {len(everything)} rows are doubtful; the notes say why."
+        found.append(Verdict(subsystem, title, row, sentence))
+    return found
+
+
+def describe(row: Row) -> str:
+    """What a row measures, in words: ``CPU DP, 2 threads`` or ``Disk RR of 4 KiB, 8 threads``."""
+    return f"{SUBSYSTEM_TITLES[row.table.subsystem]} {point(row)}"
+
+
+def point(row: Row) -> str:
+    """The same without the subsystem: ``RR of 4 KiB, 8 threads``."""
+    noun = _NOUNS[row.table.subsystem]
+    block = f" of {size(row.key.block)}" if row.key.block else ""
+    many = "" if row.key.concurrency == 1 else "s"
+    node = f" on {row.key.node}" if row.key.node != "any" else ""
+    return f"{row.table.workload_label(row.key.workload)}{block}, {row.key.concurrency} {noun}{many}{node}"
+
+
+def value_of(row: Row, mark: str = ".") -> str:
+    """The row's own summarised value with its unit; the row must have one."""
+    return quantity(row.table, row.measured.centre, mark)
+
+
+def quantity(table: Table, value: float, mark: str = ".") -> str:
+    """A value in SI units as text in the table's unit: ``38.4 GigaOPS``."""
+    return f"{significant(value * table.factor, mark=mark)} {_UNITS.get(table.shown, table.shown)}"
+
+
+def comparison(row: Row, mark: str = ".") -> str:
+    """How the own value stands to the limit and to the best reference, with the reason where there is no limit."""
+    own, reference = row.measured, row.best_reference
+    parts = []
+    if own.efficiency is not None:
+        parts.append(f"{percent(own.efficiency, mark)} % of the limit")
+    else:
+        parts.append("limit unknown")
+    if reference is not None:
+        heading, series = reference
+        ratio = significant(own.centre / series.centre, 3, mark)
+        text = f"{ratio} × {heading} ({quantity(row.table, series.centre, mark)}"
+        text += f", {percent(series.efficiency, mark)} %)" if series.efficiency is not None else ")"
+        parts.append(text)
+    return "; ".join(parts)
+
+
+def _best(rows: Sequence[Row], condition: Callable[[Row], bool] | None = None) -> Row | None:
+    """The measured row with the best value among those that meet the condition."""
+    measured = [row for row in rows if row.own is not None and (condition is None or condition(row))]
+    if not measured:
+        return None
+    choose = min if measured[0].table.lower_is_better else max
+    return choose(measured, key=lambda row: row.measured.centre)

@@ -1,0 +1,97 @@
+"""Figures: that they show every repetition and the limit, and never change without a reason."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from peakmark import figures, panels, rows, style
+from peakmark.layout import BY_NAME
+from peakmark.results import Results
+from tests.unit import campaign_data as make
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """CPU only: two threads, three repetitions, HPL beside; the limit from the site facts."""
+    records = [record for record in make.sweep() if record["cell"]["subsystem"] == "cpu"]
+    facts = {
+        "host": "node1",
+        "cpu": {"clock_hz": {"nominal": 3e9}, "cores": 2, "isa_best": "avx2", "microarchitecture": "Zen 3"},
+        "limits": {"physical_cores_allowed": 2},
+    }
+    return make.write(tmp_path_factory.mktemp("results") / "small", records, facts=facts)
+
+
+def test_files_exist_for_measured_tables_only_and_are_the_same_again(small: Path) -> None:
+    written = figures.build(small)
+    assert sorted(path.name for path in written) == ["cpu.png", "cpu.svg", "overview.png", "overview.svg"]
+    before = {path.name: path.read_bytes() for path in written}
+    assert {path.name: path.read_bytes() for path in figures.build(small)} == before
+    assert b"<dc:date>" not in before["cpu.svg"]
+
+
+def test_a_figure_that_lost_its_measurements_disappears(small: Path) -> None:
+    stale = small / "figures" / "disk_iops.svg"
+    stale.parent.mkdir(exist_ok=True)
+    stale.write_text("<svg/>")
+    figures.build(small)
+    assert not stale.exists()
+
+
+def test_every_repetition_is_a_point(small: Path) -> None:
+    style.begin()
+    built = rows.build(Results.read(small))["cpu"]
+    figure = panels.plot(BY_NAME["cpu"], built)
+    assert figure is not None
+    drawn = sum(len(collection.get_offsets()) for axis in figure.axes for collection in axis.collections)
+    assert drawn == sum(len(series.points) for row in built for series in row.series.values())
+
+
+def test_the_limit_is_drawn_and_inside_the_panel(small: Path) -> None:
+    style.begin()
+    built = [row for row in rows.build(Results.read(small))["cpu"] if row.key.workload == "DP"]
+    assert all(row.peak.value is not None for row in built)
+    figure = panels.plot(BY_NAME["cpu"], built)
+    assert figure is not None
+    (axis,) = figure.axes
+    limits = [row.peak.value * 1e-9 for row in built if row.peak.value is not None]
+    drawn = [sorted(line.get_ydata()) for line in axis.lines]
+    assert sorted(limits) in drawn
+    assert axis.get_ylim()[1] > max(limits)
+
+
+def test_nothing_measured_means_no_figure() -> None:
+    assert panels.plot(BY_NAME["cpu"], []) is None
+    assert figures.overview({name: [] for name in BY_NAME}) is None
+
+
+def test_a_single_point_and_a_strange_node_can_be_drawn(tmp_path: Path) -> None:
+    of = make.cell("rambench", "LAT", subsystem="memory", block=16384, node="$n_1$")
+    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "latency", 1e-9)])])
+    assert len(figures.build(folder)) == 4 - 2  # no headline row, so no overview
+
+
+def test_instruments_differ_in_marker_and_lightness_as_well_as_colour() -> None:
+    looks = [style.look(position) for position in range(3)]
+    assert len({look.marker for look in looks}) == 3
+
+    def lightness(colour: str) -> float:
+        red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    assert lightness(looks[0].colour) < lightness(looks[1].colour) - 10
+
+
+@given(st.lists(st.floats(min_value=0, max_value=500), max_size=12), st.floats(min_value=1, max_value=20))
+def test_labels_are_spread_in_order_without_overlap(positions: list[float], gap: float) -> None:
+    moved = style.spread(positions, gap)
+    ordered = sorted(range(len(positions)), key=lambda index: positions[index])
+    for lower, upper in itertools.pairwise(ordered):
+        assert moved[upper] - moved[lower] >= gap - 1e-6
+    if len(positions) == 1:
+        assert moved == positions

@@ -1,0 +1,63 @@
+"""Numbers, sizes and dates as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from peakmark.errors import ConfigError
+from peakmark.formatting import DATE_LANGUAGES, date, percent, significant, size
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (38.4321, "38.43"),
+        (9.99961, "10.00"),
+        (99.9951, "100.0"),
+        (26336.4, "26336"),
+        (0.0000204, "0.00002040"),
+        (1e-12, "0.00000000"),
+        (0.0, "0"),
+        (-3.14159, "-3.142"),
+    ],
+)
+def test_significant_digits(value: float, text: str) -> None:
+    assert significant(value) == text
+
+
+def test_decimal_mark_and_number_of_digits() -> None:
+    assert significant(1234.5678, 6, ",") == "1234,57"
+
+
+@given(st.floats(min_value=1e-4, max_value=1e15))
+def test_significant_is_close_and_never_in_exponent_form(value: float) -> None:
+    text = significant(value)
+    assert "e" not in text
+    assert float(text) == pytest.approx(value, rel=5.1e-4)
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"), [(0.915, "91.5"), (0.00531, "0.53"), (2.471, "247"), (0.9996, "100.0"), (0.09999, "10.00")]
+)
+def test_percent_keeps_three_digits(fraction: float, text: str) -> None:
+    assert percent(fraction) == text
+
+
+def test_size_in_words() -> None:
+    assert (size(1 << 20), size(1500), size(None)) == ("1 MiB", "1500 B", "")
+
+
+@pytest.mark.parametrize("language", DATE_LANGUAGES)
+def test_every_language_names_every_month(language: str) -> None:
+    names = {date(datetime(2026, month, 21, tzinfo=UTC), language) for month in range(1, 13)}
+    assert len(names) == 12
+    assert all("2026" in name for name in names)
+
+
+def test_unknown_language_is_one_sentence() -> None:
+    with pytest.raises(ConfigError, match="'tlh' is not known: allowed are en"):
+        date(datetime(2026, 1, 1, tzinfo=UTC), "tlh")

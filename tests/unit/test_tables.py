@@ -1,0 +1,250 @@
+"""Rows and tables: what belongs together, under which heading, with which note."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from peakmark import presentation, rows, tables
+from peakmark.layout import BY_NAME, TABLES
+from peakmark.results import Results
+from tests.unit import campaign_data as make
+
+# As printed in the reports that students and administrators write by hand.
+CLASSIC = {
+    "cpu": [
+        "Workload", "Concurrency", "MyCPUBench Measured Ops/Sec (GigaOPS)", "HPL Measured Ops/Sec (GigaOPS)",
+        "Theoretical Ops/Sec (GigaOPS)", "MyCPUBench Efficiency (%)", "HPL Efficiency (%)", "Standard Deviation",
+    ],
+    "memory_throughput": [
+        "Workload", "Concurrency", "Block Size", "MyRAMBench Measured Throughput (GB/sec)",
+        "pmbw Measured Throughput (GB/sec)", "Theoretical Throughput (GB/sec)", "MyRAMBench Efficiency (%)",
+        "pmbw Efficiency (%)", "Standard Deviation",
+    ],
+    "memory_latency": [
+        "Workload", "Concurrency", "Block Size", "MyRAMBench Measured Latency (us)", "pmbw Measured Latency (us)",
+        "Theoretical Latency (us)", "MyRAMBench Efficiency (%)", "pmbw Efficiency (%)", "Standard Deviation",
+    ],
+    "disk_throughput": [
+        "Workload", "Concurrency", "Block Size", "MyDiskBench Measured Throughput (MB/sec)",
+        "IOZone Measured Throughput (MB/sec)", "Theoretical Throughput (MB/sec)", "MyDiskBench Efficiency (%)",
+        "IOZone Efficiency (%)", "Standard Deviation",
+    ],
+    "disk_latency": [
+        "Workload", "Concurrency", "Block Size", "MyDiskBench Measured Latency (ms)", "IOZone Measured Latency (ms)",
+        "Theoretical Latency (ms)", "MyDiskBench Efficiency (%)", "IOZone Efficiency (%)", "Standard Deviation",
+    ],
+    "disk_iops": [
+        "Workload", "Concurrency", "Block Size", "MyDiskBench Measured IOPS", "IOZone Measured IOPS",
+        "Theoretical IOPS", "MyDiskBench Efficiency (%)", "IOZone Efficiency (%)", "Standard Deviation",
+    ],
+    "network_throughput": [
+        "Protocol", "Concurrency", "Block Size", "MyNETBench Measured Throughput (Mb/sec)",
+        "iperf3 Measured Throughput (Mb/sec)", "Theoretical Throughput (Mb/sec)", "MyNETBench Efficiency (%)",
+        "iperf3 Efficiency (%)",
+    ],
+    "network_latency": [
+        "Protocol", "Concurrency", "Message Size", "MyNETBench Measured Latency (ms)", "ping Measured Latency (ms)",
+        "Theoretical Latency (ms)", "MyNETBench Efficiency (%)",
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All eight tables with figures in them, built once."""
+    folder = make.write(tmp_path_factory.mktemp("results") / "sweep", make.sweep())
+    tables.build(folder)
+    return folder
+
+
+def _read(folder: Path, name: str) -> pd.DataFrame:
+    return pd.read_csv(folder / "tables" / f"{name}.csv", keep_default_na=False)
+
+
+@pytest.mark.parametrize("name", CLASSIC)
+def test_headings_are_those_of_the_classic_reports_in_their_order(swept: Path, name: str) -> None:
+    columns = list(_read(swept, name).columns)
+    positions = [columns.index(heading) for heading in CLASSIC[name]]
+    assert positions == sorted(positions)
+
+
+def test_all_eight_tables_have_their_own_column_filled(swept: Path) -> None:
+    for table in TABLES:
+        frame = _read(swept, table.name)
+        assert len(frame) > 0, table.name
+        assert (frame[table.measured_heading(table.own)] != "").all(), table.name
+        assert (frame["n"] == 3).all(), table.name
+
+
+def test_values_are_the_median_in_the_tables_unit_with_full_precision(swept: Path) -> None:
+    results = Results.read(swept)
+    built = rows.build(results)["network_throughput"]
+    values = [
+        entry["value"]
+        for record in results.records
+        for entry in record.data["measurements"]
+        if record.cell.point == "UDP_32KiB_x2" and record.cell.instrument == "netbench"
+    ]
+    row = next(
+        row for row in built if row.key.workload == "UDP" and row.key.block == 32768 and row.key.concurrency == 2
+    )
+    assert row.measured.centre == statistics.median(values)
+    frame = _read(swept, "network_throughput")
+    line = frame[(frame["Protocol"] == "UDP") & (frame["Concurrency"] == 2) & (frame["Block Size"] == "32KiB")]
+    assert line["MyNETBench Measured Throughput (Mb/sec)"].item() == statistics.median(values) / 1e6
+    assert line["Standard Deviation"].item() == pytest.approx(statistics.stdev(values) / 1e6)
+
+
+def test_rows_are_sorted_by_workload_then_concurrency_then_block(swept: Path) -> None:
+    frame = _read(swept, "disk_throughput")
+    keys = list(zip(frame["Workload"], frame["Concurrency"], frame["Block Size"], strict=True))
+    assert keys[:4] == [("RS", 1, "1MiB"), ("RS", 1, "16MiB"), ("RS", 2, "1MiB"), ("RS", 2, "16MiB")]
+    assert list(dict.fromkeys(frame["Workload"])) == ["RS", "RR", "WS", "WR"]
+
+
+def test_working_sets_are_never_in_one_row(swept: Path) -> None:
+    frame = _read(swept, "memory_throughput")
+    pool, block = (frame[frame["Working Set"] == name] for name in ("pool", "block"))
+    assert len(pool) == len(block) == 24
+    assert (pool["pmbw Measured Throughput (GB/sec)"] == "").all()
+    assert (block[block["Workload"] == "RS"]["pmbw Measured Throughput (GB/sec)"] != "").all()
+
+
+def test_small_random_accesses_are_iops_rows_and_only_those() -> None:
+    throughput, iops = BY_NAME["disk_throughput"], BY_NAME["disk_iops"]
+    for workload, block in (("RR", 4096), ("WR", 16384), ("RR", 65536), ("RS", 4096), ("WS", 1 << 20)):
+        assert throughput.takes(workload, block) != iops.takes(workload, block)
+    assert iops.takes("RR", 4096)
+    assert throughput.takes("RS", 4096)
+
+
+def test_ping_stands_beside_every_protocol_and_stream_count(swept: Path) -> None:
+    frame = _read(swept, "network_latency")
+    assert set(frame["Protocol"]) == {"TCP", "UDP"}
+    assert frame["ping Measured Latency (ms)"].nunique() == 1
+    assert list(frame[frame["Concurrency"] == 2]["qperf Measured Latency (ms)"]) == ["", ""]
+
+
+def test_a_latency_efficiency_is_theoretical_by_measured(tmp_path: Path) -> None:
+    of = make.cell("netbench", "LAT-TCP", subsystem="network", block=1)
+    config = {"site_facts": {"network": {"latency": {"TCP": 5e-6}}}}
+    folder = make.write(
+        tmp_path / "c", [make.record(of, [make.measurement(of, "latency", 1e-5)])], config=config, facts={}
+    )
+    row = rows.build(Results.read(folder))["network_latency"][0]
+    assert row.peak.value == 5e-6
+    assert row.measured.efficiency == pytest.approx(0.5)
+
+
+def test_a_planned_cell_without_a_record_is_a_hole_that_says_so(tmp_path: Path) -> None:
+    done = make.cell("cpubench", "DP", subsystem="cpu")
+    holes = [make.cell("cpubench", "QP", subsystem="cpu", repetition=number) for number in range(3)]
+    failed = make.record(holes[0], status="failed", reason="cpubench ended with exit code 1")
+    folder = make.write(
+        tmp_path / "c", [make.record(done, [make.measurement(done, "rate", 4e10)])], planned=holes, attempts=[failed]
+    )
+    tables.build(folder)
+    frame = _read(folder, "cpu")
+    assert list(frame["Workload"]) == ["QP", "DP"]
+    hole = frame.iloc[0]
+    assert (hole["n"], hole["MyCPUBench Measured Ops/Sec (GigaOPS)"], hole["Standard Deviation"]) == (0, "", "")
+    assert hole["Notes"] == "MyCPUBench: not measured: cpubench ended with exit code 1"
+
+
+def test_a_half_measured_row_says_how_much_is_missing(tmp_path: Path) -> None:
+    done = make.cell("cpubench", "DP", subsystem="cpu")
+    missing = make.cell("cpubench", "DP", subsystem="cpu", repetition=1)
+    folder = make.write(tmp_path / "c", [make.record(done, [make.measurement(done, "rate", 4e10)])], planned=[missing])
+    (row,) = rows.build(Results.read(folder))["cpu"]
+    assert row.missing == 1
+    assert row.notes == ("MyCPUBench: 1 of 2 not measured",)
+
+
+def test_a_missing_tool_keeps_its_empty_column_with_the_reason(tmp_path: Path) -> None:
+    of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20)
+    absent = {"instrument": "iozone", "executable": "iozone", "path": None, "reason": "iozone not found on PATH"}
+    folder = make.write(
+        tmp_path / "c",
+        [make.record(of, [make.measurement(of, "throughput", 1e9)])],
+        references=[absent | {"package": "iozone3"}],
+    )
+    results = Results.read(folder)
+    table = BY_NAME["disk_throughput"]
+    grid = presentation.grid(results, table, rows.build(results)[table.name])
+    assert [column.label for column in grid.columns].count("IOZone") == 2
+    expected = "The IOZone columns are empty: iozone not found on PATH; `apt install iozone3` fills them."
+    assert expected in grid.remarks
+    assert "The fio columns are empty: the plan holds no cell of it." in grid.remarks
+
+
+def test_warnings_of_records_become_notes_with_their_share(tmp_path: Path) -> None:
+    cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(3)]
+    records = [
+        make.record(of, [make.measurement(of, "rate", 4e10)], warnings=["the clock moved"] if number == 1 else [])
+        for number, of in enumerate(cells)
+    ]
+    (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["cpu"]
+    assert row.notes == ("MyCPUBench: the clock moved (1 of 3 runs)",)
+
+
+def test_loopback_is_said_in_every_row(tmp_path: Path) -> None:
+    of = make.cell("netbench", "TCP", subsystem="network", block=1024)
+    context = {"network": {"interface": "lo", "address": "127.0.0.1", "loopback": True}}
+    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "throughput", 1e9)], context=context)])
+    (row,) = rows.build(Results.read(folder))["network_throughput"]
+    assert any(note.startswith("over loopback") for note in row.notes)
+
+
+def test_nodes_are_kept_apart_and_named(tmp_path: Path) -> None:
+    cells = [make.cell("cpubench", "DP", subsystem="cpu", node=node) for node in ("n1", "n2")]
+    records = [make.record(of, [make.measurement(of, "rate", 4e10)], host=of.node) for of in cells]
+    folder = make.write(tmp_path / "c", records)
+    tables.build(folder)
+    frame = _read(folder, "cpu")
+    assert list(frame["Node"]) == ["n1", "n2"]
+
+
+def test_mean_instead_of_median_when_the_configuration_asks(tmp_path: Path) -> None:
+    cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(3)]
+    records = [
+        make.record(of, [make.measurement(of, "rate", value)]) for of, value in zip(cells, (1e9, 2e9, 6e9), strict=True)
+    ]
+    folder = make.write(tmp_path / "c", records, config={"report": {"summary": "mean"}})
+    (row,) = rows.build(Results.read(folder))["cpu"]
+    assert row.measured.centre == pytest.approx(3e9)
+
+
+def test_runs_hold_every_repetition_and_measurements_rebuild_them(swept: Path) -> None:
+    runs = _read(swept, "runs")
+    count = sum(len(record.data["measurements"]) for record in Results.read(swept).records)
+    assert len(runs) == count
+
+
+def test_an_empty_campaign_has_all_tables_with_headings(tmp_path: Path) -> None:
+    folder = make.write(tmp_path / "c", [])
+    tables.build(folder)
+    for table in TABLES:
+        assert list(_read(folder, table.name).columns) == tables.headings(table)
+    assert tables.telling_numbers(folder) == []
+
+
+def test_telling_numbers_are_five_and_carry_their_unit(swept: Path) -> None:
+    numbers = tables.telling_numbers(swept)
+    assert [label.split()[0] for label, _ in numbers] == ["CPU", "Memory", "Disk", "Disk", "Network"]
+    assert "GigaOPS" in numbers[0][1]
+    assert "HPL" in numbers[0][1]
+
+
+def test_building_again_gives_the_same_bytes(swept: Path) -> None:
+    folder = swept / "tables"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    tables.build(swept)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_letters_go_on_after_z() -> None:
+    assert [presentation.letter(number) for number in (0, 25, 26, 27, 52)] == ["a", "z", "aa", "ab", "ba"]
