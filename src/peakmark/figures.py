@@ -19,6 +19,7 @@ from peakmark.rows import build as build_rows
 from peakmark.verdict import describe, headline, quantity
 
 OVERVIEW = "overview"
+FARTHEST = 1.5  # shares beyond it leave the overview to the right, with their number
 
 
 def build(campaign_dir: Path) -> list[Path]:
@@ -65,6 +66,7 @@ def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
     axis.set_yticks(range(len(chosen)), [title for title, _ in chosen], fontweight="bold")
     axis.tick_params(axis="y", length=0, labelsize=8)
     axis.set_ylim(len(chosen) - 0.4, -0.75)
+    far = min(far, FARTHEST)
     axis.set_xlim(0, far * 1.04)
     ticks = [0.2 * step for step in range(int(far / 0.2 + 1e-9) + 1)]
     axis.set_xticks(ticks, [f"{100 * tick:.0f}" for tick in ticks])
@@ -80,6 +82,11 @@ def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
 def _bar(axis: Axes, position: int, row: Row) -> float:
     """Own value as a bar, best reference as an open mark, both in words above; the rightmost share drawn."""
     own, reference = row.measured, row.best_reference
+    if row.peak.value is None and reference is None:
+        words = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre)}"
+        words += "; limit unknown, nothing to compare with"
+        axis.annotate(words, (0, position), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8)
+        return 0.0
     whole = row.peak.value if row.peak.value is not None else reference[1].centre if reference else own.centre
     known = row.peak.value is not None
     colour = style.look(0).colour
@@ -113,6 +120,11 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
             if reference
             else "; limit unknown, nothing to compare with"
         )
+    if share > FARTHEST:
+        axis.annotate(
+            f"{percent(share)} % →", (FARTHEST, position + 0.14), ha="right", va="center", fontsize=7, zorder=5,
+            bbox={"boxstyle": "square,pad=0.2", "facecolor": "white", "edgecolor": "none"},
+        )  # fmt: skip
     axis.annotate(words, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8,
                   bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}, zorder=5)  # fmt: skip
     return far

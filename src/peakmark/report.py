@@ -22,6 +22,7 @@ TEMPLATE = ROOT / "reports" / "template"
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
 LANDSCAPE_POINTS = 10.2 * 72  # width of a figure that fills a landscape page
 PORTRAIT_POINTS = 7.0 * 72
+HEIGHT_POINTS = 6.2 * 72  # a taller figure is made smaller, so that its caption stays on the page
 LOGOS = (".svg", ".png", ".jpg", ".jpeg")
 
 
@@ -83,8 +84,9 @@ def _figures(source: Path, target: Path, tables: list[str]) -> dict[str, int]:
             )
         shutil.copyfile(svg, target / svg.name)
         root = xml.etree.ElementTree.parse(svg).getroot()  # noqa: S314 (written by figures.py)
+        width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
         page = PORTRAIT_POINTS if name == "overview" else LANDSCAPE_POINTS
-        widths[name] = min(100, round(100 * float(root.attrib["width"].removesuffix("pt")) / page))
+        widths[name] = int(100 * min(1, width / page, width / page * HEIGHT_POINTS / height))
     return widths
 
 
