@@ -13,7 +13,7 @@ rule measure:
         f"{CAMPAIGN}/cells/{{subsystem}}/{{instrument}}/{{point}}/{{node}}/{{repetition}}.json",
     params:
         cell=lambda wildcards: cell(wildcards).spec(),
-        tool=lambda wildcards: config.get("tools", {}).get(wildcards.instrument, ""),
+        tool=lambda wildcards: config.get("tools", {}).get(wildcards.instrument, "auto"),
     log:
         f"{CAMPAIGN}/logs/{{subsystem}}/{{instrument}}/{{point}}/{{node}}/{{repetition}}.log",
     wildcard_constraints:

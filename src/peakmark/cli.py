@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     measure = commands.add_parser("measure", help="measure one cell (what a rule calls)")
     measure.add_argument("--cell", required=True, help="the cell as JSON")
     measure.add_argument("--output", required=True, type=Path, help="results/<campaign>/cells/<cell id>.json")
-    measure.add_argument("--tool", default="", help="path of the reference tool, if not on PATH")
+    measure.add_argument("--tool", default="auto", help="path of the reference tool; auto looks on PATH")
     measure.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
     measure.set_defaults(run=_measure)
 
@@ -112,7 +112,9 @@ def _measure(options: argparse.Namespace) -> int:
     if options.output.parts[-len(suffix.parts) :] != suffix.parts:
         raise ConfigError(f"--output {options.output} does not end in {suffix}, which the cell asks for")
     campaign = options.output.parents[len(suffix.parts) - 1]
-    record = measure(Request(cell, options.output, campaign, options.kernels, options.tool or None))
+    record = measure(
+        Request(cell, options.output, campaign, options.kernels, None if options.tool == "auto" else options.tool)
+    )
     if record["status"] != "ok":
         print(f"peakmark: {cell.id} is {record['status']}: {record['reason']}", file=sys.stderr)
     return 0

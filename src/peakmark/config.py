@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError, best_match
 
+from peakmark import schemas
 from peakmark.catalogue import WORKLOADS
 from peakmark.errors import ConfigError
 from peakmark.resources import schema
@@ -37,9 +36,9 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
     Errors: ConfigError with the key, the value and what is allowed.
     """
     config_schema = schema("config")
-    error = best_match(Draft202012Validator(config_schema).iter_errors(_plain(config)))
+    error = schemas.problem(_plain(config), "config")
     if error is not None:
-        raise ConfigError(_sentence(error))
+        raise ConfigError(schemas.sentence(error))
     completed = _with_defaults(_plain(config), config_schema)
     for subsystem in WORKLOADS:
         for index, grid in enumerate(completed[subsystem]):
@@ -107,41 +106,6 @@ def _with_defaults(config: dict[str, Any], config_schema: Mapping[str, Any]) -> 
         if isinstance(value, dict) and "properties" in part:
             _with_defaults(value, part)
     return config
-
-
-def _sentence(error: ValidationError) -> str:
-    """One sentence from a schema error: key, value, what is allowed."""
-    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).lstrip(".")
-    key = where or "the configuration"
-    value = json.dumps(error.instance, ensure_ascii=True)
-    value = value if len(value) <= 60 else value[:57] + "..."
-    if error.validator == "additionalProperties" or error.validator == "propertyNames":
-        allowed = error.schema.get("properties", error.schema.get("enum", {}))
-        if error.validator == "additionalProperties":
-            unknown = sorted(set(error.instance) - set(allowed))
-            return (
-                f"{key} has the unknown key {', '.join(map(repr, unknown))}: allowed are {', '.join(sorted(allowed))}"
-            )
-        return f"{key} has the unknown key {value}: allowed are {', '.join(error.schema['propertyNames']['enum'])}"
-    if error.validator == "enum":
-        return f"{key} is {value}: allowed are {', '.join(json.dumps(one) for one in error.validator_value)}"
-    if error.validator == "type":
-        kinds = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
-        return f"{key} is {value}: allowed is {' or '.join(kinds)}"
-    if error.validator == "required":
-        missing = [name for name in error.validator_value if name not in error.instance]
-        return f"{key} lacks {', '.join(missing)}: it is required"
-    rules = {
-        "minimum": "at least {}",
-        "exclusiveMinimum": "more than {}",
-        "maximum": "at most {}",
-        "minItems": "at least {} entry",
-        "pattern": "a text that matches {}",
-        "minLength": "a text that is not empty",
-        "uniqueItems": "each value once",
-    }
-    rule = rules.get(str(error.validator), error.message).format(error.validator_value)
-    return f"{key} is {value}: allowed is {rule}"
 
 
 def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:

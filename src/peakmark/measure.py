@@ -175,8 +175,12 @@ def _execute(invocation: Invocation, space: Workspace, context: _Context) -> lis
     completed = []
     with ExitStack() as stack:
         values: Mapping[str, str] = {}
+        peer = None
         if invocation.server is not None:
             peer = stack.enter_context(pair.serving(invocation.server, space.directory))
+        elif pair.wanted(invocation):
+            peer = pair.target()
+        if peer is not None:
             values, context.server_host, context.network = peer.values, peer.host, peer.to_json()
         for number, command in enumerate(invocation.commands):
             folder = space.directory / f"run{number}"

@@ -18,7 +18,7 @@ from typing import Any
 
 from peakmark import execute
 from peakmark.errors import MeasurementError
-from peakmark.instruments.base import Command
+from peakmark.instruments.base import Command, Invocation
 
 LOOPBACK = "127.0.0.1"
 READY_S = 20.0
@@ -37,6 +37,16 @@ class Peer:
 
     def to_json(self) -> dict[str, Any]:
         return {"interface": self.interface, "address": self.address, "loopback": self.address == LOOPBACK}
+
+
+def wanted(invocation: Invocation) -> bool:
+    """Whether a command names a peer's address, though it needs no server there (ping)."""
+    return any("{address}" in word for command in invocation.commands for word in command.argv)
+
+
+def target() -> Peer:
+    """The peer of a cell without a server."""
+    return Peer(socket.gethostname(), LOOPBACK, "lo", {"address": LOOPBACK})
 
 
 @contextmanager

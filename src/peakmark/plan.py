@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import config as configuration
+from peakmark import site
 from peakmark.catalogue import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
 from peakmark.cell import SUBSYSTEMS, Cell, Scalar
 from peakmark.errors import ConfigError
@@ -77,6 +78,8 @@ class Plan:
 def make(config: Mapping[str, Any]) -> Plan:
     """The plan of a configuration. Errors: ConfigError before anything runs."""
     completed = configuration.complete(config)
+    if completed["site"] is not None:
+        completed["site_facts"] = site.load(completed["site"], completed["formula_set"])
     references = tuple(_references(completed))
     missing = {reference.instrument for reference in references if reference.path is None}
     cells: dict[str, Cell] = {}

@@ -51,6 +51,8 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.SHELLCMD:
             if self.common_settings.printshellcmds:
                 self.console.print(self.format(record), markup=False, soft_wrap=True)
+        elif event == LogEvent.ERROR and getattr(record, "exception", "") == "RuleException":
+            pass  # repeats, with the whole command, what the failure line and the log have said
         elif event == LogEvent.ERROR or (event is None and record.levelno >= WARNING):
             self.bar.stop()
             self.console.print(self.format(record), markup=False, soft_wrap=True)

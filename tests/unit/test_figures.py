@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit import campaign_data as make
 
 from peakmark import figures, panels, rows, style
 from peakmark.layout import BY_NAME
 from peakmark.results import Results
-from tests.unit import campaign_data as make
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.unit import campaign_data as make
 
 from peakmark import latex, presentation, rows
 from peakmark.layout import BY_NAME, TABLES
 from peakmark.results import Results
-from tests.unit import campaign_data as make
 
 HOSTILE = r"a_b & 50 % #1 $x$ {y} ~ ^ \end{longtable} <tag>"
 

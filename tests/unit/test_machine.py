@@ -57,7 +57,7 @@ def test_facts_read_back_and_a_damaged_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=str(path)):
         machine.read(path)
     path.write_text(text.replace('"sockets": ', '"sockets": -'))
-    with pytest.raises(RecordError, match=r"cpu\.sockets is -\d+ but must be at least 1"):
+    with pytest.raises(RecordError, match=r"cpu\.sockets is -\d+: allowed is at least 1"):
         machine.read(path)
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tests.unit import campaign_data as make
 
 from peakmark import measurements
 from peakmark.errors import RecordError
 from peakmark.results import Results
-from tests.unit import campaign_data as make
 
 
 def _campaign(folder: Path) -> Path:

@@ -133,3 +133,11 @@ def test_the_plan_in_words_names_cells_tools_space_and_time(every_tool: Path) ->
         assert word in text
     listed = plan_text.describe(made, every_cell=True)
     assert all(cell.id in listed for cell in made.cells)
+
+
+def test_the_site_is_read_when_planning_and_kept_in_the_plan() -> None:
+    grid = [{"workloads": ["DP"], "concurrency": [1]}]
+    made = make(cpu=grid, site=str(ROOT / "config/sites/hyperion.yaml"))
+    assert made.to_json()["config"]["site_facts"]["name"]
+    with pytest.raises(ConfigError, match=r"absent\.yaml cannot be read"):
+        make(cpu=grid, site="absent.yaml")

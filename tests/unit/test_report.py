@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit import campaign_data as make
 
 from peakmark import document, figures, report, rows, tables
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.results import Results
-from tests.unit import campaign_data as make
 
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30
 

@@ -50,7 +50,7 @@ def test_what_is_no_measurement_is_rejected(function, values: list[float], messa
         function(values)
 
 
-def test_the_seeds_three_repetitions() -> None:
+def test_three_repetitions() -> None:
     summary = statistics.summarise([100.0, 103.0, 97.0])
     assert (summary.n, summary.mean, summary.median, summary.minimum, summary.maximum) == (3, 100, 100, 97, 103)
     assert summary.stdev == pytest.approx(3.0)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tests.unit import campaign_data as make
 
 from peakmark import presentation, rows, tables
 from peakmark.layout import BY_NAME, TABLES
 from peakmark.results import Results
-from tests.unit import campaign_data as make
 
 # As printed in the reports that students and administrators write by hand.
 CLASSIC = {

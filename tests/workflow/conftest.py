@@ -2,73 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-
-ROOT = Path(__file__).resolve().parents[2]
-LIMIT_S = 300
-
-TINY: dict[str, Any] = {
-    "campaign": "tiny",
-    "seconds": 0.03,
-    "warmup": 0.0,
-    "repetitions": 2,
-    "cpu": [{"workloads": ["DP", "SP"], "concurrency": [1]}],
-    "memory": [{"workloads": ["RWS"], "blocks": ["1KiB"], "concurrency": [1]}],
-    "disk": [{"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}],
-    "network": [{"workloads": ["TCP", "LAT-TCP"], "blocks": ["1B"], "concurrency": [1]}],
-}
-
-
-@dataclass
-class Checkout:
-    """A folder from which snakemake and peakmark are run as a user would."""
-
-    directory: Path
-
-    def write_config(self, name: str, values: dict[str, Any]) -> Path:
-        path = self.directory / name
-        path.write_text(yaml.safe_dump(values))
-        return path
-
-    def run(self, *argv: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            argv,
-            cwd=self.directory,
-            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **(env or {})},
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-
-    def snakemake(self, config: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-        return self.run("snakemake", "--profile", "local", "--configfile", str(config), *words, **more)
-
-    def peakmark(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-        return self.run("peakmark", *words, **more)
-
-    def records(self, campaign: str) -> dict[str, dict[str, Any]]:
-        """Cell id -> record of a campaign."""
-        cells = self.directory / "results" / campaign / "cells"
-        return {
-            str(path.relative_to(cells).with_suffix("")): json.loads(path.read_text())
-            for path in cells.rglob("*.json")
-            if ".raw" not in str(path)
-        }
-
-    def started(self, campaign: str) -> dict[str, str]:
-        """Cell id -> when it was measured: what a second run must not change."""
-        return {name: record["context"]["started"] for name, record in self.records(campaign).items()}
+from checkout import LIMIT_S, ROOT, Checkout
 
 
 @pytest.fixture(scope="session")
@@ -83,7 +22,7 @@ def checkout(tmp_path: Path, kernels: Path) -> Checkout:
     shutil.copytree(
         ROOT,
         directory,
-        ignore=lambda folder, names: [
+        ignore=lambda _, names: [
             name
             for name in names
             if name in (".git", ".venv", ".snakemake", "results", "build", "__pycache__", "tests", ".mypy_cache")

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from tests.workflow.conftest import TINY, Checkout
+from checkout import TINY, Checkout
 
 TABLES = [
     "cpu",
@@ -63,11 +62,15 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
     fourth = checkout.snakemake(checkout.write_config("tiny.yaml", changed))
     assert fourth.returncode == 0, fourth.stderr
     newest = checkout.started("tiny")
-    assert {name for name in after if newest[name] != after[name]} == {name for name in after if name.startswith("cpu/")}
+    assert {name for name in after if newest[name] != after[name]} == {
+        name for name in after if name.startswith("cpu/")
+    }
 
 
 def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(checkout: Checkout, tmp_path: Path) -> None:
-    broken = executable(tmp_path / "fio", "#!/bin/sh\n[ $1 = --version ] && { echo fio-3.33; exit; }\necho no luck >&2; exit 9\n")
+    broken = executable(
+        tmp_path / "fio", "#!/bin/sh\n[ $1 = --version ] && { echo fio-3.33; exit; }\necho no luck >&2; exit 9\n"
+    )
     values = {**TINY, "cpu": [], "memory": [], "network": [], "tools": {"fio": str(broken)}}
     values["disk"] = [{**TINY["disk"][0], "references": {"fio": {"seconds": 0.1}}}]
     config = checkout.write_config("tiny.yaml", values)
@@ -94,7 +97,7 @@ def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(checkout: Checko
     assert (results / "report.pdf").exists()
 
     before = checkout.started("tiny")
-    executable(broken, f"#!/bin/sh\nexec {os.environ.get('FIO', '/usr/bin/fio')} \"$@\"\n")
+    executable(broken, f'#!/bin/sh\nexec {os.environ.get("FIO", "/usr/bin/fio")} "$@"\n')
     second = checkout.snakemake(config)
     assert second.returncode == 0, second.stderr
     after = checkout.started("tiny")
@@ -137,7 +140,9 @@ def test_missing_tools_leave_empty_columns_with_the_reason(checkout: Checkout, t
 
 
 def test_two_campaigns_do_not_measure_at_once(checkout: Checkout, tmp_path: Path) -> None:
-    hold = "import sys\nfrom peakmark import lock\nlock.acquire('campaign')\nprint('held', flush=True)\nsys.stdin.read()"
+    hold = (
+        "import sys\nfrom peakmark import lock\nlock.acquire('campaign')\nprint('held', flush=True)\nsys.stdin.read()"
+    )
     argv = [sys.executable, "-c", hold]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

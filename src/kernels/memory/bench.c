@@ -240,7 +240,7 @@ static void prepare_chase(struct team_member *member) {
         return;
     }
     random_seed(&random, bench->seed, (uint64_t)member->index);
-    chase_link(&worker->chase, worker->arena.base, bench->block, &random);
+    chase_link(&worker->chase, worker->arena.base, bench->block, bench->stride, &random);
     worker->huge_bytes = arena_huge_bytes(&worker->arena);
 }
 

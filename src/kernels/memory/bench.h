@@ -20,6 +20,7 @@ struct bench {
     bool streaming;  /* non-temporal stores */
     bool huge_pages; /* ask for them */
     size_t block;    /* bytes */
+    size_t stride;   /* chase: bytes between pointers */
     uint64_t blocks; /* of each thread's buffers; 1: the same block again and again. At most UINT32_MAX */
     uint64_t seed;
     const struct sweeper *sweeper; /* not for the chase */

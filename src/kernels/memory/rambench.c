@@ -22,7 +22,7 @@ static const char *const switches[] = {"on", "off", NULL};
 struct arguments {
     struct common_options common;
     const char *workload, *isa, *pool, *store, *huge_pages;
-    uint64_t block, total, accesses;
+    uint64_t block, stride, total, accesses;
 };
 
 static void parse_arguments(struct arguments *a, int argc, char **argv) {
@@ -65,6 +65,12 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
          .value = &a->accesses,
          .argument = "N",
          .help = "LAT: do N loads in all instead of --seconds"},
+        {.name = "stride",
+         .kind = OPTION_SIZE,
+         .value = &a->stride,
+         .argument = "SIZE",
+         .help = "LAT: bytes from pointer to pointer, a multiple of 8 (default 8; 64: each cache line once a "
+                 "lap)"},
         {.name = "isa",
          .kind = OPTION_CHOICE,
          .value = &a->isa,
@@ -104,8 +110,9 @@ static void check_arguments(const struct arguments *a) {
     if (chase && (a->pool != NULL || a->total > 0 || strcmp(a->store, "auto") != 0)) {
         fail_usage("LAT takes none of --pool, --total and --store: --block is the area, --accesses the work");
     }
-    if (chase && a->block / LINE_BYTES > UINT32_MAX) {
-        fail_usage("--block: an area for LAT has at most 256GiB less one line");
+    if (a->stride % sizeof(void *) != 0 || a->stride > a->block) {
+        fail_usage("--stride: %" PRIu64 " bytes are not a multiple of 8 or more than the area of --block",
+                   a->stride);
     }
     if (!chase && a->accesses > 0) {
         fail_usage("--accesses belongs to LAT; for %s give --total or --seconds", a->workload);
@@ -236,6 +243,9 @@ static void print_result(const struct arguments *a, const struct bench *bench, c
     json_string(&json, "huge_page_policy", arena_huge_policy());
     json_string(&json, "store", !writes ? NULL : bench->streaming ? "non-temporal" : "temporal");
     json_string(&json, "instruction", chase ? "dependent load" : bench->sweeper->instruction);
+    if (chase) {
+        json_unsigned(&json, "stride", a->stride);
+    }
     if (chase && fastest > 0) {
         json_double(&json, "fastest", fastest);
     }
@@ -246,6 +256,7 @@ int main(int argc, char **argv) {
     static struct arguments a = {.common = COMMON_DEFAULTS};
     static struct cpu_list cpus;
     struct warnings warnings = {0};
+    a.stride = sizeof(void *);
     a.isa = isa_choices[0];
     a.store = stores[0];
     a.huge_pages = switches[0];
@@ -255,6 +266,8 @@ int main(int argc, char **argv) {
                           .random = a.workload[strlen(a.workload) - 1] == 'R',
                           .huge_pages = strcmp(a.huge_pages, "on") == 0,
                           .block = (size_t)a.block,
+                          .stride = (size_t)a.stride,
+                          .blocks = 1,
                           .seed = a.common.seed,
                           .sweeper = sweeper_find(isa_from_name(a.isa))};
     if (bench.sweeper == NULL) {

@@ -131,32 +131,53 @@ static _Noreturn void sender_failed(struct session *session, const struct net_pl
     fail_measurement("a stream could not send: %s", strerror(error));
 }
 
-/* Waits until the server has measured, with an eye on the senders. */
-static void wait_for_stop(struct session *session, const struct net_plan *plan,
-                          const struct sending *sending) {
-    char line[LINE_BYTES];
+enum ending { ENDED_WELL, ENDED_BY_SENDER, ENDED_BY_SERVER, ENDED_SILENT };
+
+/* Waits until the server has measured, with an eye on the senders; `line` holds what the server said last. */
+static enum ending wait_for_stop(struct session *session, const struct net_plan *plan,
+                                 const struct sending *sending, char line[LINE_BYTES]) {
     uint64_t deadline = deadline_in(longest(plan)), before = 0, moved = clock_now();
     for (;;) {
         enum heard heard = control_hear(&session->control, line, deadline_in(0.2));
-        int error = send_error(sending);
-        if (heard == HEARD_LINE && strcmp(line, "STOP") == 0) {
-            return;
+        if (heard == HEARD_LINE) {
+            return strcmp(line, "STOP") == 0 ? ENDED_WELL : ENDED_BY_SERVER;
         }
-        if (heard == HEARD_LINE && strncmp(line, "FAILED ", 7) == 0) {
-            fail_measurement("the server reports: %s", line + 7);
+        line[0] = '\0';
+        if (heard == HEARD_END) {
+            return ENDED_BY_SERVER;
         }
-        if (heard == HEARD_NOTHING && error != 0) {
-            sender_failed(session, plan, error);
-        }
-        if (heard != HEARD_NOTHING) {
-            fail_measurement("the server went away during the test");
+        if (send_error(sending) != 0) {
+            return ENDED_BY_SENDER;
         }
         uint64_t now = clock_now(), progress = send_progress(sending);
         moved = progress != before ? now : moved;
         before = progress;
         if (now >= deadline || (double)(now - moved) > 1.5 * STALL_SECONDS * 1e9) {
-            fail_measurement("the server takes no more data and says nothing");
+            return ENDED_SILENT;
         }
+    }
+}
+
+/* Sends until the server has measured; ends the program when the test fails. */
+static void send_and_wait(struct session *session, const struct net_plan *plan, struct sending *sending) {
+    char line[LINE_BYTES];
+    enum ending ending = wait_for_stop(session, plan, sending, line);
+    if (ending == ENDED_WELL) {
+        send_stop(sending);
+    } else {
+        int error = send_error(sending); /* before our own shutdown makes errors */
+        send_abandon(sending);
+        if (ending == ENDED_BY_SENDER) {
+            sender_failed(session, plan, error);
+        }
+        if (strncmp(line, "FAILED ", 7) == 0) {
+            fail_measurement("the server reports: %s", line + 7);
+        }
+        fail_measurement("the server %s", ending == ENDED_SILENT ? "takes no more data and says nothing"
+                                                                 : "went away during the test");
+    }
+    if (send_error(sending) != 0) {
+        sender_failed(session, plan, send_error(sending));
     }
 }
 
@@ -189,11 +210,7 @@ static void throughput(struct session *session, struct client_options *options) 
     if (!send_start(&sending, &session->cpus)) {
         fail_measurement("%d threads cannot be started: %s", plan->streams, strerror(errno));
     }
-    wait_for_stop(session, plan, &sending);
-    send_stop(&sending);
-    if (send_error(&sending) != 0) {
-        sender_failed(session, plan, send_error(&sending));
-    }
+    send_and_wait(session, plan, &sending);
     for (int i = 0; i < plan->streams; i++) {
         control_say(&session->control, "SENT %d %" PRIu64, i, (uint64_t)sending.senders[i].sent);
     }

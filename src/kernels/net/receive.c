@@ -55,8 +55,14 @@ static void prepare(struct team_member *member) {
     endpoint_receive_timeout(receiver->socket, QUIET_SECONDS);
 }
 
-/* Nothing came for QUIET_SECONDS: fails the team when that has happened too often in a row. */
+/* Nothing came for QUIET_SECONDS: fails the team when the client is gone or this happened too often in a row.
+ */
 static void silent(struct team_member *member, struct receiver *receiver) {
+    const struct receiving *receiving = member->context;
+    char byte;
+    if (receiving->control >= 0 && recv(receiving->control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
+        team_fail(member, "the client went away during the test");
+    }
     if (++receiver->quiet * QUIET_SECONDS >= STALL_SECONDS) {
         team_fail(member, "stream %d brought nothing for %.0f s", member->index, STALL_SECONDS);
     }

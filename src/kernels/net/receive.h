@@ -18,6 +18,7 @@ struct receiver {
 struct receiving {
     const struct net_plan *plan;
     struct receiver *receivers; /* plan->streams of them, sockets set */
+    int control;                /* socket whose end says that the client is gone; -1 for none */
 };
 
 /* Context is a struct receiving. A member's work is the bytes that arrived: whole, new, of this run. */

@@ -149,6 +149,14 @@ void send_stop(struct sending *sending) {
     sending->threads = NULL;
 }
 
+void send_abandon(struct sending *sending) {
+    atomic_store(&sending->stop, true);
+    for (int i = 0; i < sending->plan->streams; i++) {
+        shutdown(sending->senders[i].socket, SHUT_RDWR); /* wakes a blocked send */
+    }
+    send_stop(sending);
+}
+
 int send_error(const struct sending *sending) {
     for (int i = 0; i < sending->plan->streams; i++) {
         int error = atomic_load(&sending->senders[i].error);

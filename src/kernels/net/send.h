@@ -32,6 +32,9 @@ bool send_start(struct sending *sending, const struct cpu_list *cpus);
 /* Tells all threads to stop and waits for them; a TCP stream's end is then visible to the receiver. */
 void send_stop(struct sending *sending);
 
+/* The same when the test has failed: does not wait for the receiver to take what is on its way. */
+void send_abandon(struct sending *sending);
+
 /* First error of any sender, 0 if there is none. */
 int send_error(const struct sending *sending);
 

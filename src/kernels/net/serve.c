@@ -148,7 +148,7 @@ static void throughput(struct session *session) {
     for (int i = 0; i < plan->streams; i++) {
         receivers[i].socket = session->sockets[i];
     }
-    struct receiving receiving = {.plan = plan, .receivers = receivers};
+    struct receiving receiving = {.plan = plan, .receivers = receivers, .control = session->control.socket};
     struct team_plan team_plan = {.warmup = plan->warmup,
                                   .seconds = plan->seconds,
                                   .work = plan->total / plan->message * plan->message,
@@ -218,10 +218,10 @@ static void latency(struct session *session) {
     atomic_store(&stop, true);
     echo_join(plan, echoes);
     if (heard != HEARD_LINE || strcmp(line, "DONE") != 0) {
-        give_up(session, "%s",
-                error != 0               ? strerror(error)
-                : heard == HEARD_NOTHING ? "the client sent no message for some time"
-                                         : "the client went away during the test");
+        bool silent = heard == HEARD_NOTHING && error == 0;
+        give_up(session, "the client %s during the test%s%s",
+                silent ? "sent nothing for some time" : "went away", error != 0 ? ": " : "",
+                error != 0 ? strerror(error) : "");
     }
     say_end(session, endpoint_buffer(session->sockets[0], SO_RCVBUF));
     for (int i = 0; i < plan->streams; i++) {

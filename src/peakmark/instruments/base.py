@@ -46,7 +46,8 @@ class Workspace:
 class Command:
     """One program execution. cwd is ``Workspace.directory``.
 
-    argv       no shell. A client's argv may hold ``{address}`` and ``{port}``, filled in once the server listens.
+    argv       no shell. With two nodes, argv and env values may hold ``{address}`` (the server's or, where there is
+               none, the second node's), ``{port}`` and ``{key}`` (a secret of this run); measure fills them in.
     env        added to the environment
     files      name -> text, written into cwd before the start
     outputs    files the program leaves in cwd that belong to its output
@@ -66,7 +67,7 @@ class Command:
 class Invocation:
     """What a cell executes: commands one after the other, beside a server that is up while they run.
 
-    server  argv with ``{address}`` and ``{port}``; ready when it listens on that TCP port; ended by measure.
+    server  argv with the placeholders of Command; ready when it listens on that TCP port; ended by measure.
             A cell with a server takes two nodes in Slurm (server on the second) and loopback on one machine.
     """
 
@@ -132,12 +133,29 @@ class Cost:
 class Instrument(Protocol):
     """One program that measures; see the module's text. Instances are stateless."""
 
-    name: str
-    subsystem: str
-    reference: bool
-    two_nodes: bool
-    executable: str  # what is looked for on PATH, in ``tools:`` of the config, or in build/kernels
-    package: str | None  # Debian package that carries it, for the command that would fill an empty column
+    @property
+    def name(self) -> str:
+        """Key in the registry and value of ``Cell.instrument``."""
+
+    @property
+    def workloads(self) -> Mapping[str, tuple[str, ...]]:
+        """Subsystem -> workloads that a cell of it may have, e.g. ``{"disk": ("ALL",)}``."""
+
+    @property
+    def reference(self) -> bool:
+        """False for an own kernel, True for a tool of the field."""
+
+    @property
+    def two_nodes(self) -> bool:
+        """Whether a cell takes two nodes in Slurm and loopback on one machine."""
+
+    @property
+    def executables(self) -> tuple[str, ...]:
+        """Names looked for on PATH, in ``tools:`` of the config, or in build/kernels; the preferred one first."""
+
+    @property
+    def package(self) -> str | None:
+        """Debian package that carries it, for the command that would fill an empty column."""
 
     def find(self, path: str) -> Tool:
         """The tool at ``path`` with its version. Errors: Unavailable when it cannot be executed."""

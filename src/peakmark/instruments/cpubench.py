@@ -1,0 +1,49 @@
+"""cpubench, the own kernel for multiplications and additions per second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from peakmark.cell import Cell
+from peakmark.errors import ParseError
+from peakmark.instruments import common, kernel
+from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
+
+WORKLOADS = ("QP", "HP", "SP", "DP", "FP32", "QPDOT")
+
+# op/s of one core that any processor of the last ten years reaches: what a fixed number of operations may take.
+_CAUTIOUS_RATE = 5e9
+
+
+class CpuBench(kernel.Kernel):
+    """cpu QP HP SP DP FP32 QPDOT, in op/s."""
+
+    name = "cpubench"
+    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"cpu": WORKLOADS}
+    executables = ("cpubench",)
+    units: ClassVar[Mapping[str, str]] = dict.fromkeys(WORKLOADS, "op/s")
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
+        argv = (
+            tool.path,
+            "--workload",
+            cell.workload,
+            *self.common_options(cell, workspace),
+            *self.amount(cell, "operations", "--operations"),
+            *kernel.isa_option(cell),
+        )
+        return Invocation(commands=(self.command(argv, self.estimate(cell).seconds),))
+
+    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
+        result = self.read(cell, completed)
+        for key in ("isa", "instruction"):
+            if not isinstance(result.details.get(key), str):
+                raise ParseError(f"cpubench: {key} is missing in its JSON")
+        common.agree(result.value, result.number("work") / result.number("seconds"), 1e-3, "cpubench: value")
+        return kernel.parsed(cell, result, [("rate", result.value, "op/s", result.details)])
+
+    def estimate(self, cell: Cell) -> Cost:
+        seconds = kernel.run_seconds(cell, "operations", _CAUTIOUS_RATE * cell.concurrency, 0.1)
+        return Cost(seconds=0.3 + seconds, memory_bytes=cell.concurrency << 20)

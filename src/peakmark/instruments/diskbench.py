@@ -1,0 +1,100 @@
+"""diskbench, the own kernel for direct reads and writes of a disk. Also what a disk cell's variant means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from peakmark.cell import Cell
+from peakmark.errors import ConfigError, ParseError
+from peakmark.instruments import common, kernel
+from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
+
+WORKLOADS = ("RS", "WS", "RR", "WR")
+PERCENTILES = ("p50", "p90", "p99", "p999", "max")
+SIZE = 1 << 30
+
+_FILL = 200e6  # B/s at which the files are filled before the clock starts, on a slow disk
+_CAUTIOUS = 100e6  # B/s of a fixed total
+_URING = re.compile(r"io_uring-qd([1-9][0-9]*)")
+
+
+class DiskBench(kernel.Kernel):
+    """disk RS WS RR WR in B/s with 1/s and latency, variants ``psync`` and ``io_uring-qdN``."""
+
+    name = "diskbench"
+    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": WORKLOADS}
+    executables = ("diskbench",)
+    variants = ("psync", "io_uring-qdN")
+    units: ClassVar[Mapping[str, str]] = dict.fromkeys(WORKLOADS, "B/s")
+
+    def has_variant(self, variant: str) -> bool:
+        return variant == "psync" or _URING.fullmatch(variant) is not None
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
+        engine, depth = engine_of(cell)
+        argv = (
+            tool.path,
+            "--workload",
+            cell.workload,
+            "--record",
+            str(common.needed_block(cell)),
+            "--size",
+            str(size_of(cell)),
+            "--directory",
+            ".",
+            "--engine",
+            engine,
+            "--depth",
+            str(depth),
+            *self.amount(cell, "total", "--total"),
+            *self.common_options(cell, workspace),
+        )
+        return Invocation(commands=(self.command(argv, self.estimate(cell).seconds),))
+
+    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
+        result = self.read(cell, completed)
+        engine, depth = engine_of(cell)
+        if result.document.get("engine") != engine or result.document.get("depth") != depth:
+            raise ParseError(f"diskbench: engine or depth is not the cell's {engine} at {depth}")
+        common.agree(result.value, result.number("work") / result.number("seconds"), 1e-3, "diskbench: value")
+        common.agree(result.number("iops") * common.needed_block(cell), result.value, 1e-2, "diskbench: iops")
+        latency: dict[str, Any] = {key: result.number(key) for key in PERCENTILES}
+        details = {key: value for key, value in result.details.items() if key not in (*PERCENTILES, "latency_mean")}
+        return kernel.parsed(
+            cell,
+            result,
+            [
+                ("throughput", result.value, "B/s", details),
+                ("iops", result.number("iops"), "1/s", {"record": cell.block}),
+                ("latency", result.number("latency_mean"), "s", latency),
+            ],
+        )
+
+    def estimate(self, cell: Cell) -> Cost:
+        size = size_of(cell)
+        seconds = kernel.run_seconds(cell, "total", _CAUTIOUS, 0.1)
+        buffers = cell.concurrency * engine_of(cell)[1] * common.needed_block(cell)
+        return Cost(seconds=0.5 + size / _FILL + seconds, disk_bytes=size, memory_bytes=buffers + (64 << 20))
+
+
+def size_of(cell: Cell) -> int:
+    """Bytes of all files of a disk cell together."""
+    return common.option_size(cell, "size", SIZE) or SIZE
+
+
+def engine_of(cell: Cell) -> tuple[str, int]:
+    """(engine, requests in flight per thread) as the variant says. Errors: ConfigError, also when options disagree."""
+    match = _URING.fullmatch(cell.variant)
+    if match is None and cell.variant != "psync":
+        raise ConfigError(f"cell {cell.id}: variant {cell.variant!r} is not allowed, use psync or e.g. io_uring-qd8")
+    engine, depth = ("io_uring", int(match.group(1))) if match else ("psync", 1)
+    for key, value in (("engine", engine), ("depth", depth)):
+        if cell.options.get(key) not in (None, value):
+            raise ConfigError(
+                f"cell {cell.id}: option {key}={cell.options[key]!r} contradicts variant {cell.variant}, "
+                f"which says {value}"
+            )
+    return engine, depth

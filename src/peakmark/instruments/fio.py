@@ -1,0 +1,149 @@
+"""fio: reads and writes with O_DIRECT, one workload per cell, with percentiles of the latency.
+
+The files are laid out with data before the clock starts, writes overwrite them, and ``end_fsync`` ends a write: fio
+counts it into ``runtime`` (seen with fio 3.33: an fsync delayed by 1.5 s made a runtime of 1.0 s 2.5 s long), so
+bytes / runtime is what reached the device. With ``group_reporting`` runtime is that of the longest thread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from peakmark.cell import Cell
+from peakmark.errors import ConfigError, ParseError
+from peakmark.instruments import common, documents
+from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.diskbench import DiskBench, engine_of, size_of
+from peakmark.units import format_size
+
+_PATTERN = {"RS": "read", "WS": "write", "RR": "randread", "WR": "randwrite"}
+_PERCENTILES = {"p50": "50.000000", "p90": "90.000000", "p99": "99.000000", "p999": "99.900000"}
+_START_S = 1.0
+_CAUTIOUS = 150e6
+
+
+class Fio(common.Program):
+    """disk RS WS RR WR in B/s with 1/s and latency, variants ``psync`` and ``io_uring-qdN``."""
+
+    name = "fio"
+    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": tuple(_PATTERN)}
+    executables = ("fio",)
+    package = "fio"
+    variants = DiskBench.variants
+
+    def has_variant(self, variant: str) -> bool:
+        return DiskBench().has_variant(variant)
+
+    def find(self, path: str) -> Tool:
+        return common.find_version(self.name, path, ("--version",), r"^fio-(\S+)")
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
+        record = common.needed_block(cell)
+        engine, depth = engine_of(cell)
+        argv = [tool.path, "--name=peakmark", "--directory=.", f"--size={_file_size(cell)}", f"--bs={record}"]
+        argv += [f"--rw={_PATTERN[cell.workload]}", "--direct=1", f"--ioengine={engine}", f"--iodepth={depth}"]
+        argv += [f"--numjobs={cell.concurrency}", "--thread", "--group_reporting", "--fallocate=none", "--overwrite=1"]
+        total = common.option_size(cell, "total", None)
+        if total is None:
+            argv += ["--time_based", f"--runtime={_milliseconds(common.seconds_of(cell))}"]
+            if (warmup := common.warmup_of(cell, 0.0)) > 0:
+                argv.append(f"--ramp_time={_milliseconds(warmup)}")
+        else:
+            share = max(1, total // cell.concurrency // record) * record
+            argv.append(f"--io_size={share}")
+        if cell.workload in ("WS", "WR"):
+            argv.append("--end_fsync=1")
+        seed = common.option_number(cell, "seed", None, zero=True)
+        if seed is not None:
+            argv.append(f"--randseed={int(seed)}")
+        argv.append("--output-format=json")
+        limit = common.timeout(self.estimate(cell).seconds)
+        return Invocation(commands=(Command(argv=tuple(argv), env=common.ENV, timeout_s=limit),))
+
+    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
+        if not completed:
+            raise ParseError("fio was not run")
+        # Some versions print notes before the document.
+        _, brace, rest = completed[-1].stdout.partition("{")
+        if not brace:
+            said = common.first_line(completed[-1].stderr + completed[-1].stdout)
+            raise ParseError(f"fio printed no JSON: {said or 'it printed nothing'}")
+        document = documents.read(brace + rest, self.name)
+        version = str(documents.at(document, "fio version", self.name)).removeprefix("fio-")
+        jobs = documents.at(document, "jobs", self.name)
+        if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):
+            raise ParseError("fio: jobs does not hold exactly one group")
+        job = jobs[0]
+        if documents.at(job, "error", self.name) != 0:
+            said = common.first_line(completed[-1].stderr)
+            raise ParseError(f"fio reports error {job['error']} for its job: {said or 'without a message'}")
+        side = job.get("read" if cell.workload in ("RS", "RR") else "write")
+        if not isinstance(side, dict):
+            raise ParseError(f"fio: no result for {cell.workload}")
+        asked = documents.at(job, "job options", self.name)
+        if asked.get("rw") != _PATTERN[cell.workload] or asked.get("bs") != str(cell.block):
+            raise ParseError("fio ran another pattern or record size than the cell's")
+        nbytes = documents.number_at(side, "io_bytes", self.name)
+        seconds = documents.number_at(side, "runtime", self.name) / 1e3
+        operations = documents.number_at(side, "total_ios", self.name)
+        common.agree(nbytes / seconds, documents.number_at(side, "bw_bytes", self.name), 5e-3, "fio: bw_bytes")
+        latency = _percentiles(side)
+        engine, depth = engine_of(cell)
+        details = {
+            "seconds": seconds,
+            "work": nbytes,
+            "engine": engine,
+            "depth": depth,
+            "user_percent": documents.number_or_none(job, "usr_cpu"),
+            "system_percent": documents.number_or_none(job, "sys_cpu"),
+        }
+        rows = (
+            ("throughput", nbytes / seconds, "B/s", details),
+            ("iops", operations / seconds, "1/s", {"seconds": seconds}),
+            ("latency", documents.number_at(side, "clat_ns.mean", self.name) / 1e9, "s", latency),
+        )
+        return Parsed(
+            measurements=tuple(
+                Measurement(cell.workload, cell.variant, cell.block, cell.concurrency, metric, value, unit, more)
+                for metric, value, unit, more in rows
+            ),
+            version=version,
+        )
+
+    def estimate(self, cell: Cell) -> Cost:
+        total = common.option_size(cell, "total", None)
+        clock = total / _CAUTIOUS if total else common.seconds_of(cell) + common.warmup_of(cell, 0.0)
+        size = _file_size(cell) * cell.concurrency
+        return Cost(seconds=_START_S + size / _CAUTIOUS + clock, disk_bytes=size, memory_bytes=64 << 20)
+
+
+def _percentiles(side: dict[str, Any]) -> dict[str, Any]:
+    """p50 p90 p99 p999 max of the completion latency in s. Errors: ParseError when one is missing."""
+    percentiles = documents.at(side, "clat_ns.percentile", "fio")
+    found = {"max": documents.number_at(side, "clat_ns.max", "fio") / 1e9}
+    for key, name in _PERCENTILES.items():
+        value = percentiles.get(name) if isinstance(percentiles, dict) else None
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            raise ParseError(f"fio: percentile {name} is missing in its JSON")
+        found[key] = value / 1e9
+    return found
+
+
+def _file_size(cell: Cell) -> int:
+    """Bytes of one thread's file: its share of the size in whole records. Errors: ConfigError when that is none."""
+    record = common.needed_block(cell)
+    size = size_of(cell) // cell.concurrency // record * record
+    if size == 0:
+        raise ConfigError(
+            f"cell {cell.id}: size {format_size(size_of(cell))} leaves no record of {format_size(record)} for each of "
+            f"{cell.concurrency} threads, use a larger size"
+        )
+    return size
+
+
+def _milliseconds(seconds: float) -> str:
+    """A time as fio reads it: a fraction of a second would be cut to whole seconds."""
+    return f"{math.ceil(seconds * 1000)}ms"

@@ -1,0 +1,184 @@
+"""IOZone: sequential and random reads and writes with O_DIRECT, all four patterns in one execution (workload ALL).
+
+The files are written once, then over-written: WS is the second pass (``rewrite``), because diskbench too writes files
+that are there. RS is the first pass of reading. IOZone's kB is 1024 B. With several processes it sleeps two seconds
+around each phase and reports what its children did until the first of them was done; a single process does not sleep.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from peakmark.cell import Cell
+from peakmark.errors import ConfigError, ParseError, Unavailable
+from peakmark.instruments import common
+from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.diskbench import size_of
+from peakmark.units import format_size
+
+RECORD_MAX = 16 << 20
+_KB = 1024
+_SLEEPS_S = 20.0  # six phases with two sleeps of 2 s each, most of them shared
+_PASSES = 6
+_CAUTIOUS_THROUGHPUT = 150e6
+_CAUTIOUS_OPERATION_S = 200e-6
+
+# Columns of the single-file table for -i 0 -i 1 -i 2, and the phases of throughput mode, by the same names.
+_COLUMNS = ("write", "rewrite", "read", "reread", "random read", "random write")
+_PHASES = {
+    "initial writers": "write",
+    "rewriters": "rewrite",
+    "readers": "read",
+    "re-readers": "reread",
+    "random readers": "random read",
+    "random writers": "random write",
+}
+# workload -> (phase it is read from, phase kept beside it)
+_WORKLOADS = {
+    "RS": ("read", "reread"),
+    "WS": ("rewrite", "write"),
+    "RR": ("random read", None),
+    "WR": ("random write", None),
+}
+_CHILDREN = re.compile(
+    r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+(kB|ops)/sec\s*$", re.MULTILINE
+)
+_HEADER = re.compile(r"^\s+kB\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\s+write\b", re.MULTILINE)
+
+
+class Iozone(common.Program):
+    """disk ALL (RS WS RR WR) in B/s; with the option ``ops`` 1/s and a latency derived from it. Variant ``psync``."""
+
+    name = "iozone"
+    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": ("ALL",)}
+    executables = ("iozone",)
+    package = "iozone3"
+    variants = ("psync",)
+
+    def find(self, path: str) -> Tool:
+        return common.find_version(self.name, path, ("-v",), r"Version \$Revision: ([0-9.]+) \$")
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
+        record = common.needed_block(cell)
+        if record > RECORD_MAX:
+            raise Unavailable(
+                f"IOZone's largest record is {format_size(RECORD_MAX)}, the cell's is {format_size(record)}"
+            )
+        if record % _KB:
+            raise Unavailable(f"IOZone takes records of whole KiB only, the cell's is {record} B")
+        size = file_size(cell)
+        argv = [tool.path, "-I", "-e", *(["-O"] if in_ops(cell) else []), "-i", "0", "-i", "1", "-i", "2"]
+        argv += ["-r", f"{record // _KB}k", "-s", f"{size // _KB}k"]
+        names = [f"iozone.{i}" for i in range(cell.concurrency)]
+        argv += ["-f", *names] if cell.concurrency == 1 else ["-t", str(cell.concurrency), "-F", *names]
+        limit = common.timeout(self.estimate(cell).seconds)
+        return Invocation(commands=(Command(argv=tuple(argv), env=common.ENV, timeout_s=limit),))
+
+    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
+        if not completed:
+            raise ParseError("IOZone was not run")
+        text = completed[-1].stdout
+        if not text.rstrip().endswith("iozone test complete."):
+            said = common.last_line(completed[-1].stderr) or common.last_line(text) or "it printed nothing"
+            raise ParseError(f"IOZone did not come to its end: {said}")
+        ops = in_ops(cell)
+        if ("OPS Mode" in text) != ops or ("Output is in kBytes/sec" in text) == ops:
+            raise ParseError(f"IOZone's output is not in {'operations' if ops else 'kB'} per second")
+        record = re.search(r"^\tRecord Size ([0-9]+) kB$", text, re.MULTILINE)
+        if record is None or int(record.group(1)) * _KB != common.needed_block(cell):
+            raise ParseError("IOZone did not use the cell's record size")
+        phases = _throughput_mode(text, cell.concurrency, ops) if cell.concurrency > 1 else _table(text, cell)
+        version = re.search(r"Version \$Revision: ([0-9.]+) \$", text)
+        rows = [row for workload in _WORKLOADS for row in _rows(cell, workload, phases, ops)]
+        return Parsed(measurements=tuple(rows), version=version.group(1) if version else None)
+
+    def estimate(self, cell: Cell) -> Cost:
+        size, record = file_size(cell), common.needed_block(cell)
+        total = size * cell.concurrency
+        seconds = max(
+            _PASSES * total / _CAUTIOUS_THROUGHPUT,
+            _PASSES * size / record * _CAUTIOUS_OPERATION_S,
+        )
+        sleeps = _SLEEPS_S if cell.concurrency > 1 else 0.0
+        return Cost(
+            seconds=0.5 + sleeps + seconds, disk_bytes=total, memory_bytes=cell.concurrency * (RECORD_MAX + (4 << 20))
+        )
+
+
+def in_ops(cell: Cell) -> bool:
+    """Whether operations per second are measured. Errors: ConfigError when the option is no truth value."""
+    value = cell.options.get("ops")
+    if value is not None and not isinstance(value, bool):
+        raise ConfigError(f"cell {cell.id}: option ops={value!r} is not allowed, use true or false")
+    return bool(value)
+
+
+def file_size(cell: Cell) -> int:
+    """Bytes of one process's file: its share of the size, in whole records. Errors: ConfigError when that is none."""
+    record = common.needed_block(cell)
+    size = size_of(cell) // cell.concurrency // record * record
+    if size == 0:
+        raise ConfigError(
+            f"cell {cell.id}: size {format_size(size_of(cell))} leaves no record of {format_size(record)} for each of "
+            f"{cell.concurrency} processes, use a larger size"
+        )
+    return size
+
+
+def _table(text: str, cell: Cell) -> dict[str, float]:
+    """The row of single-file mode by column. Its header spans two lines; -i 0 -i 1 -i 2 fill the first six columns."""
+    header = _HEADER.search(text)
+    if header is None:
+        raise ParseError("IOZone's table has not the columns of -i 0 -i 1 -i 2")
+    after = text[text.index("\n", header.start()) :].strip("\n")
+    cells = common.first_line(after).split()
+    if len(cells) != 2 + len(_COLUMNS):
+        raise ParseError(f"IOZone's table row holds {len(cells)} numbers, not {2 + len(_COLUMNS)}")
+    if [common.whole(text, "IOZone: size") * _KB for text in cells[:2]] != [file_size(cell), cell.block]:
+        raise ParseError("IOZone's table row is for another size or record than the cell's")
+    return {name: common.number(text, f"IOZone: {name}") for name, text in zip(_COLUMNS, cells[2:], strict=True)}
+
+
+def _throughput_mode(text: str, processes: int, ops: bool) -> dict[str, float]:
+    """``Children see throughput`` of each phase."""
+    phases: dict[str, float] = {}
+    for count, phase, value, unit in _CHILDREN.findall(text):
+        if int(count) != processes or (unit == "ops") != ops or phase not in _PHASES:
+            raise ParseError(f"IOZone: phase {phase!r} of {count} processes in {unit}/sec was not asked for")
+        phases[_PHASES[phase]] = common.number(value, f"IOZone: {phase}")
+    missing = [name for name in _COLUMNS if name not in phases]
+    if missing:
+        raise ParseError(f"IOZone: no result for {', '.join(missing)}")
+    return phases
+
+
+def _rows(cell: Cell, workload: str, phases: dict[str, float], ops: bool) -> list[Measurement]:
+    phase, beside = _WORKLOADS[workload]
+    scale = 1 if ops else _KB
+    details: dict[str, Any] = {"phase": phase, "file_bytes": file_size(cell)}
+    if beside is not None:
+        details[beside] = phases[beside] * scale
+
+    def row(metric: str, value: float, unit: str, extra: dict[str, Any]) -> Measurement:
+        return Measurement(
+            workload=workload,
+            variant=cell.variant,
+            block=cell.block,
+            concurrency=cell.concurrency,
+            metric=metric,
+            value=value,
+            unit=unit,
+            details={**details, **extra},
+        )
+
+    if not ops:
+        return [row("throughput", phases[phase] * scale, "B/s", {})]
+    # One request in flight per process: a process waits concurrency / iops for each.
+    derived = {"derived": True, "formula": "concurrency / iops"}
+    return [
+        row("iops", phases[phase], "1/s", {}),
+        row("latency", cell.concurrency / phases[phase], "s", derived),
+    ]

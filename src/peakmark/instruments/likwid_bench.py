@@ -1,0 +1,188 @@
+"""likwid-bench: an independent measurement of the floating-point peak and of sequential memory access.
+
+A size given to it is the total of all vectors of all threads. It is given in plain bytes (suffix B): its kB are 1000 B,
+and a size that does not fit the kernel's stride is cut. Its fixed cost is one second for calibrating its clock; with
+``-s`` it repeats the test until it is long enough, three to four times that long in all. So the number of iterations is
+given instead, from a guess of the rate: a run lasts between a fifth and four times the asked seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from peakmark.cell import Cell
+from peakmark.errors import ParseError, Unavailable
+from peakmark.instruments import common
+from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.rambench import pool_of
+from peakmark.units import format_size
+
+_PEAK_BYTES = (
+    16 << 10
+)  # of one thread: lies in every first-level cache; a peakflops kernel loads once per 15 to 30 flops
+_STARTUP_S = 1.1
+_SHORT_S = 0.1
+_LINE = re.compile(r"^([A-Z][A-Za-z()/ .]*?):\s+(\S+)(?: sec)?$", re.MULTILINE)
+_RULE = "-" * 80
+
+# Instruction sets from the best to the plainest: (what the CPU must have, suffix of likwid's kernels, name for --isa).
+_SUFFIXES: tuple[tuple[frozenset[str], str, str], ...] = (
+    (frozenset({"avx512f", "fma"}), "_avx512_fma", "avx512"),
+    (frozenset({"avx512f"}), "_avx512", "avx512"),
+    (frozenset({"avx2", "fma"}), "_avx_fma", "avx2"),
+    (frozenset({"avx"}), "_avx", "avx2"),
+    (frozenset({"sse2"}), "_sse", "sse2"),
+    (frozenset({"neon"}), "_neon", "neon"),
+    (frozenset(), "", "scalar"),
+)
+_KERNELS = {"DP": "peakflops", "FP32": "peakflops_sp", "RS": "load", "WS": "store", "RWS": "copy"}
+# flop/s of one core per kernel suffix in double precision, for the number of iterations only.
+_FLOPS = {"_avx512_fma": 80e9, "_avx512": 40e9, "_avx_fma": 45e9, "_avx": 30e9, "_sse": 12e9, "_neon": 15e9, "": 6e9}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is run: kernel, bytes of all vectors of all threads, passes of each thread over its part."""
+
+    test: str
+    size: int
+    iterations: int
+
+
+class LikwidBench(common.Program):
+    """cpu DP FP32 in op/s; memory RS WS RWS in B/s, variant ``block`` (caches) or ``pool`` (non-temporal stores)."""
+
+    name = "likwid-bench"
+    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"cpu": ("DP", "FP32"), "memory": ("RS", "WS", "RWS")}
+    executables = ("likwid-bench",)
+    package = "likwid"
+    variants = ("", "block", "pool")
+
+    def find(self, path: str) -> Tool:
+        return common.find_version(self.name, path, ("-v",), r"Version\s+([0-9][0-9.]*)")
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
+        if (cell.subsystem == "cpu") != (cell.variant == ""):
+            raise Unavailable(f"likwid-bench: {cell.subsystem} cannot have variant {cell.variant or 'none'}")
+        size = size_of(cell)
+        if size > 0.9 * workspace.memory_bytes:
+            raise Unavailable(
+                f"likwid-bench would allocate {format_size(size)}, but the job may use "
+                f"{format_size(workspace.memory_bytes)}"
+            )
+        offered = frozenset(re.findall(r"^(\w+) - ", common.ask(tool.path, "-a"), re.MULTILINE))
+        run = plan(cell, offered, common.isa_flags(workspace))
+        argv = (
+            *common.pinned(workspace, cell.concurrency),
+            tool.path,
+            *("-t", run.test),
+            # -W: each thread touches its own part first, so that it lies in its NUMA node.
+            *("-W", f"N:{run.size}B:{cell.concurrency}"),
+            *("-i", str(run.iterations)),
+        )
+        limit = common.timeout(self.estimate(cell).seconds)
+        return Invocation(commands=(Command(argv=argv, env=common.ENV, timeout_s=limit),))
+
+    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
+        if not completed:
+            raise ParseError("likwid-bench was not run")
+        values = read_output(completed[-1].stdout)
+        argv = completed[-1].argv
+        test = values["Test"]
+        if test not in argv:
+            raise ParseError(f"likwid-bench ran {test}, which was not asked for")
+        threads = re.search(r"^Using (\d+) threads$", completed[-1].stdout, re.MULTILINE)
+        if threads is None or int(threads.group(1)) != cell.concurrency:
+            raise ParseError(f"likwid-bench did not use {cell.concurrency} threads")
+        seconds = common.number(values["Time"], "likwid-bench: Time")
+        size = common.whole(values["Size (Byte)"], "likwid-bench: Size")
+        if cell.subsystem == "cpu":
+            work = common.number(values["Number of Flops"], "likwid-bench: Number of Flops")
+            rate = common.number(values["MFlops/s"], "likwid-bench: MFlops/s")
+        else:
+            work = common.number(values["Data volume (Byte)"], "likwid-bench: Data volume")
+            rate = common.number(values["MByte/s"], "likwid-bench: MByte/s")
+        common.agree(work / seconds, rate * 1e6, 1e-3, "likwid-bench: rate")
+        warnings = list(common.crowded(argv, cell.concurrency))
+        if seconds < _SHORT_S:
+            warnings.append(f"likwid-bench ran for {seconds:.3f} s only, less than {_SHORT_S} s: set a longer time")
+        asked = size_of(cell)
+        if abs(size - asked) > 0.05 * asked:
+            warnings.append(
+                f"likwid-bench measured {size} B, not the {asked} B of the cell: its kernel's stride does not fit"
+            )
+        cpu = cell.subsystem == "cpu"
+        row = Measurement(
+            workload=cell.workload,
+            variant=cell.variant,
+            block=cell.block,
+            concurrency=cell.concurrency,
+            metric="rate" if cpu else "throughput",
+            value=work / seconds,
+            unit="op/s" if cpu else "B/s",
+            details={"routine": test, "seconds": seconds, "working_set": size, "work": work},
+        )
+        return Parsed(measurements=(row,), warnings=tuple(warnings))
+
+    def estimate(self, cell: Cell) -> Cost:
+        size = size_of(cell)
+        return Cost(seconds=_STARTUP_S + 2 * common.seconds_of(cell) + size / 1e9, memory_bytes=size + (16 << 20))
+
+
+def vectors(cell: Cell) -> int:
+    """Number of vectors of the kernel: a copy has a source and a destination."""
+    return 2 if cell.workload == "RWS" else 1
+
+
+def size_of(cell: Cell) -> int:
+    """Bytes of all vectors of all threads: what rambench works on with the same cell."""
+    if cell.subsystem == "cpu":
+        return _PEAK_BYTES * cell.concurrency
+    if cell.variant == "pool":
+        return pool_of(cell)
+    return vectors(cell) * common.needed_block(cell) * cell.concurrency
+
+
+def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Run:
+    """Kernel, size and iterations. Errors: Unavailable when likwid-bench offers no kernel for this CPU."""
+    stem = _KERNELS[cell.workload] + ("_mem" if cell.variant == "pool" and cell.workload != "RS" else "")
+    wanted = cell.options.get("isa")
+    for needs, suffix, isa in _SUFFIXES:
+        allowed = wanted in (None, "auto", isa)
+        if allowed and needs <= flags and stem + suffix in offered:
+            size = size_of(cell)
+            share = size / cell.concurrency
+            if cell.subsystem == "cpu":
+                element = 4 if cell.workload == "FP32" else 8
+                flops = 30 if suffix.endswith("_fma") else 16
+                seconds = share / element * flops / (_FLOPS[suffix] * 8 / element)
+            else:
+                seconds = share / _bandwidth(share, cell.concurrency)
+            return Run(stem + suffix, size, max(10, round(common.seconds_of(cell) / seconds)))
+    raise Unavailable(f"likwid-bench has no kernel {stem} for instruction set {wanted or 'auto'} on this CPU")
+
+
+def _bandwidth(share: float, threads: int) -> float:
+    """B/s of one thread that works on ``share`` bytes: a guess for the number of iterations, by cache level."""
+    for limit, guess in ((48 << 10, 120e9), (1 << 20, 60e9), (4 << 20, 30e9)):
+        if share <= limit:
+            return guess
+    return min(15e9, 100e9 / threads)
+
+
+def read_output(text: str) -> Mapping[str, str]:
+    """The ``Key: value`` lines of a whole run. Errors: ParseError when the run did not come to its end."""
+    values = dict(_LINE.findall(text))
+    if "Test" not in values:
+        raise ParseError(f"likwid-bench did not start its test: {common.last_line(text) or 'it printed nothing'}")
+    end = text.rfind("UOPs:")
+    if end < 0 or _RULE not in text[end:]:
+        raise ParseError("likwid-bench did not come to its end: its output is cut")
+    for key in ("Time", "Size (Byte)", "Number of Flops", "MFlops/s", "Data volume (Byte)", "MByte/s"):
+        if key not in values:
+            raise ParseError(f"likwid-bench: {key} is missing in its output")
+    return values

@@ -1,0 +1,80 @@
+"""netbench, the own kernel for TCP and UDP throughput and round trips between two nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from peakmark.cell import Cell
+from peakmark.errors import Unavailable
+from peakmark.instruments import common, kernel
+from peakmark.instruments.base import Command, Completed, Cost, Invocation, Parsed, Tool, Workspace
+
+WORKLOADS = ("TCP", "UDP", "LAT-TCP", "LAT-UDP")
+PERCENTILES = ("p50", "p90", "p99", "p999", "max")
+
+# measure fills the key in on both sides: a server answers nobody else's client.
+_ENV = {"NETBENCH_KEY": "{key}"}
+_CAUTIOUS = 1e8  # bit/s of a fixed total
+_CAUTIOUS_RTT_S = 200e-6
+
+
+class NetBench(kernel.Kernel):
+    """network TCP UDP in bit/s at the receiver (UDP variant ``gso``), LAT-TCP LAT-UDP round trips (``busy-poll``)."""
+
+    name = "netbench"
+    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": WORKLOADS}
+    executables = ("netbench",)
+    two_nodes = True
+    variants = ("", "gso", "busy-poll")
+    units: ClassVar[Mapping[str, str]] = {"TCP": "bit/s", "UDP": "bit/s", "LAT-TCP": "s", "LAT-UDP": "s"}
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
+        latency = cell.workload.startswith("LAT-")
+        if (cell.variant == "gso" and cell.workload != "UDP") or (cell.variant == "busy-poll" and not latency):
+            raise Unavailable(
+                f"netbench: variant {cell.variant} is not for {cell.workload}: gso is for UDP, busy-poll for LAT"
+            )
+        message = str(common.needed_block(cell))
+        cost = self.estimate(cell)
+        argv = [tool.path]
+        if latency:
+            argv += ["latency", "--protocol", cell.workload.removeprefix("LAT-"), "--message", message]
+            argv += ["--streams", str(cell.concurrency), *self.amount(cell, "round_trips", "--round-trips")]
+        else:
+            argv += [cell.workload, "--message", message, "--streams", str(cell.concurrency)]
+            argv += self.amount(cell, "total", "--total")
+        warmup = common.option_number(cell, "warmup", None, zero=True)
+        if warmup is not None:
+            argv += ["--warmup", common.plain(warmup)]
+        argv += ["--cpus", common.cpu_list(workspace, cell.concurrency), "--port", "{port}"]
+        argv += [f"--{cell.variant}"] if cell.variant else []
+        argv.append("{address}")
+        client = self.command(tuple(argv), cost.seconds, _ENV)
+        deadline = client.timeout_s + 30.0
+        server = Command(
+            argv=(
+                *(tool.path, "serve", "--address", "{address}", "--port", "{port}"),
+                *("--deadline", common.plain(deadline)),
+            ),
+            env={**common.ENV, **_ENV},
+            timeout_s=deadline + 10.0,
+        )
+        return Invocation(commands=(client,), server=server)
+
+    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
+        result = self.read(cell, completed)
+        if self.units[cell.workload] == "bit/s":
+            common.agree(result.value, 8 * result.number("work") / result.number("seconds"), 1e-3, "netbench: value")
+            return kernel.parsed(cell, result, [("throughput", result.value, "bit/s", result.details)])
+        details: dict[str, Any] = {**result.details, **{key: result.number(key) for key in PERCENTILES}}
+        common.agree(2 * result.number("half_rtt"), result.value, 1e-3, "netbench: half_rtt")
+        return kernel.parsed(cell, result, [("latency", result.value, "s", details)])
+
+    def estimate(self, cell: Cell) -> Cost:
+        if cell.workload.startswith("LAT-"):
+            seconds = kernel.run_seconds(cell, "round_trips", cell.concurrency / _CAUTIOUS_RTT_S, 1.0)
+        else:
+            seconds = kernel.run_seconds(cell, "total", _CAUTIOUS / 8, 1.0)
+        return Cost(seconds=1.0 + seconds, memory_bytes=(cell.concurrency + 4) << 20)

@@ -1,0 +1,112 @@
+"""qperf: latency of one byte over TCP and UDP, both in one execution (workload ALL).
+
+It prints the time of one way, half of a round trip; the values here are doubled and say so. It has no warm-up. Beside
+``{port}`` it uses a data port that the server's kernel chooses, which a firewall between the nodes must let through.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from peakmark.cell import Cell
+from peakmark.errors import ParseError
+from peakmark.instruments import common
+from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+
+_TESTS = {"tcp_lat": "LAT-TCP", "udp_lat": "LAT-UDP"}
+_FIELD = re.compile(r"^    (\w+) += +(\S+) (ns|/sec|bytes|% cpus)?\s*$", re.MULTILINE)
+# In this order; the last one proves that the section is whole.
+_NEEDED = ("latency", "msg_rate", "msg_size", "time", "rem_recv_msgs")
+
+
+class Qperf(common.Program):
+    """network LAT-TCP and LAT-UDP round trips in s; ALL is both. One stream."""
+
+    name = "qperf"
+    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": ("ALL", "LAT-TCP", "LAT-UDP")}
+    executables = ("qperf",)
+    package = "qperf"
+    two_nodes = True
+
+    def find(self, path: str) -> Tool:
+        return common.find_version(self.name, path, ("--version",), r"^qperf (\S+)")
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
+        argv = (
+            *(tool.path, "{address}", "--listen_port", "{port}"),
+            *("--msg_size", str(_message(cell)), "--time", str(math.ceil(common.seconds_of(cell)))),
+            *("-vv", "-uu"),  # all fields, in whole ns
+            *_tests(cell),
+        )
+        limit = common.timeout(self.estimate(cell).seconds)
+        client = Command(argv=argv, env=common.ENV, timeout_s=limit)
+        server = Command(argv=(tool.path, "--listen_port", "{port}"), env=common.ENV, timeout_s=limit + 30.0)
+        return Invocation(commands=(client,), server=server)
+
+    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
+        if not completed:
+            raise ParseError("qperf was not run")
+        text = completed[-1].stdout
+        if "failed to" in text:
+            raise ParseError(f"qperf: {common.last_line(text)}")
+        rows = tuple(_row(cell, test, _section(text, test)) for test in _tests(cell))
+        return Parsed(measurements=rows)
+
+    def estimate(self, cell: Cell) -> Cost:
+        return Cost(seconds=1.0 + len(_tests(cell)) * math.ceil(common.seconds_of(cell)), memory_bytes=4 << 20)
+
+
+def _tests(cell: Cell) -> tuple[str, ...]:
+    return tuple(test for test, workload in _TESTS.items() if cell.workload in (workload, "ALL"))
+
+
+def _message(cell: Cell) -> int:
+    return 1 if cell.block is None else cell.block
+
+
+def _section(text: str, test: str) -> dict[str, str]:
+    """The fields of one test. Errors: ParseError when it is missing, cut, or another unit than ns."""
+    start = re.search(rf"^{test}:\n", text, re.MULTILINE)
+    if start is None:
+        raise ParseError(f"qperf: no result of {test}: {common.last_line(text) or 'it printed nothing'}")
+    body = text[start.end() :]
+    following = re.search(r"^\S", body, re.MULTILINE)
+    body = body[: following.start()] if following else body
+    if not body.endswith("\n"):
+        raise ParseError(f"qperf: the result of {test} is cut")
+    fields = {}
+    for name, value, unit in _FIELD.findall(body):
+        if name in ("latency", "time") and unit != "ns":
+            raise ParseError(f"qperf: {name} of {test} is not in ns")
+        fields[name] = value
+    missing = [name for name in _NEEDED if name not in fields]
+    if missing:
+        raise ParseError(f"qperf: {missing[0]} of {test} is missing, the result is cut: {common.last_line(body)}")
+    return fields
+
+
+def _row(cell: Cell, test: str, fields: dict[str, str]) -> Measurement:
+    one_way = common.number(fields["latency"], f"qperf: latency of {test}") * 1e-9
+    rate = common.number(fields["msg_rate"], f"qperf: msg_rate of {test}")
+    common.agree(one_way * rate, 1.0, 1e-2, f"qperf: latency and msg_rate of {test}")
+    if common.whole(fields["msg_size"], "qperf: msg_size") != _message(cell):
+        raise ParseError(f"qperf: {test} ran with messages of {fields['msg_size']} B, not {_message(cell)} B")
+    return Measurement(
+        workload=_TESTS[test],
+        variant=cell.variant,
+        block=cell.block,
+        concurrency=cell.concurrency,
+        metric="latency",
+        value=2 * one_way,
+        unit="s",
+        details={
+            "half": True,
+            "one_way": one_way,
+            "seconds": common.number(fields["time"], "qperf: time") * 1e-9,
+            "round_trips": common.whole(fields["rem_recv_msgs"], "qperf: rem_recv_msgs"),
+        },
+    )

@@ -1,0 +1,79 @@
+"""rambench, the own kernel for memory throughput and the latency of dependent loads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from peakmark.cell import Cell
+from peakmark.errors import ParseError, Unavailable
+from peakmark.instruments import common, kernel
+from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
+from peakmark.units import format_size
+
+WORKLOADS = ("RS", "WS", "RWS", "RR", "WR", "RWR", "LAT")
+POOL = 1 << 30  # rambench's own default
+
+_CAUTIOUS_THROUGHPUT = 5e9  # B/s of one thread in DRAM
+_CAUTIOUS_LOAD_S = 200e-9  # one dependent load in DRAM with small pages
+_TOUCH = 1.0e9  # B/s at which one thread fills fresh memory
+
+
+class RamBench(kernel.Kernel):
+    """memory RS WS RWS RR WR RWR in B/s, variants ``block`` and ``pool``; LAT in s per dependent load, no variant."""
+
+    name = "rambench"
+    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"memory": WORKLOADS}
+    executables = ("rambench",)
+    variants = ("block", "pool", "")
+    units: ClassVar[Mapping[str, str]] = {**dict.fromkeys(WORKLOADS, "B/s"), "LAT": "s"}
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
+        check_variant(self, cell)
+        cost = self.estimate(cell)
+        if cost.memory_bytes > 0.9 * workspace.memory_bytes:
+            raise Unavailable(
+                f"rambench would need {format_size(cost.memory_bytes)} of memory, but the job may use "
+                f"{format_size(workspace.memory_bytes)}: make the pool smaller or ask for more memory"
+            )
+        argv = [tool.path, "--workload", cell.workload, "--block", str(common.needed_block(cell))]
+        if cell.workload == "LAT":
+            argv += self.amount(cell, "accesses", "--accesses")
+        else:
+            argv += ["--pool", "block" if cell.variant == "block" else str(pool_of(cell))]
+            argv += self.amount(cell, "total", "--total")
+        argv += self.common_options(cell, workspace)
+        argv += kernel.isa_option(cell)
+        return Invocation(commands=(self.command(tuple(argv), cost.seconds),))
+
+    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
+        result = self.read(cell, completed)
+        if cell.workload == "LAT":
+            if result.value > 1e-3:
+                raise ParseError(f"rambench: {result.value:g} s for one load is not possible")
+            return kernel.parsed(cell, result, [("latency", result.value, "s", result.details)])
+        common.agree(result.value, result.number("work") / result.number("seconds"), 1e-3, "rambench: value")
+        return kernel.parsed(cell, result, [("throughput", result.value, "B/s", result.details)])
+
+    def estimate(self, cell: Cell) -> Cost:
+        # A copy has two buffers. A pool holds all buffers of all threads, but one block each at least.
+        blocks = (2 if cell.workload in ("RWS", "RWR") else 1) * common.needed_block(cell) * cell.concurrency
+        memory = max(blocks, pool_of(cell)) if cell.variant == "pool" else blocks
+        if cell.workload == "LAT":
+            seconds = kernel.run_seconds(cell, "accesses", cell.concurrency / _CAUTIOUS_LOAD_S, 0.1)
+        else:
+            seconds = kernel.run_seconds(cell, "total", _CAUTIOUS_THROUGHPUT * min(cell.concurrency, 8), 0.1)
+        return Cost(seconds=0.3 + memory / _TOUCH + seconds, memory_bytes=memory + (cell.concurrency << 20))
+
+
+def pool_of(cell: Cell) -> int:
+    """Bytes that all threads walk together in variant ``pool``, source and destination of a copy included."""
+    return common.option_size(cell, "pool", POOL) or POOL
+
+
+def check_variant(program: common.Program, cell: Cell) -> None:
+    """Errors: Unavailable when LAT has a variant, or another workload has none."""
+    if (cell.workload == "LAT") != (cell.variant == ""):
+        wanted = "no variant" if cell.workload == "LAT" else "the variant block or pool"
+        raise Unavailable(f"{program.name}: workload {cell.workload} has {wanted}, not {cell.variant or 'none'}")

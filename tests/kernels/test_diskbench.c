@@ -1,0 +1,222 @@
+/* diskbench as a process, on real files: counts, limits of the machine, and that nothing is left behind. */
+#include "process.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+static char directory[64]; /* of each test, on the filesystem of $TMPDIR or /tmp */
+
+static int make_directory(void **state) {
+    (void)state;
+    const char *parent = getenv("TMPDIR");
+    snprintf(directory, sizeof directory, "%s/test_diskbench.XXXXXX",
+             parent != NULL && strlen(parent) < 32 ? parent : "/tmp");
+    return mkdtemp(directory) != NULL ? 0 : -1;
+}
+
+/* rmdir refuses a directory that is not empty: whatever a test left behind makes it fail. */
+static int remove_directory(void **state) {
+    (void)state;
+    return rmdir(directory);
+}
+
+static void assert_nothing_left(void) {
+    DIR *entries = opendir(directory);
+    assert_non_null(entries);
+    for (struct dirent *entry = readdir(entries); entry != NULL; entry = readdir(entries)) {
+        if (entry->d_name[0] != '.') {
+            fail_msg("%s is left behind", entry->d_name);
+        }
+    }
+    closedir(entries);
+}
+
+static void totals_are_exact(void **state) {
+    (void)state;
+    static const char *const workloads[] = {"RS", "WS", "RR", "WR"};
+    for (size_t i = 0; i < 4; i++) {
+        /* 3 MiB over files of 1 MiB together: every workload wraps around; 768 records do not divide by 5. */
+        struct process *process = process_run(
+            NULL, ARGV("diskbench", "--workload", workloads[i], "--record", "4KiB", "--size", "1MiB",
+                       "--total", "3MiB", "--threads", "5", "--warmup", "0.01", "--directory", directory));
+        assert_int_equal(process->status, 0);
+        assert_true(json_number(process, "work") == 3 << 20);
+        assert_true(json_number(process, "operations") == 768);
+        assert_true(json_number(process, "size") == 51 * 5 * 4096);
+        assert_true(json_number(process, "iops") * 4096 > 0.999 * json_number(process, "value"));
+        assert_true(json_number(process, "iops") * 4096 < 1.001 * json_number(process, "value"));
+        assert_true(json_number(process, "latency_mean") <= json_number(process, "max"));
+        assert_true(json_number(process, "verified") >= 5);
+        assert_memory_equal(json_at(process, "flushed"), workloads[i][0] == 'W' ? "true" : "false", 4);
+        assert_percentiles(process);
+        process_free(process);
+    }
+    assert_nothing_left();
+}
+
+static void runs_for_the_time_given(void **state) {
+    (void)state;
+    struct process *process = process_run(NULL, ARGV("diskbench", "--workload", "RR", "--record", "16KiB",
+                                                     "--size", "4MiB", "--seconds", "0.3", "--threads", "2",
+                                                     "--warmup", "0.1", "--directory", directory));
+    assert_int_equal(process->status, 0);
+    assert_true(json_number(process, "seconds") >= 0.3);
+    assert_true(json_number(process, "work") == json_number(process, "operations") * 16384);
+    process_free(process);
+}
+
+/* A page cache would serve all reads of a file just written, and swallow writes: the device's counters tell.
+ */
+static void direct_reaches_the_device(void **state) {
+    (void)state;
+    static const char *const workloads[] = {"RS", "WS"};
+    for (size_t i = 0; i < 2; i++) {
+        struct process *process =
+            process_run(NULL, ARGV("diskbench", "--workload", workloads[i], "--record", "64KiB", "--size",
+                                   "4MiB", "--total", "8MiB", "--warmup", "0", "--directory", directory));
+        assert_int_equal(process->status, 0);
+        if (strncmp(json_at(process, "device_bytes"), "null", 4) == 0) {
+            process_free(process);
+            skip(); /* no block device below this directory */
+            return;
+        }
+        if (strncmp(json_at(process, "direct"), "true", 4) == 0) {
+            assert_true(json_number(process, "device_bytes") >= 8 << 20);
+            assert_null(strstr(process->output, "cached"));
+        }
+        process_free(process);
+    }
+}
+
+static void memory_is_labelled(void **state) {
+    (void)state;
+    struct stat status;
+    if (stat("/dev/shm", &status) != 0 || access("/dev/shm", W_OK) != 0) {
+        skip();
+        return;
+    }
+    struct process *process = process_run(NULL, ARGV("diskbench", "--workload", "WS", "--size", "1MiB",
+                                                     "--total", "1MiB", "--directory", "/dev/shm"));
+    assert_int_equal(process->status, 0);
+    if (strncmp(json_at(process, "filesystem"), "\"tmpfs\"", 7) == 0) {
+        assert_non_null(strstr(json_at(process, "warnings"), "RAM: tmpfs"));
+        assert_memory_equal(json_at(process, "device_bytes"), "null", 4);
+    }
+    process_free(process);
+}
+
+static void record_below_the_alignment_is_impossible(void **state) {
+    (void)state;
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--record", "100", "--size",
+                                          "1MiB", "--directory", directory)),
+                   77, "a record of 100 bytes is not possible here");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--record", "4097", "--size",
+                                          "1MiB", "--directory", directory)),
+                   77, "multiples of");
+    assert_nothing_left();
+}
+
+static void too_little_space_is_refused(void **state) {
+    (void)state;
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "WS", "--size", "500000TiB",
+                                          "--directory", directory)),
+                   1, "not enough space");
+    assert_nothing_left();
+}
+
+static void wrong_command_lines_are_refused(void **state) {
+    (void)state;
+    process_expect(process_run(NULL, ARGV("diskbench", "--directory", directory)), 2,
+                   "--workload is missing");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RWS")), 2, "RS, WS, RR, WR");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--depth", "2")), 2, "io_uring");
+    process_expect(
+        process_run(NULL, ARGV("diskbench", "--workload", "RR", "--seconds", "1", "--total", "1MiB")), 2,
+        "exclude each other");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--size", "1MiB", "--record",
+                                          "1MiB", "--threads", "2")),
+                   2, "use a larger --size");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--directory", "/nonexistent/x")),
+                   2, "cannot be opened");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--seconds", "0")), 2,
+                   "measures nothing");
+}
+
+static void queue_of_requests(void **state) {
+    (void)state;
+    static const char *const workloads[] = {"RS", "WS", "RR", "WR"};
+    for (size_t i = 0; i < 4; i++) {
+        struct process *process = process_run(
+            NULL, ARGV("diskbench", "--workload", workloads[i], "--engine", "io_uring", "--depth", "4",
+                       "--size", "256KiB", "--threads", "2", "--total", "2MiB", "--directory", directory));
+        if (process->status == 77) {
+            assert_non_null(strstr(process->error, "--engine psync"));
+            process_free(process);
+            skip();
+            return;
+        }
+        assert_int_equal(process->status, 0);
+        assert_true(json_number(process, "operations") == 512);
+        assert_true(json_number(process, "depth") == 4);
+        assert_percentiles(process);
+        process_free(process);
+    }
+}
+
+/* Path of the first entry of a directory whose name begins with the marker; false when there is none yet. */
+static bool find_marked(const char *parent, char *path, size_t capacity) {
+    DIR *entries = opendir(parent);
+    bool found = false;
+    for (struct dirent *entry = entries != NULL ? readdir(entries) : NULL; entry != NULL && !found;
+         entry = readdir(entries)) {
+        if (strncmp(entry->d_name, "peakmark-", 9) == 0) {
+            snprintf(path, capacity, "%s/%.200s", parent, entry->d_name);
+            found = true;
+        }
+    }
+    if (entries != NULL) {
+        closedir(entries);
+    }
+    return found;
+}
+
+static void signals_leave_nothing_behind(void **state) {
+    (void)state;
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char private[300], file[600];
+        struct stat status;
+        struct process *process =
+            process_start(NULL, ARGV("diskbench", "--workload", "WR", "--size", "4MiB", "--threads", "2",
+                                     "--seconds", "50", "--directory", directory));
+        uint64_t deadline = clock_now() + UINT64_C(20000000000);
+        while (!(find_marked(directory, private, sizeof private) && find_marked(private, file, sizeof file) &&
+                 stat(file, &status) == 0 && status.st_size > 0)) {
+            assert_true(clock_now() < deadline);
+        }
+        assert_int_equal(status.st_mode & 07777, 0600);
+        assert_int_equal(stat(private, &status), 0);
+        assert_int_equal(status.st_mode & 07777, 0700);
+        kill(process->pid, numbers[i]);
+        process_wait(process);
+        process_expect(process, -numbers[i], NULL);
+        assert_nothing_left();
+    }
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, make_directory, remove_directory)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(totals_are_exact),
+        TEST(runs_for_the_time_given),
+        TEST(direct_reaches_the_device),
+        TEST(memory_is_labelled),
+        TEST(record_below_the_alignment_is_impossible),
+        TEST(too_little_space_is_refused),
+        TEST(wrong_command_lines_are_refused),
+        TEST(queue_of_requests),
+        TEST(signals_leave_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,311 @@
+/* Parts of netbench: the accounting of datagrams, from crafted numbers and over a real socket; keys; plans.
+ */
+#include "process.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include "net/control.h"
+#include "net/endpoint.h"
+#include "net/ping.h"
+#include "net/plan.h"
+#include "net/receive.h"
+#include "net/sequence.h"
+
+static void arrive(struct sequence *sequence, const uint64_t *numbers, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        sequence_arrived(sequence, numbers[i]);
+    }
+}
+
+#define ARRIVE(sequence, ...)                                                                                \
+    arrive(sequence, (const uint64_t[]){__VA_ARGS__},                                                        \
+           sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+static void everything_arrived(void **state) {
+    (void)state;
+    static struct sequence sequence;
+    sequence_init(&sequence);
+    ARRIVE(&sequence, 0, 1, 2);
+    sequence_open(&sequence);
+    ARRIVE(&sequence, 3, 4, 5, 6);
+    sequence_close(&sequence);
+    ARRIVE(&sequence, 7, 8);
+    assert_int_equal(sequence_sent(&sequence), 4);
+    assert_int_equal(sequence.received, 4);
+    assert_int_equal(sequence_lost(&sequence) + sequence.reordered + sequence.duplicated + sequence.stale, 0);
+}
+
+static void loss_reordering_and_duplicates_are_told_apart(void **state) {
+    (void)state;
+    static struct sequence sequence;
+    sequence_init(&sequence);
+    sequence_open(&sequence);
+    ARRIVE(&sequence, 0, 1, 4, 3, 3, 4, 9, 9, 9, 5);
+    sequence_close(&sequence);
+    assert_int_equal(sequence_sent(&sequence), 10);
+    assert_int_equal(sequence.received, 6); /* 0 1 3 4 5 9 */
+    assert_int_equal(sequence_lost(&sequence), 4);
+    assert_int_equal(sequence.reordered, 2); /* 3 and 5 */
+    assert_int_equal(sequence.duplicated, 4);
+    ARRIVE(&sequence, 2); /* late, after the window was closed: not lost after all */
+    assert_int_equal(sequence_lost(&sequence), 3);
+    assert_int_equal(sequence.reordered, 3);
+}
+
+static void what_is_outside_the_window_does_not_count(void **state) {
+    (void)state;
+    static struct sequence sequence;
+    sequence_init(&sequence);
+    ARRIVE(&sequence, 0, 1, 5); /* 2, 3, 4 are lost in the warm-up */
+    sequence_open(&sequence);
+    ARRIVE(&sequence, 3, 5, 6, 7);
+    sequence_close(&sequence);
+    ARRIVE(&sequence, 8, 20, 7);
+    assert_int_equal(sequence_sent(&sequence), 2);
+    assert_int_equal(sequence.received, 2);
+    assert_int_equal(sequence.reordered, 0);
+    assert_int_equal(sequence.duplicated, 1); /* 7 */
+}
+
+/* A gap longer than what is remembered; then numbers from before it, of which nobody knows any more. */
+static void long_gaps(void **state) {
+    (void)state;
+    static struct sequence sequence;
+    sequence_init(&sequence);
+    sequence_open(&sequence);
+    ARRIVE(&sequence, 0, 1);
+    uint64_t far = 3 * (uint64_t)SEQUENCE_SPAN;
+    ARRIVE(&sequence, far, far - SEQUENCE_SPAN + 1, far - SEQUENCE_SPAN, 1);
+    sequence_close(&sequence);
+    assert_int_equal(sequence.received, 4);
+    assert_int_equal(sequence.reordered, 1);
+    assert_int_equal(sequence.stale, 2);
+    assert_int_equal(sequence_lost(&sequence), far + 1 - 4);
+}
+
+static void an_empty_window_lost_nothing(void **state) {
+    (void)state;
+    static struct sequence sequence;
+    sequence_init(&sequence);
+    sequence_open(&sequence);
+    sequence_close(&sequence);
+    assert_int_equal(sequence_sent(&sequence), 0);
+    assert_int_equal(sequence_lost(&sequence), 0);
+}
+
+/* Two connected UDP sockets on 127.0.0.1; the first receives. */
+static void make_pair(int sockets[2]) {
+    struct sockaddr_in address[2];
+    socklen_t length = sizeof address[0];
+    for (int i = 0; i < 2; i++) {
+        address[i] = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        sockets[i] = socket(AF_INET, SOCK_DGRAM, 0);
+        assert_int_equal(bind(sockets[i], (struct sockaddr *)&address[i], length), 0);
+        assert_int_equal(getsockname(sockets[i], (struct sockaddr *)&address[i], &length), 0);
+    }
+    assert_int_equal(connect(sockets[0], (struct sockaddr *)&address[1], length), 0);
+    assert_int_equal(connect(sockets[1], (struct sockaddr *)&address[0], length), 0);
+}
+
+static void post(int socket, uint64_t run, uint64_t number, uint32_t stream, size_t size) {
+    unsigned char data[2048] = {0};
+    struct datagram header = {.run = run, .number = number, .stream = stream, .kind = DATAGRAM_DATA};
+    assert_in_range(size, sizeof header, sizeof data);
+    memcpy(data, &header, sizeof header);
+    assert_int_equal(send(socket, data, size, 0), (int)size);
+}
+
+/* The receiver's threads and system calls over a real socket: only whole, new datagrams of this run are
+ * counted. */
+static void receiver_counts_its_own_datagrams(void **state) {
+    (void)state;
+    struct net_plan plan = {.udp = true, .message = 100, .streams = 1, .run = 77};
+    int sockets[2];
+    make_pair(sockets);
+    static const uint64_t numbers[] = {0, 1, 2, 5, 4, 4, 7};
+    post(sockets[1], 76, 3, 0, 100); /* another run */
+    post(sockets[1], 77, 3, 1, 100); /* another stream */
+    post(sockets[1], 77, 3, 0, 99);  /* too short */
+    post(sockets[1], 77, 3, 0, 101); /* too long */
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        post(sockets[1], 77, numbers[i], 0, 100);
+    }
+    struct receiver receiver = {.socket = sockets[0]};
+    struct receiving receiving = {.plan = &plan, .receivers = &receiver, .control = -1};
+    struct team_plan team_plan = {.work = 600, .grain = 100};
+    struct cpu_list cpus;
+    struct team team;
+    assert_true(place_allowed(&cpus));
+    cpus.count = 1;
+    assert_true(team_run(&team, &cpus, &team_plan, &receive_job, &receiving));
+    assert_int_equal(team.work, 600);
+    assert_int_equal(receiver.sequence.received, 6);
+    assert_int_equal(sequence_sent(&receiver.sequence), 8);
+    assert_int_equal(sequence_lost(&receiver.sequence), 2);
+    assert_int_equal(receiver.sequence.reordered, 1);
+    assert_int_equal(receiver.sequence.duplicated, 1);
+    post(sockets[1], 77, 6, 0, 100); /* still on its way when the clock stopped */
+    assert_true(receive_rest(&plan, &receiver, 0, deadline_in(10)));
+    assert_int_equal(sequence_lost(&receiver.sequence), 1);
+    assert_int_equal(receiver.sequence.reordered, 2);
+    receive_free(&receiver);
+    close(sockets[1]);
+    team_free(&team);
+}
+
+/* Answers 1-byte pings, but not the fifth; its answer comes late, before that to the sixth. */
+static void *forgetful_echo(void *argument) {
+    int socket = *(int *)argument;
+    unsigned char byte, late;
+    for (int ping = 1; recv(socket, &byte, 1, 0) == 1; ping++) {
+        if (ping == 5) {
+            late = byte;
+            continue;
+        }
+        if (ping == 6) {
+            send(socket, &late, 1, 0);
+        }
+        send(socket, &byte, 1, 0);
+    }
+    return NULL;
+}
+
+/* A lost datagram is counted, costs a timeout and no more; a late answer is not taken for the one awaited. */
+static void a_lost_ping_is_no_hang(void **state) {
+    (void)state;
+    static struct ping ping;
+    struct net_plan plan = {.latency = true, .udp = true, .message = 1, .streams = 1};
+    struct pinging pinging = {.plan = &plan, .pings = &ping};
+    struct team_plan team_plan = {.work = 20};
+    struct cpu_list cpus;
+    struct team team;
+    int sockets[2];
+    pthread_t echo;
+    make_pair(sockets);
+    ping = (struct ping){.socket = sockets[0]};
+    assert_int_equal(pthread_create(&echo, NULL, forgetful_echo, &sockets[1]), 0);
+    assert_true(place_allowed(&cpus));
+    cpus.count = 1;
+    assert_true(team_run(&team, &cpus, &team_plan, &ping_job, &pinging));
+    assert_int_equal(team.work, 20);
+    assert_int_equal(ping.latency.count, 20);
+    assert_int_equal(ping.lost, 1);
+    assert_int_equal(ping.number, 21);
+    shutdown(sockets[1], SHUT_RDWR);
+    pthread_join(echo, NULL);
+    close(sockets[0]);
+    close(sockets[1]);
+    team_free(&team);
+}
+
+/* Nobody answers at all: the run ends with a sentence. */
+static void a_silent_peer_ends_the_run(void **state) {
+    (void)state;
+    static struct ping ping;
+    struct net_plan plan = {.latency = true, .udp = true, .message = 1, .streams = 1};
+    struct pinging pinging = {.plan = &plan, .pings = &ping};
+    struct team_plan team_plan = {.seconds = 1000};
+    struct cpu_list cpus;
+    struct team team;
+    int sockets[2];
+    make_pair(sockets);
+    ping = (struct ping){.socket = sockets[0]};
+    assert_true(place_allowed(&cpus));
+    cpus.count = 1;
+    assert_false(team_run(&team, &cpus, &team_plan, &ping_job, &pinging));
+    assert_non_null(strstr(team.error, "no answer"));
+    close(sockets[0]);
+    close(sockets[1]);
+    team_free(&team);
+}
+
+static void keys_are_compared_whole(void **state) {
+    (void)state;
+    struct key left = {"secret"}, right = {"secret"};
+    assert_true(key_equal(&left, &right));
+    right.text[KEY_BYTES - 1] = 1;
+    assert_false(key_equal(&left, &right));
+    right = (struct key){"secre"};
+    assert_false(key_equal(&left, &right));
+    right = (struct key){"Secret"};
+    assert_false(key_equal(&left, &right));
+}
+
+static void plans_survive_the_line(void **state) {
+    (void)state;
+    struct net_plan plan = {.latency = false,
+                            .udp = true,
+                            .offload = true,
+                            .message = 1024,
+                            .streams = 8,
+                            .warmup = 0.25,
+                            .seconds = 12.5,
+                            .total = UINT64_C(1) << 40},
+                    read = {.run = 5};
+    char line[LINE_BYTES];
+    plan_write(&plan, line, sizeof line);
+    assert_true(plan_read(line, &read));
+    assert_true(read.udp && read.offload && !read.latency && !read.busy_poll);
+    assert_int_equal(read.message, 1024);
+    assert_int_equal(read.streams, 8);
+    assert_true(read.warmup == 0.25 && read.seconds == 12.5 && read.total == UINT64_C(1) << 40);
+    static const char *const wrong[] = {"",
+                                        "PLAN",
+                                        "PLAN 0 0 0 0 1024 0 0 1 0",
+                                        "PLAN 0 0 0 0 1024 100000 0 1 0",
+                                        "PLAN 0 1 0 0 8 1 0 1 0",
+                                        "PLAN 0 1 0 0 70000 1 0 1 0",
+                                        "PLAN 0 0 0 0 1024 1 nan 1 0",
+                                        "PLAN 0 0 0 0 1024 1 0 -1 0"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        if (plan_read(wrong[i], &read)) {
+            fail_msg("'%s' was taken for a plan", wrong[i]);
+        }
+    }
+}
+
+/* Lines that come in pieces, several at once, too long, or not at all. */
+static void lines_are_heard_whole(void **state) {
+    (void)state;
+    int sockets[2];
+    char line[LINE_BYTES];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    struct control control = {.socket = sockets[0]}, other = {.socket = sockets[1]};
+    assert_int_equal(send(sockets[1], "one\ntwo\nth", 10, 0), 10);
+    assert_int_equal(control_hear(&control, line, deadline_in(5)), HEARD_LINE);
+    assert_string_equal(line, "one");
+    assert_int_equal(control_hear(&control, line, deadline_in(5)), HEARD_LINE);
+    assert_string_equal(line, "two");
+    assert_int_equal(control_hear(&control, line, deadline_in(0.01)), HEARD_NOTHING);
+    assert_true(control_say(&other, "%s", "ree"));
+    assert_int_equal(control_hear(&control, line, deadline_in(5)), HEARD_LINE);
+    assert_string_equal(line, "three");
+    char flood[LINE_BYTES];
+    memset(flood, 'x', sizeof flood);
+    assert_int_equal(send(sockets[1], flood, sizeof flood, 0), (int)sizeof flood);
+    assert_int_equal(control_hear(&control, line, deadline_in(5)), HEARD_END);
+    close(sockets[1]);
+    control.have = 0;
+    assert_int_equal(control_hear(&control, line, deadline_in(5)), HEARD_END);
+    close(sockets[0]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_arrived),
+        cmocka_unit_test(loss_reordering_and_duplicates_are_told_apart),
+        cmocka_unit_test(what_is_outside_the_window_does_not_count),
+        cmocka_unit_test(long_gaps),
+        cmocka_unit_test(an_empty_window_lost_nothing),
+        cmocka_unit_test(receiver_counts_its_own_datagrams),
+        cmocka_unit_test(a_lost_ping_is_no_hang),
+        cmocka_unit_test(a_silent_peer_ends_the_run),
+        cmocka_unit_test(keys_are_compared_whole),
+        cmocka_unit_test(plans_survive_the_line),
+        cmocka_unit_test(lines_are_heard_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,298 @@
+/* netbench as two processes over real sockets on 127.0.0.1: counts, strangers, and the death of either side.
+ */
+#include "process.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#define KEY "NETBENCH_KEY=a secret of the tests"
+
+static char port[16]; /* of the server that was started last */
+
+/* A server on a free port of this address, listening when this returns; NULL when the address is not there.
+ */
+static struct process *serve(const char *address) {
+    struct process *server = process_start(
+        KEY, ARGV("netbench", "serve", "--address", address, "--port", "0", "--deadline", "40"));
+    if (!process_listen(server, "\n")) {
+        process_wait(server);
+        process_free(server);
+        return NULL;
+    }
+    const char *said = strstr(server->error, "listening on port ");
+    assert_non_null(said);
+    snprintf(port, sizeof port, "%d", atoi(said + strlen("listening on port ")));
+    return server;
+}
+
+static void end_well(struct process *server) {
+    process_wait(server);
+    process_expect(server, 0, NULL);
+}
+
+static void tcp_counts_every_byte(void **state) {
+    (void)state;
+    struct process *server = serve("127.0.0.1");
+    struct process *client =
+        process_run(KEY, ARGV("netbench", "TCP", "--message", "1000", "--streams", "3", "--total", "4001000",
+                              "--warmup", "0.05", "--port", port, "127.0.0.1"));
+    end_well(server);
+    assert_int_equal(client->status, 0);
+    assert_true(json_number(client, "work") == 4001000);
+    assert_true(json_number(client, "received") == 4001);
+    assert_true(json_number(client, "lost") == 0);
+    assert_true(json_number(client, "threads") == 3);
+    double bits = json_number(client, "work") * 8, rate = json_number(client, "value");
+    assert_true(rate * json_number(client, "seconds") > 0.999 * bits);
+    assert_true(rate * json_number(client, "seconds") < 1.001 * bits);
+    assert_true(json_number(client, "sndbuf") > 0 && json_number(client, "rcvbuf") > 0);
+    process_free(client);
+}
+
+static void tcp_runs_for_the_time_given(void **state) {
+    (void)state;
+    struct process *server = serve("localhost");
+    struct process *client = process_run(KEY, ARGV("netbench", "TCP", "--seconds", "0.3", "--warmup", "0.1",
+                                                   "--threads", "2", "--port", port, "localhost"));
+    end_well(server);
+    assert_int_equal(client->status, 0);
+    assert_true(json_number(client, "seconds") >= 0.29);
+    assert_true(json_number(client, "streams") == 2);
+    process_free(client);
+}
+
+static void assert_udp_adds_up(struct process *client) {
+    assert_int_equal(client->status, 0);
+    double received = json_number(client, "received");
+    assert_true(received > 0);
+    assert_true(json_number(client, "sent") == received + json_number(client, "lost"));
+    assert_true(json_number(client, "duplicated") == 0);
+    process_free(client);
+}
+
+static void udp_adds_up(void **state) {
+    (void)state;
+    struct process *server = serve("127.0.0.1");
+    struct process *client = process_run(KEY, ARGV("netbench", "UDP", "--message", "1KiB", "--streams", "2",
+                                                   "--seconds", "0.3", "--port", port, "127.0.0.1"));
+    end_well(server);
+    assert_udp_adds_up(client);
+}
+
+static void udp_total_is_what_arrived(void **state) {
+    (void)state;
+    struct process *server = serve("127.0.0.1");
+    struct process *client = process_run(KEY, ARGV("netbench", "UDP", "--message", "1000", "--total",
+                                                   "3000000", "--warmup", "0", "--port", port, "127.0.0.1"));
+    end_well(server);
+    assert_int_equal(client->status, 0);
+    assert_true(json_number(client, "work") == 3000000);
+    assert_udp_adds_up(client);
+}
+
+static void udp_with_offload(void **state) {
+    (void)state;
+    struct process *server = serve("127.0.0.1");
+    struct process *client = process_run(KEY, ARGV("netbench", "UDP", "--gso", "--message", "1KiB",
+                                                   "--seconds", "0.3", "--port", port, "127.0.0.1"));
+    process_wait(server);
+    if (client->status == 77 || strstr(client->error, "UDP_GRO") != NULL) {
+        process_free(client);
+        process_free(server);
+        skip(); /* an old kernel */
+        return;
+    }
+    process_expect(server, 0, NULL);
+    assert_udp_adds_up(client);
+}
+
+static void check_latency(const char *protocol, const char *workload, const char *extra) {
+    struct process *server = serve("127.0.0.1");
+    struct process *client = process_run(KEY, ARGV("netbench", "latency", "--protocol", protocol, "--streams",
+                                                   "2", "--round-trips", "1001", "--warmup", "0.02", "--port",
+                                                   port, "127.0.0.1", extra));
+    end_well(server);
+    assert_int_equal(client->status, 0);
+    assert_memory_equal(json_at(client, "workload"), workload, strlen(workload));
+    assert_true(json_number(client, "round_trips") == 1001);
+    assert_true(json_number(client, "half_rtt") == json_number(client, "value") / 2);
+    assert_true(json_number(client, "min") <= json_number(client, "value"));
+    assert_true(json_number(client, "value") <= json_number(client, "max"));
+    assert_true(json_number(client, "message") == 1);
+    assert_percentiles(client);
+    process_free(client);
+}
+
+static void latency_has_percentiles(void **state) {
+    (void)state;
+    check_latency("TCP", "\"LAT-TCP\"", NULL);
+    check_latency("UDP", "\"LAT-UDP\"", NULL);
+    check_latency("TCP", "\"LAT-TCP\"", "--busy-poll");
+    check_latency("UDP", "\"LAT-UDP\"", "--busy-poll");
+}
+
+static void ipv6(void **state) {
+    (void)state;
+    struct process *server = serve("::1");
+    if (server == NULL) {
+        skip();
+        return;
+    }
+    struct process *client =
+        process_run(KEY, ARGV("netbench", "UDP", "--seconds", "0.2", "--port", port, "::1"));
+    end_well(server);
+    assert_udp_adds_up(client);
+}
+
+static int connect_as_stranger(void) {
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)atoi(port)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(stranger, (struct sockaddr *)&address, sizeof address), 0);
+    return stranger;
+}
+
+/* A wrong key, a connection that says nothing and one that talks nonsense: none of them ends the serve. */
+static void strangers_are_turned_away(void **state) {
+    (void)state;
+    char byte, nonsense[400];
+    struct process *server = serve("127.0.0.1");
+    int silent = connect_as_stranger(), loud = connect_as_stranger();
+    memset(nonsense, 'x', sizeof nonsense);
+    assert_int_equal(send(loud, nonsense, sizeof nonsense, 0), (int)sizeof nonsense);
+    assert_true(recv(loud, &byte, 1, 0) <= 0); /* hung up on, without an answer */
+    process_expect(process_run("NETBENCH_KEY=another secret of the tests",
+                               ARGV("netbench", "TCP", "--seconds", "0.1", "--port", port, "127.0.0.1")),
+                   1, "NETBENCH_KEY must be the same");
+    struct process *client =
+        process_run(KEY, ARGV("netbench", "latency", "--round-trips", "10", "--port", port, "127.0.0.1"));
+    process_expect(client, 0, NULL);
+    end_well(server);
+    close(silent);
+    close(loud);
+}
+
+static void a_port_in_use_is_named(void **state) {
+    (void)state;
+    struct process *server = serve("127.0.0.1");
+    process_expect(process_run(KEY, ARGV("netbench", "serve", "--address", "127.0.0.1", "--port", port)), 1,
+                   "name another --port");
+    kill(server->pid, SIGTERM);
+    process_wait(server);
+    process_free(server);
+}
+
+static void nobody_comes(void **state) {
+    (void)state;
+    process_expect(process_run(KEY, ARGV("netbench", "serve", "--address", "127.0.0.1", "--port", "0",
+                                         "--deadline", "0.1")),
+                   1, "no client");
+}
+
+static void nobody_serves(void **state) {
+    (void)state;
+    struct process *server = serve("127.0.0.1"); /* to know a port that is free a moment later */
+    kill(server->pid, SIGTERM);
+    process_wait(server);
+    process_free(server);
+    process_expect(process_run(KEY, ARGV("netbench", "TCP", "--port", port, "127.0.0.1")), 1,
+                   "no connection");
+}
+
+/* Waits until a process has a second thread: its test is under way. */
+static void wait_for_threads(const struct process *process) {
+    char path[64];
+    uint64_t deadline = clock_now() + UINT64_C(20000000000);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process->pid);
+    for (int threads = 0; threads < 2;) {
+        DIR *tasks = opendir(path);
+        assert_non_null(tasks);
+        threads = -2; /* . and .. */
+        while (readdir(tasks) != NULL) {
+            threads++;
+        }
+        closedir(tasks);
+        assert_true(clock_now() < deadline);
+    }
+}
+
+/* One side is killed in the middle of a long test: the other ends by itself, soon, and says what happened. */
+static void kill_one(const char *mode, const char *protocol, bool kill_server) {
+    struct process *server = serve("127.0.0.1");
+    bool latency = strcmp(mode, "latency") == 0;
+    struct process *client =
+        process_start(KEY, ARGV("netbench", mode, "--seconds", "1000", "--warmup", "0", "--port", port,
+                                "127.0.0.1", latency ? "--protocol" : NULL, protocol));
+    wait_for_threads(server);
+    wait_for_threads(client);
+    struct process *victim = kill_server ? server : client, *other = kill_server ? client : server;
+    kill(victim->pid, SIGKILL);
+    process_wait(victim);
+    process_free(victim);
+    process_wait(other);
+    process_expect(other, 1, kill_server ? "server" : "client");
+}
+
+static void the_server_dies(void **state) {
+    (void)state;
+    kill_one("TCP", NULL, true);
+    kill_one("UDP", NULL, true);
+    kill_one("latency", "TCP", true);
+    kill_one("latency", "UDP", true);
+}
+
+static void the_client_dies(void **state) {
+    (void)state;
+    kill_one("TCP", NULL, false);
+    kill_one("UDP", NULL, false);
+    kill_one("latency", "TCP", false);
+    kill_one("latency", "UDP", false);
+}
+
+static void wrong_command_lines_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *argv[8];
+        const char *said;
+    } wrong[] = {
+        {{"netbench"}, "serve, TCP, UDP or latency"},
+        {{"netbench", "SCTP", "host"}, "unknown mode SCTP"},
+        {{"netbench", "TCP", "--port", "1"}, "no host"},
+        {{"netbench", "TCP", "host"}, "--port is missing"},
+        {{"netbench", "TCP", "host", "more", "--port", "1"}, "more"},
+        {{"netbench", "UDP", "host", "--port", "1", "--message", "8"}, "at least 24 bytes"},
+        {{"netbench", "UDP", "host", "--port", "1", "--message", "64KiB"}, "at most 65507"},
+        {{"netbench", "TCP", "host", "--port", "1", "--gso"}, "option of UDP"},
+        {{"netbench", "TCP", "host", "--port", "1", "--busy-poll"}, "options of latency"},
+        {{"netbench", "latency", "host", "--port", "1", "--total", "1MiB"}, "options of TCP and UDP"},
+        {{"netbench", "serve", "--port", "1"}, "needs --address"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        process_expect(process_run(KEY, wrong[i].argv), 2, wrong[i].said);
+    }
+    process_expect(process_run(NULL, ARGV("netbench", "TCP", "--port", "1", "host")), 2,
+                   "NETBENCH_KEY is not set");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tcp_counts_every_byte),
+        cmocka_unit_test(tcp_runs_for_the_time_given),
+        cmocka_unit_test(udp_adds_up),
+        cmocka_unit_test(udp_total_is_what_arrived),
+        cmocka_unit_test(udp_with_offload),
+        cmocka_unit_test(latency_has_percentiles),
+        cmocka_unit_test(ipv6),
+        cmocka_unit_test(strangers_are_turned_away),
+        cmocka_unit_test(a_port_in_use_is_named),
+        cmocka_unit_test(nobody_comes),
+        cmocka_unit_test(nobody_serves),
+        cmocka_unit_test(the_server_dies),
+        cmocka_unit_test(the_client_dies),
+        cmocka_unit_test(wrong_command_lines_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
