@@ -17,7 +17,7 @@ from peakmark.layout import SUBSYSTEM_TITLES, Table, subsystem_tables
 from peakmark.presentation import Grid
 from peakmark.resources import ROOT
 from peakmark.results import Results
-from peakmark.rows import Row
+from peakmark.rows import Row, figures_of
 
 MAX_CHECKSUMS = 300
 MAX_WHOLE = 30  # a table of so many rows is not broken over pages
@@ -91,7 +91,7 @@ def _section(results: Results, subsystem: str, rows: Rows, figures: Mapping[str,
                 "title": table.title,
                 "table": _table(presentation.grid(results, table, own, mark), own, mark) if own else None,
                 "empty": "The plan holds no cell for this table.",
-                "figure": _figure(table.name, figures),
+                "figures": [_figure(name, figures) for name, _ in figures_of(table, own) if name in figures],
                 "formulas": _formulas(table, own),
             }
         )
@@ -209,7 +209,9 @@ def _provenance(results: Results) -> dict[str, Any]:
     return {
         "facts": facts,
         "commands": commands(results),
-        "config": yaml.safe_dump(dict(results.config), sort_keys=False, allow_unicode=True, width=95),
+        "config": yaml.safe_dump(
+            dict(results.config), sort_keys=False, allow_unicode=True, default_flow_style=None, width=95
+        ),
         "checksums_text": text,
         "checksums": [list(pair) for pair in sums] if len(sums) <= MAX_CHECKSUMS else [],
     }

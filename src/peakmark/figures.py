@@ -14,7 +14,7 @@ from peakmark import panels, style
 from peakmark.formatting import percent
 from peakmark.layout import SUBSYSTEM_TITLES, TABLES
 from peakmark.results import Results
-from peakmark.rows import Row
+from peakmark.rows import Row, figures_of
 from peakmark.rows import build as build_rows
 from peakmark.verdict import describe, headline, quantity
 
@@ -23,7 +23,7 @@ FARTHEST = 1.5  # shares beyond it leave the overview to the right, with their n
 
 
 def build(campaign_dir: Path) -> list[Path]:
-    """Write ``figures/overview`` and ``figures/<table>`` as SVG and PNG; the paths written.
+    """Write ``figures/overview`` and those of ``rows.figures_of`` as SVG and PNG; the paths written.
 
     Tables without a measurement have no figure. Equal records give equal bytes.
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
@@ -33,10 +33,8 @@ def build(campaign_dir: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     style.begin()
     written = []
-    for name, figure in (
-        (OVERVIEW, overview(rows)),
-        *((table.name, panels.plot(table, rows[table.name])) for table in TABLES),
-    ):
+    drawn = ((name, panels.plot(table, own)) for table in TABLES for name, own in figures_of(table, rows[table.name]))
+    for name, figure in ((OVERVIEW, overview(rows)), *drawn):
         if figure is None:
             for stale in (folder / f"{name}.svg", folder / f"{name}.png"):
                 stale.unlink(missing_ok=True)
@@ -114,12 +112,8 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
         words += f" ({percent(theirs)} %)" if known else ""
     if row.peak.value is not None:
         words += f", limit {quantity(row.table, row.peak.value)}"
-    else:
-        words += (
-            f"; limit unknown, drawn relative to {reference[0]}"
-            if reference
-            else "; limit unknown, nothing to compare with"
-        )
+    elif reference is not None:
+        words += f"; limit unknown, drawn relative to {reference[0]}"
     if share > FARTHEST:
         axis.annotate(
             f"{percent(share)} % →", (FARTHEST, position + 0.14), ha="right", va="center", fontsize=7, zorder=5,

@@ -17,6 +17,7 @@ from peakmark.layout import TABLES
 from peakmark.resources import ROOT
 from peakmark.results import Results
 from peakmark.rows import build as build_rows
+from peakmark.rows import figures_of
 
 TEMPLATE = ROOT / "reports" / "template"
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
@@ -45,11 +46,8 @@ def build(campaign_dir: Path, partial: bool = False) -> Path:
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
-        figures = _figures(
-            campaign_dir / "figures",
-            folder / "figures",
-            [t.name for t in TABLES if any(r.series for r in rows[t.name])],
-        )
+        names = [name for table in TABLES for name, own in figures_of(table, rows[table.name]) if own]
+        figures = _figures(campaign_dir / "figures", folder / "figures", names)
         data = document.build(results, rows, figures, _logo(results, folder), partial)
         (folder / "data.json").write_text(json.dumps(printable(data), ensure_ascii=False), encoding="utf-8")
         compiled = _compile(folder, document.newest(results))
@@ -72,11 +70,11 @@ def _compile(folder: Path, when: datetime) -> bytes:
     return compiled
 
 
-def _figures(source: Path, target: Path, tables: list[str]) -> dict[str, int]:
+def _figures(source: Path, target: Path, names: list[str]) -> dict[str, int]:
     """Copy the figures to where Typst may read them. Returns the width of each in percent of the page it stands on."""
     target.mkdir()
     widths = {}
-    for name in ("overview", *tables) if tables else ():
+    for name in ("overview", *names) if names else ():
         svg = source / f"{name}.svg"
         if not svg.is_file():
             raise PeakmarkError(

@@ -115,6 +115,17 @@ def build(results: Results) -> dict[str, list[Row]]:
     return {table.name: _table_rows(results, table, centre) for table in TABLES}
 
 
+def figures_of(table: Table, rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """The table's figures: name, and the measured rows it shows. DRAM and caches are figures of their own."""
+    measured = [row for row in rows if row.series]
+    if table.name != "memory_throughput":
+        return [(table.name, measured)]
+    return [
+        (f"{table.name}_pool", [row for row in measured if row.key.variant != "block"]),
+        (f"{table.name}_block", [row for row in measured if row.key.variant == "block"]),
+    ]
+
+
 def centre_of(results: Results) -> str:
     """``median`` or ``mean``: what the measured columns show and the efficiency is computed from."""
     centre = str(results.report_config.get("summary", "median"))
