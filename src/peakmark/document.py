@@ -12,12 +12,12 @@ from typing import Any
 import yaml
 
 from peakmark import machine_text, method_text, presentation, runs_text, verdict
-from peakmark.formatting import date
+from peakmark.formatting import date, size
 from peakmark.layout import SUBSYSTEM_TITLES, Table, subsystem_tables
 from peakmark.presentation import Grid
 from peakmark.resources import ROOT
 from peakmark.results import Results
-from peakmark.rows import Row
+from peakmark.rows import Row, figures_of
 
 MAX_CHECKSUMS = 300
 MAX_WHOLE = 30  # a table of so many rows is not broken over pages
@@ -91,14 +91,11 @@ def _section(results: Results, subsystem: str, rows: Rows, figures: Mapping[str,
                 "title": table.title,
                 "table": _table(presentation.grid(results, table, own, mark), own, mark) if own else None,
                 "empty": "The plan holds no cell for this table.",
-                "figure": _figure(table.name, figures),
+                "figures": [_figure(name, figures) for name, _ in figures_of(table, own) if name in figures],
+                "formulas": _formulas(table, own),
             }
         )
-    return {
-        "title": SUBSYSTEM_TITLES[subsystem],
-        "parts": parts,
-        "formulas": _formulas([(table, rows[table.name]) for table in tables]),
-    }
+    return {"title": SUBSYSTEM_TITLES[subsystem], "parts": parts}
 
 
 def _table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
@@ -165,33 +162,31 @@ def _family(row: Row) -> tuple[str, str, str]:
     return row.key.node, row.key.workload, row.key.variant
 
 
-def _formulas(rows: Sequence[tuple[Table, Sequence[Row]]]) -> dict[str, Any]:
+def _formulas(table: Table, rows: Sequence[Row]) -> dict[str, Any]:
     """Each formula once, with the rows it stands for; sources are numbered and told once."""
     sources: dict[str, int] = {}
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        known = row.peak.value is not None
+        formula = row.peak.formula if known else str(row.peak.reason)
+        groups.setdefault((formula, row.peak.kind, row.peak.source if known else ""), []).append(row)
     lines = []
-    for table, own in rows:
-        groups: dict[tuple[str, str, str], list[Row]] = {}
-        for row in own:
-            known = row.peak.value is not None
-            formula = row.peak.formula if known else str(row.peak.reason)
-            groups.setdefault((formula, row.peak.kind, row.peak.source if known else ""), []).append(row)
-        for (formula, kind, source), members in groups.items():
-            number = str(sources.setdefault(source, len(sources) + 1)) if source else ""
-            which = _which(table, members, len(groups) == 1, len(rows) > 1)
-            lines.append({"rows": which, "formula": formula, "kind": kind, "source": number})
+    for (formula, kind, source), members in groups.items():
+        number = str(sources.setdefault(source, len(sources) + 1)) if source else ""
+        which = "all rows" if len(groups) == 1 else _which(table, members)
+        lines.append({"rows": which, "formula": formula, "kind": kind, "source": number})
     return {"lines": lines, "sources": [f"{number}. {source}." for source, number in sources.items()]}
 
 
-def _which(table: Table, rows: Sequence[Row], everything: bool, several: bool) -> str:
-    prefix = f"{table.title}: " if several else ""
-    if everything:
-        return f"{prefix}all rows"
+def _which(table: Table, rows: Sequence[Row]) -> str:
+    """The rows of a formula by what they have in common: workloads, blocks where they are few, concurrency."""
     workloads = dict.fromkeys(
-        table.workload_label(row.key.workload) + (f" ({row.key.variant})" if table.variant and row.key.variant else "")
+        table.workload_label(row.key.workload) + (f" {row.key.variant}" if table.variant and row.key.variant else "")
         for row in rows
     )
-    threads = dict.fromkeys(str(row.key.concurrency) for row in rows)
-    return f"{prefix}{', '.join(workloads)}; concurrency {', '.join(threads)}"
+    blocks = dict.fromkeys(size(row.key.block) for row in rows if row.key.block is not None)
+    threads = dict.fromkeys(f"×{row.key.concurrency}" for row in rows)
+    return "; ".join(", ".join(part) for part in (workloads, blocks, threads) if part)
 
 
 def _provenance(results: Results) -> dict[str, Any]:
@@ -214,7 +209,9 @@ def _provenance(results: Results) -> dict[str, Any]:
     return {
         "facts": facts,
         "commands": commands(results),
-        "config": yaml.safe_dump(dict(results.config), sort_keys=False, allow_unicode=True, width=95),
+        "config": yaml.safe_dump(
+            dict(results.config), sort_keys=False, allow_unicode=True, default_flow_style=None, width=95
+        ),
         "checksums_text": text,
         "checksums": [list(pair) for pair in sums] if len(sums) <= MAX_CHECKSUMS else [],
     }

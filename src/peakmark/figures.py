@@ -14,15 +14,16 @@ from peakmark import panels, style
 from peakmark.formatting import percent
 from peakmark.layout import SUBSYSTEM_TITLES, TABLES
 from peakmark.results import Results
-from peakmark.rows import Row
+from peakmark.rows import Row, figures_of
 from peakmark.rows import build as build_rows
 from peakmark.verdict import describe, headline, quantity
 
 OVERVIEW = "overview"
+FARTHEST = 1.5  # shares beyond it leave the overview to the right, with their number
 
 
 def build(campaign_dir: Path) -> list[Path]:
-    """Write ``figures/overview`` and ``figures/<table>`` as SVG and PNG; the paths written.
+    """Write ``figures/overview`` and those of ``rows.figures_of`` as SVG and PNG; the paths written.
 
     Tables without a measurement have no figure. Equal records give equal bytes.
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
@@ -32,10 +33,8 @@ def build(campaign_dir: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     style.begin()
     written = []
-    for name, figure in (
-        (OVERVIEW, overview(rows)),
-        *((table.name, panels.plot(table, rows[table.name])) for table in TABLES),
-    ):
+    drawn = ((name, panels.plot(table, own)) for table in TABLES for name, own in figures_of(table, rows[table.name]))
+    for name, figure in ((OVERVIEW, overview(rows)), *drawn):
         if figure is None:
             for stale in (folder / f"{name}.svg", folder / f"{name}.png"):
                 stale.unlink(missing_ok=True)
@@ -65,6 +64,7 @@ def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
     axis.set_yticks(range(len(chosen)), [title for title, _ in chosen], fontweight="bold")
     axis.tick_params(axis="y", length=0, labelsize=8)
     axis.set_ylim(len(chosen) - 0.4, -0.75)
+    far = min(far, FARTHEST)
     axis.set_xlim(0, far * 1.04)
     ticks = [0.2 * step for step in range(int(far / 0.2 + 1e-9) + 1)]
     axis.set_xticks(ticks, [f"{100 * tick:.0f}" for tick in ticks])
@@ -80,6 +80,11 @@ def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
 def _bar(axis: Axes, position: int, row: Row) -> float:
     """Own value as a bar, best reference as an open mark, both in words above; the rightmost share drawn."""
     own, reference = row.measured, row.best_reference
+    if row.peak.value is None and reference is None:
+        words = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre)}"
+        words += "; limit unknown, nothing to compare with"
+        axis.annotate(words, (0, position), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8)
+        return 0.0
     whole = row.peak.value if row.peak.value is not None else reference[1].centre if reference else own.centre
     known = row.peak.value is not None
     colour = style.look(0).colour
@@ -107,12 +112,13 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
         words += f" ({percent(theirs)} %)" if known else ""
     if row.peak.value is not None:
         words += f", limit {quantity(row.table, row.peak.value)}"
-    else:
-        words += (
-            f"; limit unknown, drawn relative to {reference[0]}"
-            if reference
-            else "; limit unknown, nothing to compare with"
-        )
+    elif reference is not None:
+        words += f"; limit unknown, drawn relative to {reference[0]}"
+    if share > FARTHEST:
+        axis.annotate(
+            f"{percent(share)} % →", (FARTHEST, position + 0.14), ha="right", va="center", fontsize=7, zorder=5,
+            bbox={"boxstyle": "square,pad=0.2", "facecolor": "white", "edgecolor": "none"},
+        )  # fmt: skip
     axis.annotate(words, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8,
                   bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}, zorder=5)  # fmt: skip
     return far

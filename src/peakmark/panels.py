@@ -21,7 +21,8 @@ from peakmark.layout import Table
 from peakmark.rows import Row, Series
 
 WIDTH = 10.2  # inches; a landscape A4 page between its margins
-PANEL_HEIGHT = 2.25
+HEIGHT = 5.9  # inches; leaves room for the caption on that page
+PANEL_HEIGHT = 2.0
 MAX_COLUMNS = 4
 
 Dimension = Literal["block", "concurrency"]
@@ -51,7 +52,8 @@ def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
     horizontal = _horizontal(measured)
     columns = _columns(measured, len(panels))
     lines = math.ceil(len(panels) / columns)
-    figure = Figure(figsize=(WIDTH * (0.27 * columns if columns < 3 else 1.0), PANEL_HEIGHT * lines + 0.5))
+    height = max(1.4, min(PANEL_HEIGHT, (HEIGHT - 0.5) / lines))
+    figure = Figure(figsize=(WIDTH * (0.27 * columns if columns < 3 else 1.0), height * lines + 0.5))
     figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
     shared = table.subsystem != "cpu"
     axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey="row" if shared else False)
@@ -78,7 +80,7 @@ def _columns(rows: Sequence[Row], panels: int) -> int:
     workloads = len({row.key.workload for row in rows})
     if workloads <= MAX_COLUMNS:
         return min(workloads, panels)
-    return MAX_COLUMNS if workloads % MAX_COLUMNS == 0 else MAX_COLUMNS - 1
+    return MAX_COLUMNS if workloads % MAX_COLUMNS == 0 or panels > 9 else MAX_COLUMNS - 1
 
 
 def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
@@ -211,19 +213,20 @@ def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension
     if not known:
         return
     values = {round(value, 9) for _, value in known}
+    by_place = sorted((_place(row, horizontal), value) for row, value in known)
+    first, last = max(p for p in by_place if p[0] == by_place[0][0]), by_place[-1]
     if len(values) == 1:
-        axis.axhline(known[0][1], color=style.LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)
-        anchor = (_place(known[0][0], horizontal), known[0][1])
+        axis.axhline(first[1], color=style.LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)
     else:
         for other in sorted({_place(row, _other(horizontal)) for row, _ in known}):
             line = sorted(
                 (_place(row, horizontal), value) for row, value in known if _place(row, _other(horizontal)) == other
             )
             axis.plot(*zip(*line, strict=True), color=style.LIMIT, linewidth=0.9, dashes=(5, 2), marker="_", zorder=1)
-        anchor = max((_place(row, horizontal), value) for row, value in known)
+    rising = last[1] > first[1]  # the word stands at the higher end, where the line does not run through it
     axis.annotate(
-        f"limit {significant(anchor[1], 3)}", anchor, xytext=(0, 3), textcoords="offset points", fontsize=6.5,
-        color=style.LIMIT, ha="left" if len(values) == 1 else "right",
+        f"limit {significant((last if rising else first)[1], 3)}", last if rising else first, xytext=(0, 3),
+        textcoords="offset points", fontsize=6.5, color=style.LIMIT, ha="right" if rising else "left",
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ rows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
@@ -15,6 +16,7 @@ from peakmark.results import Results
 from peakmark.rows import Row
 
 NOT_MEASURED = "not measured"
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
 
 
 @dataclass(frozen=True)
@@ -69,21 +71,60 @@ def columns(table: Table, with_node: bool) -> tuple[Column, ...]:
 def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> Grid:
     """The rows of one table as text; numbers with four significant digits and ``mark`` as decimal mark."""
     with_node = len({row.key.node for row in rows}) > 1
-    letters: dict[str, str] = {}
+    common = _common(rows)
+    merged = merge([note for row in rows for note in row.notes if note not in common])
+    letters = {sentence: letter(number) for number, sentence in enumerate(dict.fromkeys(merged.values()))}
     body = []
     for row in rows:
-        for note in row.notes:
-            letters.setdefault(note, letter(len(letters)))
-        body.append((*_cells(table, row, with_node, mark), " ".join(letters[note] for note in row.notes)))
+        marks = dict.fromkeys(letters[merged[note]] for note in row.notes if note not in common)
+        body.append((*_cells(table, row, with_node, mark), " ".join(marks)))
+    remarks = [*_remarks(results, table, rows), *(f"All rows: {note}." for note in common)]
+    if any(note != sentence for note, sentence in merged.items()):
+        remarks.append("A range in a note stands for several rows; the CSV file of the table has each row's own words.")
     return Grid(
         name=table.name,
         title=table.title,
         columns=columns(table, with_node),
         body=tuple(body),
         holes=tuple(row.own is None for row in rows),
-        notes=tuple((mark_, f"{sentence}.".replace("..", ".")) for sentence, mark_ in letters.items()),
-        remarks=tuple(_remarks(results, table, rows)),
+        notes=tuple((mark_, _closed(sentence)) for sentence, mark_ in letters.items()),
+        remarks=tuple(_closed(remark) for remark in remarks),
     )
+
+
+def _closed(sentence: str) -> str:
+    return f"{sentence.rstrip('.')}."
+
+
+def merge(notes: Sequence[str]) -> dict[str, str]:
+    """Each note and the sentence that stands for it: notes that differ in their numbers alone share one, with ranges.
+
+    ``spread by 7%`` and ``spread by 31%`` become ``spread by 7 – 31%``. Numbers inside words are not numbers here.
+    """
+    families: dict[str, list[str]] = {}
+    for note in dict.fromkeys(notes):
+        families.setdefault(_NUMBER.sub("#", note), []).append(note)
+    merged: dict[str, str] = {}
+    for family in families.values():
+        words = _NUMBER.split(family[0])
+        places = zip(*(_NUMBER.findall(note) for note in family), strict=True)
+        ranges = [_range(numbers) for numbers in places]
+        sentence = "".join(part for pair in zip(words, [*ranges, ""], strict=True) for part in pair)
+        merged |= dict.fromkeys(family, sentence)
+    return merged
+
+
+def _range(numbers: Sequence[str]) -> str:
+    low, high = min(numbers, key=float), max(numbers, key=float)
+    return low if float(low) == float(high) else f"{low} – {high}"
+
+
+def _common(rows: Sequence[Row]) -> list[str]:
+    """Notes of all measured rows alike: said once below the table instead of in every row."""
+    measured = [row for row in rows if row.own is not None]
+    if len(measured) < 2:
+        return []
+    return [note for note in measured[0].notes if all(note in row.notes for row in measured)]
 
 
 def letter(number: int) -> str:
@@ -133,7 +174,7 @@ def _remarks(results: Results, table: Table, rows: Sequence[Row]) -> list[str]:
         remarks.append(f"Theoretical {table.quantity} unknown where it is empty: {reasons[0]}.")
     elif reasons:
         remarks.append(f"Theoretical {table.quantity} unknown where it is empty; the list of formulas says why.")
-    return [remark.replace("..", ".") for remark in remarks]
+    return remarks
 
 
 def empty_reason(results: Results, instrument: str) -> str:

@@ -17,11 +17,13 @@ from peakmark.layout import TABLES
 from peakmark.resources import ROOT
 from peakmark.results import Results
 from peakmark.rows import build as build_rows
+from peakmark.rows import figures_of
 
 TEMPLATE = ROOT / "reports" / "template"
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
 LANDSCAPE_POINTS = 10.2 * 72  # width of a figure that fills a landscape page
 PORTRAIT_POINTS = 7.0 * 72
+HEIGHT_POINTS = 6.2 * 72  # a taller figure is made smaller, so that its caption stays on the page
 LOGOS = (".svg", ".png", ".jpg", ".jpeg")
 
 
@@ -44,11 +46,8 @@ def build(campaign_dir: Path, partial: bool = False) -> Path:
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
-        figures = _figures(
-            campaign_dir / "figures",
-            folder / "figures",
-            [t.name for t in TABLES if any(r.series for r in rows[t.name])],
-        )
+        names = [name for table in TABLES for name, own in figures_of(table, rows[table.name]) if own]
+        figures = _figures(campaign_dir / "figures", folder / "figures", names)
         data = document.build(results, rows, figures, _logo(results, folder), partial)
         (folder / "data.json").write_text(json.dumps(printable(data), ensure_ascii=False), encoding="utf-8")
         compiled = _compile(folder, document.newest(results))
@@ -71,11 +70,11 @@ def _compile(folder: Path, when: datetime) -> bytes:
     return compiled
 
 
-def _figures(source: Path, target: Path, tables: list[str]) -> dict[str, int]:
+def _figures(source: Path, target: Path, names: list[str]) -> dict[str, int]:
     """Copy the figures to where Typst may read them. Returns the width of each in percent of the page it stands on."""
     target.mkdir()
     widths = {}
-    for name in ("overview", *tables) if tables else ():
+    for name in ("overview", *names) if names else ():
         svg = source / f"{name}.svg"
         if not svg.is_file():
             raise PeakmarkError(
@@ -83,8 +82,9 @@ def _figures(source: Path, target: Path, tables: list[str]) -> dict[str, int]:
             )
         shutil.copyfile(svg, target / svg.name)
         root = xml.etree.ElementTree.parse(svg).getroot()  # noqa: S314 (written by figures.py)
+        width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
         page = PORTRAIT_POINTS if name == "overview" else LANDSCAPE_POINTS
-        widths[name] = min(100, round(100 * float(root.attrib["width"].removesuffix("pt")) / page))
+        widths[name] = int(100 * min(1, width / page, width / page * HEIGHT_POINTS / height))
     return widths
 
 

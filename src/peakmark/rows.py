@@ -7,11 +7,11 @@ together.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from peakmark import peaks, statistics
+from peakmark import checks, peaks, statistics
 from peakmark.cell import Cell
 from peakmark.formatting import significant
 from peakmark.layout import TABLES, Table
@@ -20,6 +20,7 @@ from peakmark.results import Results, StoredRecord
 from peakmark.statistics import Summary
 
 CENTRES = ("median", "mean")
+WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
 CLOCKS = ("clock_hz_before", "clock_hz_after")
 
 
@@ -114,6 +115,17 @@ def build(results: Results) -> dict[str, list[Row]]:
     return {table.name: _table_rows(results, table, centre) for table in TABLES}
 
 
+def figures_of(table: Table, rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """The table's figures: name, and the measured rows it shows. DRAM and caches are figures of their own."""
+    measured = [row for row in rows if row.series]
+    if table.name != "memory_throughput":
+        return [(table.name, measured)]
+    return [
+        (f"{table.name}_pool", [row for row in measured if row.key.variant != "block"]),
+        (f"{table.name}_block", [row for row in measured if row.key.variant == "block"]),
+    ]
+
+
 def centre_of(results: Results) -> str:
     """``median`` or ``mean``: what the measured columns show and the efficiency is computed from."""
     centre = str(results.report_config.get("summary", "median"))
@@ -164,16 +176,19 @@ def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], 
 
 def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -> Row:
     own_points = draft.points.get(table.own.instrument) or next(iter(draft.points.values()), [])
-    peak = _peak(results, table, key, own_points)
+    facts = results.facts_for(key.node, own_points[0].record.data["context"]["host"] if own_points else None)
+    peak = _peak(results, table, key, own_points, facts)
     series = {
         name: _series(tuple(sorted(points, key=lambda point: point.repetition)), peak, centre)
         for name, points in sorted(draft.points.items())
     }
     planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
     done = series[table.own.instrument].summary.n if table.own.instrument in series else 0
-    missing = max(0, len(planned) - done)
-    notes = tuple(_notes(results, table, series, peak, planned, missing))
-    return Row(table, key, series, peak, notes, (), missing)
+    row = Row(table, key, series, peak, missing=max(0, len(planned) - done))
+    checked = list(_checked(row, facts))
+    notes = [*_holes(results, row, planned), *(text for text, _ in checked), *_remarks(row)]
+    doubts = [text for text, doubt in checked if doubt]
+    return replace(row, notes=tuple(dict.fromkeys(notes)), doubts=tuple(doubts))
 
 
 def _series(points: tuple[Point, ...], peak: Peak, centre: str) -> Series:
@@ -182,7 +197,7 @@ def _series(points: tuple[Point, ...], peak: Peak, centre: str) -> Series:
     return Series(points, summary, value, peaks.efficiency(value, peak))
 
 
-def _peak(results: Results, table: Table, key: Key, points: Sequence[Point]) -> Peak:
+def _peak(results: Results, table: Table, key: Key, points: Sequence[Point], facts: Mapping[str, Any]) -> Peak:
     """The row's limit at the clock that was seen while its points were measured, if it was."""
     contexts = [point.record.data["context"] for point in points]
     clocks = [float(context[name]) for context in contexts for name in CLOCKS if context.get(name)]
@@ -193,45 +208,71 @@ def _peak(results: Results, table: Table, key: Key, points: Sequence[Point]) -> 
         block=key.block,
         concurrency=key.concurrency,
         metric=table.metric,
-        facts=results.facts_for(key.node, contexts[0]["host"] if contexts else None),
+        facts=facts,
         site=results.config.get("site_facts") or {},
         clock_hz=statistics.median(clocks) if clocks else None,
         loopback=any((context.get("network") or {}).get("loopback") for context in contexts),
     )
 
 
-def _notes(
-    results: Results, table: Table, series: Mapping[str, Series], peak: Peak, planned: list[Cell], missing: int
-) -> Iterable[str]:
-    """What a reader must know about this row alone, each sentence once, with the instrument it is about."""
-    headings = {entry.instrument: entry.heading for entry in table.series}
-    if missing:
-        failed = [record for record in results.attempts if record.cell in planned]
-        reasons = _unavailable(results, planned) or [str(record.data["reason"]) for record in failed]
-        reason = f": {reasons[-1]}" if reasons else ""
-        total = "not measured" if table.own.instrument not in series else f"{missing} of {len(planned)} not measured"
-        yield f"{headings[table.own.instrument]}: {total}{reason}"
-    for name, entry in series.items():
+def _checked(row: Row, facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """What the checks say, and whether it casts doubt: all about the own kernel, of a reference only the doubts."""
+    table, key = row.table, row.key
+    for entry in table.series:
+        series = row.series.get(entry.instrument)
+        if series is None:
+            continue
+        measured = checks.Measured(
+            subsystem=table.subsystem,
+            instrument=entry.instrument,
+            workload=key.workload,
+            variant=key.variant,
+            block=key.block,
+            concurrency=key.concurrency,
+            metric=table.metric,
+            unit=table.unit,
+            runs=[checks.Run(point.value, point.details, point.record.data["context"]) for point in series.points],
+            summary=series.summary,
+            centre=series.centre,
+            peak=row.peak,
+            facts=facts,
+        )
+        for note in checks.check_row(measured):
+            if note.doubt or entry is table.own:
+                yield (note.text if note.code in WHOLE_ROW else f"{entry.heading}: {note.text}"), note.doubt
+    # An echo is answered by the kernel: that it differs from a round trip of programs says nothing about either.
+    centres = {s.heading: row.series[s.instrument].centre for s in table.series if s.instrument in row.series}
+    centres.pop("ping", None)
+    for note in checks.check_agreement(centres, table.unit, own=table.own.heading):
+        yield note.text, note.doubt
+
+
+def _holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[str]:
+    """Why the own kernel's figure, or some of its repetitions, are missing."""
+    if not row.missing:
+        return
+    refused = [str(record.data["reason"]) for record in results.records if not record.ok and record.cell in planned]
+    failed = [str(record.data["reason"]) for record in results.attempts if record.cell in planned]
+    reason = f": {(refused or failed)[-1]}" if refused or failed else ""
+    total = "not measured" if row.own is None else f"{row.missing} of {len(planned)} not measured"
+    yield f"{row.table.own.heading}: {total}{reason}"
+
+
+def _remarks(row: Row) -> Iterator[str]:
+    """Warnings of the programs, derived figures, remarks on the limit, several hosts in one row."""
+    headings = {entry.instrument: entry.heading for entry in row.table.series}
+    for name, entry in row.series.items():
         counts = Counter(warning for point in entry.points for warning in dict.fromkeys(point.record.data["warnings"]))
         for warning, count in counts.items():
             often = f" ({count} of {entry.summary.n} runs)" if count < entry.summary.n else ""
             yield f"{headings[name]}: {warning}{often}"
         if any(point.details.get("estimate") for point in entry.points):
             yield f"{headings[name]}: derived from other figures, not measured"
-    if peak.note:
-        yield f"theoretical value: {peak.note}"
-    if peak.estimate is not None:
-        yield f"theoretical value unknown; a guess would be {significant(peak.estimate * table.factor)} {table.shown}"
-    hosts = {point.record.data["context"]["host"] for entry in series.values() for point in entry.points}
+    if row.peak.note:
+        yield f"theoretical value: {row.peak.note}"
+    if row.peak.estimate is not None:
+        guess = significant(row.peak.estimate * row.table.factor)
+        yield f"theoretical value unknown; a guess would be {guess} {row.table.shown}"
+    hosts = {point.record.data["context"]["host"] for entry in row.series.values() for point in entry.points}
     if len(hosts) > 1:
         yield f"measured on different hosts: {', '.join(sorted(hosts))}"
-    if any(
-        (point.record.data["context"].get("network") or {}).get("loopback")
-        for entry in series.values()
-        for point in entry.points
-    ):
-        yield "over loopback: client and server on one machine, no network between them"
-
-
-def _unavailable(results: Results, cells: list[Cell]) -> list[str]:
-    return [str(record.data["reason"]) for record in results.records if not record.ok and record.cell in cells]

@@ -69,7 +69,13 @@ def problems(results: Results) -> dict[str, Any]:
         later = "failed, repeated later" if record.cell.id in answered else "failed"
         lines.append([_name(record.cell), later, f"{record.data['reason']} ({record.data['context']['host']})"])
     failed = {record.cell.id for record in results.attempts}
-    lines += [[_name(cell), "not measured", "no record yet"] for cell in results.missing if cell.id not in failed]
+    waiting: dict[str, list[int]] = defaultdict(list)
+    for cell in results.missing:
+        if cell.id not in failed:
+            waiting[f"{cell.instrument} {cell.point} {cell.node}"].append(cell.repetition)
+    for name, repetitions in waiting.items():
+        numbers = ", ".join(str(repetition) for repetition in sorted(repetitions))
+        lines.append([f"{name} {numbers}", "not measured", "no record yet"])
     text = "Every planned cell was measured at its first attempt."
     if lines:
         text = "Failed attempts are kept with the last lines of the program below attempts/."

@@ -40,7 +40,8 @@ class Verdict:
 def headline(rows: Rows, subsystem: str) -> Row | None:
     """The row that stands for a subsystem: its best double-precision, DRAM, disk or TCP throughput; None without one.
 
-    A row whose value is above its limit or otherwise marked stands for itself: it is not passed over.
+    Rows that can be compared, with a limit or a reference, come before those that cannot. A row that is marked as
+    doubtful is not passed over.
     """
     if subsystem == "cpu":
         return _best(rows["cpu"], lambda row: row.key.workload == "DP") or _best(rows["cpu"])
@@ -128,9 +129,12 @@ def comparison(row: Row, mark: str = ".") -> str:
 
 
 def _best(rows: Sequence[Row], condition: Callable[[Row], bool] | None = None) -> Row | None:
-    """The measured row with the best value among those that meet the condition."""
+    """The measured row with the best value among those that meet the condition, if possible one that can be
+    compared.
+    """
     measured = [row for row in rows if row.own is not None and (condition is None or condition(row))]
+    comparable = [row for row in measured if row.peak.value is not None or row.best_reference is not None]
     if not measured:
         return None
     choose = min if measured[0].table.lower_is_better else max
-    return choose(measured, key=lambda row: row.measured.centre)
+    return choose(comparable or measured, key=lambda row: row.measured.centre)

@@ -12,6 +12,7 @@ from tests.unit import campaign_data as make
 
 from peakmark import figures, panels, rows, style
 from peakmark.layout import BY_NAME
+from peakmark.resources import ROOT
 from peakmark.results import Results
 
 
@@ -63,6 +64,18 @@ def test_the_limit_is_drawn_and_inside_the_panel(small: Path) -> None:
     drawn = [sorted(line.get_ydata()) for line in axis.lines]
     assert sorted(limits) in drawn
     assert axis.get_ylim()[1] > max(limits)
+
+
+def test_dram_and_caches_are_figures_of_their_own(tmp_path: Path) -> None:
+    cells = [make.cell("rambench", "RS", subsystem="memory", variant=name, block=1024) for name in ("pool", "block")]
+    records = [make.record(of, [make.measurement(of, "throughput", 1e10)]) for of in cells]
+    names = {path.stem for path in figures.build(make.write(tmp_path / "c", records))}
+    assert names == {"overview", "memory_throughput_pool", "memory_throughput_block"}
+
+
+def test_every_figure_has_a_caption() -> None:
+    captions = {path.stem for path in (ROOT / "reports" / "captions").glob("*.rst")}
+    assert captions == {"overview", *(name for table in BY_NAME.values() for name, _ in rows.figures_of(table, []))}
 
 
 def test_nothing_measured_means_no_figure() -> None:

@@ -161,7 +161,7 @@ def test_a_half_measured_row_says_how_much_is_missing(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [make.record(done, [make.measurement(done, "rate", 4e10)])], planned=[missing])
     (row,) = rows.build(Results.read(folder))["cpu"]
     assert row.missing == 1
-    assert row.notes == ("MyCPUBench: 1 of 2 not measured",)
+    assert row.notes[0] == "MyCPUBench: 1 of 2 not measured"
 
 
 def test_a_missing_tool_keeps_its_empty_column_with_the_reason(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_warnings_of_records_become_notes_with_their_share(tmp_path: Path) -> No
         for number, of in enumerate(cells)
     ]
     (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["cpu"]
-    assert row.notes == ("MyCPUBench: the clock moved (1 of 3 runs)",)
+    assert "MyCPUBench: the clock moved (1 of 3 runs)" in row.notes
 
 
 def test_loopback_is_said_in_every_row(tmp_path: Path) -> None:
@@ -244,6 +244,33 @@ def test_building_again_gives_the_same_bytes(swept: Path) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     tables.build(swept)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_notes_that_differ_in_numbers_alone_share_a_sentence() -> None:
+    notes = ["spread by 7% of L3, n = 3", "spread by 31% of L3, n = 3", "spread by 9.5% of L3, n = 3", "other 4"]
+    merged = presentation.merge(notes)
+    assert set(merged.values()) == {"spread by 7 – 31% of L3, n = 3", "other 4"}
+    assert presentation.merge([]) == {}
+
+
+def test_what_holds_for_all_rows_is_said_once(tmp_path: Path) -> None:
+    cells = [make.cell("netbench", "TCP", subsystem="network", block=block) for block in (1024, 32768)]
+    context = {"network": {"interface": "lo", "address": "127.0.0.1", "loopback": True}}
+    records = [make.record(of, [make.measurement(of, "throughput", 1e9)], context=context) for of in cells]
+    results = Results.read(make.write(tmp_path / "c", records))
+    table = BY_NAME["network_throughput"]
+    grid = presentation.grid(results, table, rows.build(results)[table.name])
+    assert sum("over loopback" in remark for remark in grid.remarks) == 1
+    assert not [note for note in grid.notes if "over loopback" in note[1]]
+
+
+def test_a_value_above_its_limit_is_doubtful(tmp_path: Path) -> None:
+    of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20)
+    config = {"site_facts": {"disk": {"throughput": {"RS": 5e8}}}}
+    records = [make.record(of, [make.measurement(of, "throughput", 1e9)])]
+    (row,) = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))["disk_throughput"]
+    assert row.measured.efficiency == pytest.approx(2.0)
+    assert any("200% of the physical limit" in doubt for doubt in row.doubts)
 
 
 def test_letters_go_on_after_z() -> None:
