@@ -7,12 +7,12 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.instruments import samples
+from tests.unit.instruments.test_outputs import GOOD
 
 from peakmark.errors import ParseError
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Completed, Parsed
-from tests.unit.instruments import samples
-from tests.unit.instruments.test_outputs import GOOD
 
 INSTRUMENTS = sorted(REGISTRY)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.instruments import samples
 
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import common, documents
-from tests.unit.instruments import samples
 
 
 @given(st.floats(min_value=1e-300, max_value=1e300))

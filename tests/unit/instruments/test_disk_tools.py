@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from tests.unit.instruments import samples
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.diskbench import engine_of
-from tests.unit.instruments import samples
 
 MIB = 1 << 20
 

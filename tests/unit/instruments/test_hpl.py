@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.instruments import samples
 
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import hpl, hplsize
 from peakmark.instruments.hpl import Hpl, core_type
-from tests.unit.instruments import samples
 
 AVX512 = frozenset({"sse2", "avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "avx512dq"})
 AVX2 = frozenset({"sse2", "avx", "avx2", "fma"})

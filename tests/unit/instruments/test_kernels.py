@@ -7,11 +7,11 @@ import json
 from typing import Any
 
 import pytest
+from tests.unit.instruments import samples
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import REGISTRY
-from tests.unit.instruments import samples
 
 KERNEL_CASES = [case for case in samples.CASES if case.split("bench/")[0] in ("cpu", "ram", "disk", "net")]
 

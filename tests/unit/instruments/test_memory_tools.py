@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.instruments import samples
 
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import REGISTRY, common, likwid_bench, pmbw
-from tests.unit.instruments import samples
 
 OFFERED = [
     "ScanWrite64PtrUnrollLoop",

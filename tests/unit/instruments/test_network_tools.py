@@ -6,12 +6,12 @@ import dataclasses
 import json
 
 import pytest
+from tests.unit.instruments import samples
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import REGISTRY, ping
 from peakmark.instruments.base import Invocation
-from tests.unit.instruments import samples
 
 
 def net(instrument: str, workload: str, block: int, n: int = 1, variant: str = "", **options: object) -> Cell:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
+from tests.unit.instruments import samples
 
 from peakmark.errors import ParseError
 from peakmark.instruments import REGISTRY
-from tests.unit.instruments import samples
 
 KB = 1024
 

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.unit.instruments import samples
+from tests.unit.instruments.test_outputs import GOOD
 
 from peakmark.catalogue import KERNELS, REFERENCES, WORKLOADS
 from peakmark.errors import ConfigError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Instrument
-from tests.unit.instruments import samples
-from tests.unit.instruments.test_outputs import GOOD
 
 
 def test_names_and_what_they_measure() -> None:
