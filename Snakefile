@@ -26,6 +26,8 @@ rule all:
     input:
         rules.report.output,
         rules.tables.output,
+        # Named as targets, as Snakemake would not miss a lost record behind tables that still stand.
+        RECORDS,
 
 
 # Two campaigns that measure at once would measure each other.
