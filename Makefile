@@ -28,8 +28,6 @@ lint: setup-test ## formatting, types, linters
 	ruff check .
 	ruff format --check .
 	mypy
-	snakefmt --check Snakefile rules
-	snakemake --lint --configfile $(PRESET)
 	shellcheck envs/install.sh .ci/run
 	@$(MAKE) --no-print-directory -C src/kernels format-check
 

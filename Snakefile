@@ -13,6 +13,7 @@ min_version("9.0")
 configfile: "config/config.yaml"
 
 
+include: "rules/common.smk"
 include: "rules/plan.smk"
 include: "rules/build.smk"
 include: "rules/cells.smk"
@@ -33,8 +34,8 @@ onstart:
 
 
 onsuccess:
-    shell("{PEAKMARK} summary {CAMPAIGN:q}")
+    shell("peakmark summary {CAMPAIGN:q}")
 
 
 onerror:
-    shell("{PEAKMARK} status {CAMPAIGN:q} --failed")
+    shell("peakmark status {CAMPAIGN:q} --failed")

@@ -3,11 +3,12 @@
 
 rule kernels:
     input:
-        glob_wildcards("src/kernels/{path}").path and expand(
-            "src/kernels/{path}", path=glob_wildcards("src/kernels/{path}").path
-        ),
+        expand("src/kernels/{path}", path=glob_wildcards("src/kernels/{path}").path),
     output:
-        expand("build/kernels/{kernel}", kernel=["cpubench", "rambench", "diskbench", "netbench"]),
+        expand(
+            "build/kernels/{kernel}",
+            kernel=["cpubench", "rambench", "diskbench", "netbench"],
+        ),
     log:
         "build/kernels/build.log",
     threads: 2

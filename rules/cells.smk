@@ -1,19 +1,12 @@
 # One job per cell: one instrument at one point, once.
 
 
-def cell(wildcards):
-    return CELLS["{subsystem}/{instrument}/{point}/{node}/{repetition}".format(**wildcards)]
-
-
 rule measure:
     input:
         # A rebuilt kernel does not void finished measurements: the record names the version that measured.
         kernels=ancient(rules.kernels.output),
     output:
         f"{CAMPAIGN}/cells/{{subsystem}}/{{instrument}}/{{point}}/{{node}}/{{repetition}}.json",
-    params:
-        cell=lambda wildcards: cell(wildcards).spec(),
-        tool=lambda wildcards: config.get("tools", {}).get(wildcards.instrument, "auto"),
     log:
         f"{CAMPAIGN}/logs/{{subsystem}}/{{instrument}}/{{point}}/{{node}}/{{repetition}}.log",
     wildcard_constraints:
@@ -29,5 +22,8 @@ rule measure:
         estimate_s=lambda wildcards: plan.seconds(cell(wildcards)),
         runtime=lambda wildcards: plan.minutes(cell(wildcards)),
         mem_mb=lambda wildcards: plan.megabytes(cell(wildcards)),
+    params:
+        cell=lambda wildcards: cell(wildcards).spec(),
+        tool=lambda wildcards: config.get("tools", {}).get(wildcards.instrument, "auto"),
     shell:
-        "{PEAKMARK} measure --cell {params.cell:q} --tool {params.tool:q} --output {output:q} 2> {log:q}"
+        "peakmark measure --cell {params.cell:q} --tool {params.tool:q} --output {output:q} 2> {log:q}"

@@ -9,5 +9,7 @@ rule report:
     log:
         f"{CAMPAIGN}/logs/report.log",
     localrule: True
+    params:
+        campaign=subpath(output[0], parent=True),
     shell:
-        "{PEAKMARK} report {CAMPAIGN:q} 2> {log:q}"
+        "peakmark report {params.campaign:q} 2> {log:q}"

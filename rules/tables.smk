@@ -24,5 +24,7 @@ rule tables:
     log:
         f"{CAMPAIGN}/logs/tables.log",
     localrule: True
+    params:
+        campaign=subpath(output[0], ancestor=2),
     shell:
-        "{PEAKMARK} tables {CAMPAIGN:q} 2> {log:q}"
+        "peakmark tables {params.campaign:q} 2> {log:q}"

@@ -6,6 +6,7 @@ One process, threads in the BLAS. What HPL reaches is decided by the BLAS: the c
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -80,8 +81,8 @@ class Hpl(common.Program):
 
     def find(self, path: str) -> Tool:
         """Neither program has a version option; hpcc would run for minutes. The loader says whether it could start."""
-        if not Path(path).is_file():
-            raise Unavailable(f"{path} cannot be executed: there is no such file")
+        if not Path(path).is_file() or not os.access(path, os.X_OK):
+            raise Unavailable(f"{path} cannot be executed: it is not a program file")
         for line in _linked(path).splitlines():
             if "not found" in line:
                 raise Unavailable(f"{path} cannot be executed: shared library {line.split()[0]} is not found")
@@ -123,7 +124,7 @@ class Hpl(common.Program):
         if not completed:
             raise ParseError("HPL was not run")
         run = completed[-1]
-        hpcc = Path(run.argv[-1]).name.startswith("hpcc")
+        hpcc = any(Path(word).name.startswith("hpcc") for word in run.argv)
         if hpcc and HPCC_OUTPUT not in run.files:
             raise ParseError(f"hpcc left no {HPCC_OUTPUT}: {common.last_line(run.stderr) or 'it said nothing'}")
         text = run.files[HPCC_OUTPUT] if hpcc else run.stdout

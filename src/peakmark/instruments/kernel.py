@@ -69,8 +69,8 @@ class Kernel(common.Program):
             for key, value in document.items()
             if key not in _SHARED and (value is None or isinstance(value, str | int | float))
         }
-        documents.number_at(document, "seconds", self.name)
-        documents.number_at(document, "work", self.name)
+        for key in ("seconds", "work"):
+            documents.number_at(document, key, self.name)
         return Result(
             value=documents.number_at(document, "value", self.name),
             document=document,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError
+from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 
@@ -42,6 +42,8 @@ class Ping(common.Program):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
+        if cell.concurrency != 1:
+            raise Unavailable(f"ping sends one packet at a time, the cell asks for {cell.concurrency}")
         interval = _interval(tool.version, os.geteuid())
         argv = (
             *(tool.path, "-n", "-q", "-c", str(_count(cell)), "-i", common.plain(interval)),

@@ -29,6 +29,7 @@ AREAS = frozenset(
 )
 # Threads' parts of the area lie at least this far apart.
 _SPACING = 4 * MIB + 16 * KIB
+_STRIDE = 512  # and are whole turns of the widest unrolled loop: 16 accesses of 32 B
 _SECONDS_PER_ROUTINE = 2.0
 
 READ, WRITE, CHASE = "ScanRead", "ScanWrite", "PermRead64SimpleLoop"
@@ -119,7 +120,8 @@ def memory_for(area: int, threads: int) -> int:
 
     ``-M`` takes the largest power of two strictly below its argument: pass one byte more than this.
     """
-    need = max(area, threads * max(-(-area // threads) + 512, _SPACING))
+    share = -(-area // threads // _STRIDE) * _STRIDE  # both divisions round up
+    need = max(area, threads * max(share, _SPACING))
     return int(1 << (need - 1).bit_length())
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from peakmark.cell import Cell
-from peakmark.errors import ParseError
+from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 
@@ -36,6 +36,8 @@ class Qperf(common.Program):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
+        if cell.concurrency != 1:
+            raise Unavailable(f"qperf measures the latency of one stream, the cell has {cell.concurrency}")
         argv = (
             *(tool.path, "{address}", "--listen_port", "{port}"),
             *("--msg_size", str(_message(cell)), "--time", str(math.ceil(common.seconds_of(cell)))),

@@ -1,0 +1,99 @@
+"""Strict numbers, options, and asking a program for its version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.instruments import samples
+
+from peakmark.errors import ConfigError, ParseError, Unavailable
+from peakmark.instruments import common, documents
+
+
+@given(st.floats(min_value=1e-300, max_value=1e300))
+def test_numbers_as_python_prints_them(value: float) -> None:
+    assert common.number(repr(value), "x") == value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1,5", "1_000", "nan", "inf", "-1", "0", "٣", "1.5x", "0x10", "1e999", "1 000", "½"]
+)
+def test_what_is_no_number(text: str) -> None:
+    with pytest.raises(ParseError, match="reading"):
+        common.number(text, "reading")
+
+
+@pytest.mark.parametrize("text", ["", "1.0", "-3", "0", "٣", "1e3"])
+def test_what_is_no_whole_number(text: str) -> None:
+    with pytest.raises(ParseError, match="count"):
+        common.whole(text, "count")
+
+
+@given(st.floats(min_value=0, max_value=1e6))
+def test_plain_has_no_exponent(value: float) -> None:
+    text = common.plain(value)
+    assert "e" not in text
+    assert float(text) == pytest.approx(value, abs=1e-9)
+
+
+def test_contradictions() -> None:
+    common.agree(100.0, 100.05, 1e-3, "x")
+    with pytest.raises(ParseError, match="contradicts itself"):
+        common.agree(100.0, 101.0, 1e-3, "x")
+
+
+def test_json_is_read_strictly() -> None:
+    assert documents.read('{"a": {"b": 2}}', "x") == {"a": {"b": 2}}
+    for text in ('{"a": 1', '{"a": NaN}', '{"a": Infinity}', "[1]", "", '{"a": 1} {"a": 2}'):
+        with pytest.raises(ParseError):
+            documents.read(text, "x")
+    for value in (0, -1, True, None, "1"):
+        with pytest.raises(ParseError, match=r"a\.b"):
+            documents.number_at({"a": {"b": value}}, "a.b", "x")
+    with pytest.raises(ParseError, match=r"a\.c"):
+        documents.at({"a": {"b": 1}}, "a.c", "x")
+
+
+def test_the_instruction_sets_come_from_the_facts_first() -> None:
+    assert common.isa_flags(samples.workspace(isa=["sse2", "avx2"])) == {"sse2", "avx2"}
+    here = common.isa_flags(samples.workspace())
+    assert here & {"sse2", "neon"}  # what every 64-bit x86 or Arm processor has
+
+
+def test_sizes_may_be_numbers_or_text() -> None:
+    assert common.option_size(samples.cell("disk", "fio", "RR", "psync", 1, 1, size="1MiB"), "size", None) == 1 << 20
+    assert common.option_size(samples.cell("disk", "fio", "RR", "psync", 1, 1, size=4096.0), "size", None) == 4096
+    with pytest.raises(ConfigError, match="size True is not a size"):
+        common.option_size(samples.cell("disk", "fio", "RR", "psync", 1, 1, size=True), "size", None)
+
+
+def script(path: Path, text: str) -> str:
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_missing_library_is_told(tmp_path: Path) -> None:
+    words = "error while loading shared libraries: libx.so.1: cannot open shared object file"
+    with pytest.raises(Unavailable, match=r"libx\.so\.1"):
+        common.ask(script(tmp_path / "a", f"echo '{words}' >&2; exit 127\n"), "-v")
+
+
+def test_the_tool_is_asked_in_the_c_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    assert common.ask(script(tmp_path / "a", 'echo "$LC_ALL"\n')).strip() == "C"
+
+
+def test_a_tool_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common, "_VERSION_TIMEOUT_S", 0.2)
+    with pytest.raises(Unavailable, match="did not answer"):
+        common.ask(script(tmp_path / "a", "exec sleep 60\n"))
+
+
+def test_crowded() -> None:
+    assert common.crowded(("taskset", "-c", "0,1", "x"), 2) == ()
+    assert common.crowded(("taskset", "-c", "0", "x"), 2) == ("2 threads shared 1 CPU",)
+    assert common.crowded(("x",), 2) == ()

@@ -1,0 +1,130 @@
+"""diskbench, IOZone and fio: variants, sizes, what each command says."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from tests.unit.instruments import samples
+
+from peakmark.cell import Cell
+from peakmark.errors import ConfigError, ParseError, Unavailable
+from peakmark.instruments import REGISTRY
+from peakmark.instruments.diskbench import engine_of
+
+MIB = 1 << 20
+
+
+def disk(instrument: str, workload: str, variant: str, block: int, n: int, **options: object) -> Cell:
+    return samples.cell("disk", instrument, workload, variant, block, n, **options)
+
+
+def argv(cell: Cell) -> tuple[str, ...]:
+    tool = samples.tool(cell.instrument)
+    return REGISTRY[cell.instrument].prepare(cell, tool, samples.workspace()).commands[0].argv
+
+
+def test_variants() -> None:
+    assert engine_of(disk("fio", "RR", "psync", 4096, 1)) == ("psync", 1)
+    assert engine_of(disk("fio", "RR", "io_uring-qd32", 4096, 1, engine="io_uring", depth=32)) == ("io_uring", 32)
+    for variant in ("", "io_uring", "io_uring-qd0", "libaio-qd4", "io_uring-qd4x"):
+        with pytest.raises(ConfigError, match=r"psync or e\.g\."):
+            engine_of(disk("fio", "RR", variant, 4096, 1))
+        for name in ("fio", "diskbench"):
+            with pytest.raises(Unavailable, match="io_uring-qdN"):
+                argv(disk(name, "RR", variant, 4096, 1))
+    with pytest.raises(ConfigError, match="depth=8 contradicts variant io_uring-qd32"):
+        engine_of(disk("fio", "RR", "io_uring-qd32", 4096, 1, depth=8))
+
+
+def test_diskbench_command() -> None:
+    words = " ".join(
+        argv(disk("diskbench", "WR", "io_uring-qd8", 4096, 2, seconds=2.5, warmup=0, seed=7, size="64MiB"))
+    )
+    assert words == (
+        "/usr/bin/diskbench --workload WR --record 4096 --size 67108864 --directory . --engine io_uring --depth 8 "
+        "--seconds 2.5 --threads 2 --cpus 0,1 --warmup 0 --seed 7"
+    )
+    assert "--total 1048576" in " ".join(argv(disk("diskbench", "WS", "psync", 4096, 1, total=MIB)))
+    assert "--seconds" not in argv(disk("diskbench", "WS", "psync", 4096, 1, total=MIB, seconds=1))
+
+
+def test_diskbench_result_must_be_the_cells() -> None:
+    cell, completed = samples.load("diskbench/rr-psync-x2")
+    bench = REGISTRY["diskbench"]
+    with pytest.raises(ParseError, match="engine or depth"):
+        bench.parse(dataclasses.replace(cell, variant="io_uring-qd2"), [completed])
+    with pytest.raises(ParseError, match="iops"):
+        bench.parse(dataclasses.replace(cell, block=8192), [completed])
+    with pytest.raises(ParseError, match="threads is 2"):
+        bench.parse(dataclasses.replace(cell, concurrency=1), [completed])
+
+
+def test_iozone_commands() -> None:
+    single = argv(disk("iozone", "ALL", "psync", MIB, 1, size=64 * MIB))
+    assert " ".join(single) == "/usr/bin/iozone -I -e -i 0 -i 1 -i 2 -r 1024k -s 65536k -f iozone.0"
+    several = argv(disk("iozone", "ALL", "psync", 4096, 3, size=MIB, ops=True))
+    # A third of a MiB in whole records of 4 KiB is 85 of them.
+    assert " ".join(several) == (
+        "/usr/bin/iozone -I -e -O -i 0 -i 1 -i 2 -r 4k -s 340k -t 3 -F iozone.0 iozone.1 iozone.2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind", "words"),
+    [
+        (disk("iozone", "ALL", "psync", 100 * MIB, 1), Unavailable, "largest record is 16MiB"),
+        (disk("iozone", "ALL", "psync", 512, 1), Unavailable, "whole KiB"),
+        (disk("iozone", "RR", "psync", 4096, 1), Unavailable, "no workload RR"),
+        (disk("iozone", "ALL", "io_uring-qd8", 4096, 1), Unavailable, "no variant"),
+        (disk("iozone", "ALL", "psync", MIB, 8, size=4 * MIB), ConfigError, "leaves no record of 1MiB"),
+        (disk("iozone", "ALL", "psync", MIB, 1, ops="yes"), ConfigError, "ops='yes'"),
+        (disk("fio", "RR", "psync", MIB, 8, size=4 * MIB), ConfigError, "leaves no record of 1MiB"),
+        (disk("fio", "ALL", "psync", MIB, 1), Unavailable, "no workload ALL"),
+    ],
+)
+def test_what_cannot_be_done(cell: Cell, kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        argv(cell)
+
+
+def test_iozone_sleeps_are_in_its_estimate() -> None:
+    one, two = (REGISTRY["iozone"].estimate(disk("iozone", "ALL", "psync", MIB, n, size=64 * MIB)) for n in (1, 2))
+    assert one.seconds < 5
+    assert two.seconds > 20
+    assert one.disk_bytes == two.disk_bytes == 64 * MIB
+
+
+def test_iozone_output_must_be_the_cells() -> None:
+    iozone = REGISTRY["iozone"]
+    cell, completed = samples.load("iozone/t2-1m")
+    with pytest.raises(ParseError, match="in operations per second"):
+        iozone.parse(dataclasses.replace(cell, options={**cell.options, "ops": True}), [completed])
+    with pytest.raises(ParseError, match="of 2 processes"):
+        iozone.parse(dataclasses.replace(cell, concurrency=3), [completed])
+    with pytest.raises(ParseError, match="record size"):
+        iozone.parse(dataclasses.replace(cell, block=4096), [completed])
+
+
+def test_fio_command() -> None:
+    words = argv(disk("fio", "WS", "io_uring-qd16", MIB, 2, seconds=1.5, warmup=0.25, size=64 * MIB, seed=3))
+    assert words == (
+        *("/usr/bin/fio", "--name=peakmark", "--directory=.", "--size=33554432", "--bs=1048576", "--rw=write"),
+        *("--direct=1", "--ioengine=io_uring", "--iodepth=16", "--numjobs=2", "--thread", "--group_reporting"),
+        *("--fallocate=none", "--overwrite=1", "--time_based", "--runtime=1500ms", "--ramp_time=250ms"),
+        *("--end_fsync=1", "--randseed=3", "--output-format=json"),
+    )
+    total = argv(disk("fio", "RR", "psync", 4096, 2, total=MIB))
+    assert "--io_size=524288" in total
+    assert not any(word.startswith(("--time_based", "--runtime", "--ramp_time", "--end_fsync")) for word in total)
+
+
+def test_fio_result_must_be_the_cells() -> None:
+    cell, completed = samples.load("fio/rr-psync-x2")
+    fio = REGISTRY["fio"]
+    with pytest.raises(ParseError, match="another pattern or record size"):
+        fio.parse(dataclasses.replace(cell, workload="RS"), [completed])
+    with pytest.raises(ParseError, match="another pattern or record size"):
+        fio.parse(dataclasses.replace(cell, block=8192), [completed])
+    with pytest.raises(ParseError, match=r"io_bytes is 0"):
+        fio.parse(cell, [dataclasses.replace(completed, stdout=completed.stdout.replace("26349568", "0"))])

@@ -1,0 +1,180 @@
+"""pmbw and likwid-bench: sizes, memory, routines, like for like with rambench."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.instruments import samples
+
+from peakmark.cell import Cell
+from peakmark.errors import ParseError, Unavailable
+from peakmark.instruments import REGISTRY, common, likwid_bench, pmbw
+
+OFFERED = [
+    "ScanWrite64PtrUnrollLoop",
+    "ScanRead64PtrSimpleLoop",
+    "ScanRead64IndexSimpleLoop",
+    "ScanRead128PtrSimpleLoop",
+    "ScanRead256PtrSimpleLoop",
+    "ScanRead256PtrUnrollLoop",
+    "PermRead64SimpleLoop",
+    "PermRead64UnrollLoop",
+]
+LIKWID = frozenset(
+    stem + suffix
+    for stem in ("load", "store", "copy", "store_mem", "copy_mem", "peakflops", "peakflops_sp")
+    for suffix in ("", "_sse", "_avx", "_avx512", "_avx_fma", "_avx512_fma")
+    if not (suffix.endswith("fma") and not stem.startswith("peak"))
+)
+AVX2 = frozenset({"sse2", "avx", "avx2", "fma"})
+
+
+def memory(instrument: str, workload: str, variant: str, block: int, n: int, **options: object) -> Cell:
+    return samples.cell("memory", instrument, workload, variant, block, n, **options)
+
+
+@given(area=st.integers(1, 1 << 40), threads=st.integers(1, 512))
+def test_pmbw_gets_a_power_of_two_that_holds_all_areas(area: int, threads: int) -> None:
+    size = pmbw.memory_for(area, threads)
+    assert size & (size - 1) == 0
+    assert size >= area
+    assert size >= threads * (4 * 1024 + 16) * 1024  # each thread's part lies at least so far from the next
+    assert size >= threads * (-(-area // threads))
+    assert size < 2 * max(area + threads * 512, threads * (4 * 1024 + 16) * 1024)  # and no more than needed
+
+
+def test_pmbw_takes_the_widest_routines() -> None:
+    assert pmbw.widest("ScanRead", OFFERED) == ["ScanRead256PtrSimpleLoop", "ScanRead256PtrUnrollLoop"]
+    assert pmbw.widest("ScanWrite", OFFERED) == ["ScanWrite64PtrUnrollLoop"]
+    assert pmbw.widest("PermRead64SimpleLoop", OFFERED) == ["PermRead64SimpleLoop"]
+    with pytest.raises(Unavailable, match="ScanWrite"):
+        pmbw.widest("ScanWrite", ["ScanRead64PtrSimpleLoop"])
+
+
+def test_pmbw_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common, "ask", lambda *_: "\n  ".join(OFFERED))
+    cell = memory("pmbw", "RS", "block", 1 << 20, 2)
+    (command,) = REGISTRY["pmbw"].prepare(cell, samples.tool("pmbw"), samples.workspace(cpus=(2, 3, 4))).commands
+    assert " ".join(command.argv) == (
+        "taskset -c 2,3 /usr/bin/pmbw -M 16777217 -p 2 -P 2 -s 2097152 -S 2097152 "
+        "-f ScanRead256PtrSimpleLoop -f ScanRead256PtrUnrollLoop -o pmbw.txt"
+    )
+    assert command.outputs == ("pmbw.txt",)
+    pool = dataclasses.replace(cell, variant="pool", options={"pool": 1 << 29})
+    (command,) = REGISTRY["pmbw"].prepare(pool, samples.tool("pmbw"), samples.workspace()).commands
+    assert command.argv[command.argv.index("-s") + 1] == str(1 << 29)
+
+
+@pytest.mark.parametrize(
+    ("workload", "variant", "block", "n", "words"),
+    [
+        ("RWR", "block", 1 << 20, 1, "neither a copy nor random"),
+        ("RR", "pool", 1 << 20, 1, "chain of 8-byte loads"),
+        ("WR", "pool", 1 << 20, 1, "no random writes"),
+        ("RS", "block", 10_000_000, 1, "fixed list of array sizes"),
+        ("RS", "block", 1 << 20, 11, "fixed list of array sizes"),
+        ("RS", "block", 1 << 34, 1, "would allocate 16GiB"),
+        ("RS", "", 1 << 20, 1, "variant block or pool"),
+        ("LAT", "block", 1 << 20, 1, "no variant"),
+    ],
+)
+def test_what_pmbw_cannot_do(workload: str, variant: str, block: int, n: int, words: str) -> None:
+    with pytest.raises(Unavailable, match=words):
+        REGISTRY["pmbw"].prepare(memory("pmbw", workload, variant, block, n), samples.tool("pmbw"), samples.workspace())
+
+
+def test_pmbw_results_must_be_the_cells() -> None:
+    cell, completed = samples.load("pmbw/rs-block-x1")
+    with pytest.raises(ParseError, match="another size or number of threads"):
+        REGISTRY["pmbw"].parse(dataclasses.replace(cell, block=2048), [completed])
+    text = completed.files["pmbw.txt"]
+    with pytest.raises(ParseError, match="two results"):
+        REGISTRY["pmbw"].parse(cell, [samples.with_text(completed, "pmbw.txt", text + text)])
+    half = text.splitlines(keepends=True)[1]
+    with pytest.raises(ParseError, match="no result of ScanRead256PtrSimpleLoop"):
+        REGISTRY["pmbw"].parse(cell, [samples.with_text(completed, "pmbw.txt", half)])
+
+
+@pytest.mark.parametrize(
+    ("workload", "variant", "flags", "test"),
+    [
+        ("DP", "", AVX2, "peakflops_avx_fma"),
+        ("DP", "", AVX2 | {"avx512f"}, "peakflops_avx512_fma"),
+        ("DP", "", {"sse2", "avx"}, "peakflops_avx"),
+        ("DP", "", {"sse2"}, "peakflops_sse"),
+        ("FP32", "", AVX2, "peakflops_sp_avx_fma"),
+        ("FP32", "", frozenset(), "peakflops_sp"),
+        ("RS", "block", AVX2, "load_avx"),
+        ("RS", "pool", AVX2, "load_avx"),
+        ("WS", "block", AVX2, "store_avx"),
+        ("WS", "pool", AVX2 | {"avx512f"}, "store_mem_avx512"),
+        ("RWS", "pool", AVX2, "copy_mem_avx"),
+        ("RWS", "block", {"sse2"}, "copy_sse"),
+    ],
+)
+def test_likwid_kernels(workload: str, variant: str, flags: frozenset[str], test: str) -> None:
+    subsystem = "memory" if variant else "cpu"
+    cell = samples.cell(subsystem, "likwid-bench", workload, variant, 1 << 20 if variant else None, 2)
+    run = likwid_bench.plan(cell, LIKWID, frozenset(flags))
+    assert run.test == test
+    assert run.iterations >= 10
+
+
+def test_likwid_works_on_the_bytes_that_rambench_does() -> None:
+    """A block is one buffer of each thread; a pool holds all buffers of all threads."""
+    sizes = {
+        ("RS", "block"): 3 << 20,
+        ("WS", "block"): 3 << 20,
+        ("RWS", "block"): 6 << 20,
+        ("RS", "pool"): 1 << 28,
+        ("RWS", "pool"): 1 << 28,
+    }
+    for (workload, variant), size in sizes.items():
+        cell = memory("likwid-bench", workload, variant, 1 << 20, 3, pool="256MiB")
+        assert likwid_bench.plan(cell, LIKWID, AVX2).size == size
+
+
+def test_likwid_repeats_longer_for_more_seconds() -> None:
+    short, long = (
+        likwid_bench.plan(memory("likwid-bench", "RS", "block", 1 << 20, 1, seconds=s), LIKWID, AVX2).iterations
+        for s in (1, 4)
+    )
+    assert long == pytest.approx(4 * short, rel=0.01)
+
+
+def test_likwid_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common, "ask", lambda *_: "".join(f"{name} - Some text\n" for name in sorted(LIKWID)))
+    cell = memory("likwid-bench", "RWS", "block", 1000, 2)
+    space = samples.workspace(cpus=(1, 3), isa=["sse2", "avx"])
+    (command,) = REGISTRY["likwid-bench"].prepare(cell, samples.tool("likwid-bench"), space).commands
+    assert command.argv[:8] == ("taskset", "-c", "1,3", "/usr/bin/likwid-bench", "-t", "copy_avx", "-W", "N:4000B:2")
+
+
+def test_what_likwid_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Unavailable, match="avx512"):
+        likwid_bench.plan(memory("likwid-bench", "RS", "block", 1024, 1, isa="avx512"), LIKWID, AVX2)
+    with pytest.raises(Unavailable, match="would allocate"):
+        cell = memory("likwid-bench", "RS", "pool", 1024, 1, pool="16GiB")
+        REGISTRY["likwid-bench"].prepare(cell, samples.tool("likwid-bench"), samples.workspace())
+    with pytest.raises(Unavailable, match="variant none"):
+        cell = memory("likwid-bench", "RS", "", 1024, 1)
+        REGISTRY["likwid-bench"].prepare(cell, samples.tool("likwid-bench"), samples.workspace())
+
+
+def test_likwid_output_must_be_the_cells() -> None:
+    cell, completed = samples.load("likwid-bench/rs-block-x1")
+    with pytest.raises(ParseError, match="2 threads"):
+        REGISTRY["likwid-bench"].parse(dataclasses.replace(cell, concurrency=2), [completed])
+    with pytest.raises(ParseError, match="not asked for"):
+        argv = tuple("copy_avx" if word == "load_avx" else word for word in completed.argv)
+        REGISTRY["likwid-bench"].parse(cell, [dataclasses.replace(completed, argv=argv)])
+
+
+def test_a_short_likwid_run_is_marked() -> None:
+    cell, completed = samples.load("likwid-bench/rs-block-x1")
+    short = completed.stdout.replace("1.620864e+00", "1.620864e-02").replace("37017.30", "3701730.00")
+    parsed = REGISTRY["likwid-bench"].parse(cell, [dataclasses.replace(completed, stdout=short)])
+    assert any("0.016 s" in warning for warning in parsed.warnings)
