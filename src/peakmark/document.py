@@ -166,14 +166,17 @@ def _formulas(table: Table, rows: Sequence[Row]) -> dict[str, Any]:
     """Each formula once, with the rows it stands for; sources are numbered and told once."""
     sources: dict[str, int] = {}
     groups: dict[tuple[str, str, str], list[Row]] = {}
+    said_below_table = len(presentation.unknown_reasons(rows)) == 1
     for row in rows:
         known = row.peak.value is not None
+        if not known and said_below_table:
+            continue
         formula = row.peak.formula if known else str(row.peak.reason)
         groups.setdefault((formula, row.peak.kind, row.peak.source if known else ""), []).append(row)
     lines = []
     for (formula, kind, source), members in groups.items():
         number = str(sources.setdefault(source, len(sources) + 1)) if source else ""
-        which = "all rows" if len(groups) == 1 else _which(table, members)
+        which = "all rows" if len(members) == len(rows) else _which(table, members)
         lines.append({"rows": which, "formula": formula, "kind": kind, "source": number})
     return {"lines": lines, "sources": [f"{number}. {source}." for source, number in sources.items()]}
 

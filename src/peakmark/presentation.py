@@ -33,7 +33,6 @@ class Grid:
     """A table as shown.
 
     body     texts, one list per row, as many as columns
-    holes    for each row whether its own measurement is missing
     notes    letter and sentence, in the order in which the rows refer to them
     remarks  sentences about the whole table: how to read it, why a column is empty, what is not known
     """
@@ -42,7 +41,6 @@ class Grid:
     title: str
     columns: tuple[Column, ...]
     body: tuple[tuple[str, ...], ...]
-    holes: tuple[bool, ...]
     notes: tuple[tuple[str, str], ...]
     remarks: tuple[str, ...]
 
@@ -79,14 +77,11 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         marks = dict.fromkeys(letters[merged[note]] for note in row.notes if note not in common)
         body.append((*_cells(table, row, with_node, mark), " ".join(marks)))
     remarks = [*_remarks(results, table, rows), *(f"All rows: {note}." for note in common)]
-    if any(note != sentence for note, sentence in merged.items()):
-        remarks.append("A range in a note stands for several rows; the CSV file of the table has each row's own words.")
     return Grid(
         name=table.name,
         title=table.title,
         columns=columns(table, with_node),
         body=tuple(body),
-        holes=tuple(row.own is None for row in rows),
         notes=tuple((mark_, _closed(sentence)) for sentence, mark_ in letters.items()),
         remarks=tuple(_closed(remark) for remark in remarks),
     )
@@ -169,12 +164,17 @@ def _remarks(results: Results, table: Table, rows: Sequence[Row]) -> list[str]:
     for series in table.series:
         if rows and not any(series.instrument in row.series for row in rows):
             remarks.append(f"The {series.heading} columns are empty: {empty_reason(results, series.instrument)}.")
-    reasons = list(dict.fromkeys(row.peak.reason for row in rows if row.peak.value is None and row.peak.reason))
+    reasons = unknown_reasons(rows)
     if len(reasons) == 1:
         remarks.append(f"Theoretical {table.quantity} unknown where it is empty: {reasons[0]}.")
     elif reasons:
         remarks.append(f"Theoretical {table.quantity} unknown where it is empty; the list of formulas says why.")
     return remarks
+
+
+def unknown_reasons(rows: Sequence[Row]) -> list[str]:
+    """Why rows have no theoretical value, each reason once."""
+    return list(dict.fromkeys(row.peak.reason for row in rows if row.peak.value is None and row.peak.reason))
 
 
 def empty_reason(results: Results, instrument: str) -> str:
