@@ -51,8 +51,8 @@ format: setup-test ## write all sources in their format
 	@$(MAKE) --no-print-directory -C src/kernels format
 
 requirements: ## pin envs/*.in with hashes (needs uv)
-	cd envs && for name in requirements requirements-test; do \
-	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate $$name.in -o $$name.txt; \
+	cd envs && for name in requirements-build requirements requirements-test; do \
+	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --allow-unsafe $$name.in -o $$name.txt; \
 	done
 
 clean: ## remove what was compiled; results stay

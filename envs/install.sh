@@ -109,15 +109,18 @@ find_python() {
 }
 
 python_packages() {
-    local python stamp
+    local python stamp pip
     python=$(find_python)
-    stamp=.venv/peakmark-$(cat "$requirements" pyproject.toml | sha256sum | cut -c1-16)
+    stamp=.venv/peakmark-$(cat envs/requirements-build.txt "$requirements" pyproject.toml | sha256sum | cut -c1-16)
     [ ! -f "$stamp" ] || return 0
     say "Python packages into .venv"
     # A half-made environment of an interrupted run is no environment.
     [ -x .venv/bin/pip ] || { rm -rf .venv; "$python" -m venv .venv; }
-    .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r "$requirements"
-    .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
+    pip=(.venv/bin/pip install --quiet --disable-pip-version-check)
+    "${pip[@]}" --require-hashes -r envs/requirements-build.txt
+    # Without isolation: what builds the few source packages is then pinned as well.
+    "${pip[@]}" --require-hashes --no-build-isolation -r "$requirements"
+    "${pip[@]}" --no-deps --no-build-isolation --no-index -e .
     rm -f .venv/peakmark-*
     touch "$stamp"
 }

@@ -19,7 +19,7 @@ rule measure:
     resources:
         # The profile allows one at a time: nothing else may run beside a measurement.
         cell=1,
-        estimate_s=lambda wildcards: plan.seconds(cell(wildcards)),
+        estimate_ms=lambda wildcards: plan.milliseconds(cell(wildcards)),
         runtime=lambda wildcards: plan.minutes(cell(wildcards)),
         mem_mb=lambda wildcards: plan.megabytes(cell(wildcards)),
     params:

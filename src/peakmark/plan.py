@@ -246,9 +246,9 @@ def _interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
     return ordered
 
 
-def seconds(cell: Cell) -> int:
-    """Expected seconds of a cell, rounded up, for the progress bar."""
-    return math.ceil(cost(cell).seconds)
+def milliseconds(cell: Cell) -> int:
+    """Expected time of a cell for the progress bar; Snakemake's resources are whole numbers."""
+    return round(cost(cell).seconds * 1000)
 
 
 def minutes(cell: Cell) -> int:

@@ -1,6 +1,6 @@
 """Snakemake logger ``peakmark``: one bar with the time that is left, one line per failure, nothing else.
 
-The time left comes from the expected seconds of the cells (resource ``estimate_s``), corrected by how long the finished
+The time left comes from the expected time of the cells (resource ``estimate_ms``), corrected by how long the finished
 ones really took: a bar by the number of jobs would jump, as a reference tool can take fifty times as long as a kernel.
 """
 
@@ -159,8 +159,8 @@ class _Bar:
 
 def _estimate(values: dict[str, Any]) -> float:
     resources = values.get("resources")
-    value = getattr(resources, "estimate_s", 0) if resources is not None else 0
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    value = getattr(resources, "estimate_ms", 0) if resources is not None else 0
+    return float(value) / 1000 if isinstance(value, (int, float)) else 0.0
 
 
 def _name(values: dict[str, Any]) -> str:
