@@ -3,6 +3,6 @@
 set -eu
 for workload in QP HP SP DP FP32 QPDOT; do
     for isa in auto scalar; do
-        "$1/cpubench" --workload "$workload" --isa "$isa" --threads 2 --seconds 0.05 --warmup 0.01
+        "$1/cpubench" --workload "$workload" --isa "$isa" --threads 2 --seconds 0.05 --warmup 0.01 >/dev/null
     done
 done
