@@ -185,9 +185,8 @@ static void warn(const struct arguments *a, const struct bench *bench, uint64_t 
             format_size(working_set, one, sizeof one), format_size(cache, all, sizeof all));
     }
     if (bench->random && bench->blocks == 1) {
-        warnings_add(warnings,
-                     "each thread has one block only, so the random order of %s is no order: it equals %cS",
-                     a->workload, a->workload[0]);
+        warnings_add(warnings, "each thread has one block only, so the random order of %s is no order",
+                     a->workload);
     }
     size_t available = memory_available();
     if (available > 0 && bench_bytes_per_thread(bench) > available / (size_t)a->common.threads) {
