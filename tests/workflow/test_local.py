@@ -122,7 +122,23 @@ def test_missing_tools_leave_empty_columns_with_the_reason(checkout: Checkout, t
     """Only what the shell and the kernels need is on PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for program in ("sh", "bash", "make", "gcc", "as", "ld", "cat", "mkdir", "rm", "uname", "env"):
+    for program in (
+        "sh",
+        "bash",
+        "make",
+        "gcc",
+        "as",
+        "ld",
+        "cat",
+        "mkdir",
+        "rm",
+        "uname",
+        "env",
+        "which",
+        "sed",
+        "grep",
+        "ar",
+    ):
         for place in ("/usr/bin", "/bin"):
             if Path(place, program).exists() and not (folder / program).exists():
                 (folder / program).symlink_to(Path(place, program))
