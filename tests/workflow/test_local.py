@@ -106,6 +106,18 @@ def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(checkout: Checko
     assert (results / "attempts" / name / "0.json").exists(), "a failed attempt stays on record"
 
 
+def test_the_doctor_names_what_is_here_and_what_is_not(checkout: Checkout) -> None:
+    run = checkout.peakmark("doctor", "--scratch", "/dev/shm")
+    assert run.returncode == 0, run.stdout
+    lines = {line.split()[1]: line for line in run.stdout.splitlines()}
+    assert lines["cpubench"].startswith("ok")
+    assert "this is memory, not a disk" in lines["scratch"]
+    (checkout.directory / "build" / "kernels" / "cpubench").unlink()
+    ill = checkout.peakmark("doctor")
+    assert ill.returncode == 1
+    assert "make kernels" in ill.stdout
+
+
 def test_a_wrong_value_stops_everything_in_one_sentence(checkout: Checkout) -> None:
     config = checkout.write_config("wrong.yaml", {**TINY, "repetitions": 0})
     run = checkout.snakemake(config)
