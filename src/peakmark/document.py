@@ -93,10 +93,22 @@ def _sections(results: Results, rows: Rows, figures: Mapping[str, int], mark: st
                 part
                 for table in subsystem_tables(subsystem)
                 for part in _parts(results, table, rows[table.name], figures, mark, layout)
+                if layout is None or not _said_elsewhere(table, rows, layout)
             ],
         }
         for subsystem in dict.fromkeys([*first, *SUBSYSTEM_TITLES])
     ]
+
+
+def _said_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:
+    """Whether a table that the layout leaves out is another side of rows it shows, as latencies are of IOPS."""
+    if any(sheet.table is table for sheet in layout.sheets):
+        return False
+    shown = set()
+    for name in {sheet.table.name for sheet in layout.sheets if sheet.table.subsystem == table.subsystem}:
+        left = {row.key for row in sheets.left_over(layout, name, rows[name])}
+        shown |= {row.key for row in rows[name]} - left
+    return bool(shown) and all(row.key in shown for row in rows[table.name])
 
 
 def _parts(
@@ -168,7 +180,7 @@ def _table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
     starts = [number for number in range(1, len(rows)) if _family(rows[number]) != _family(rows[number - 1])]
     return {
         "name": grid.name,
-        "caption": f"{SUBSYSTEM_TITLES[rows[0].table.subsystem]}: {grid.title.lower()}.",
+        "caption": f"{SUBSYSTEM_TITLES[rows[0].table.subsystem]}: {_inside(grid.title)}.",
         "columns": [{"kind": column.kind} for column in grid.columns],
         "head": head,
         "subhead": subhead,
@@ -180,25 +192,41 @@ def _table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
     }
 
 
+def _inside(title: str) -> str:
+    """A title within a sentence: its first letter small, unless the word is an abbreviation."""
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
 def _headings(grid: Grid) -> tuple[list[dict[str, Any]], list[str]]:
     """The two lines of headings: groups and the columns that stand alone, over both lines; then the columns in
     groups.
     """
     head: list[dict[str, Any]] = []
     subhead: list[str] = []
+    lines = 2 if any(column.group for column in grid.columns) else 1
     for title, members in groupby(grid.columns, key=lambda column: column.group):
         columns = list(members)
         if title:
             head.append({"title": title, "span": len(columns), "rows": 1, "kind": "number"})
             subhead += [column.label for column in columns]
         else:
-            head += [{"title": _wrapped(column.label), "span": 1, "rows": 2, "kind": column.kind} for column in columns]
+            head += [
+                {"title": _wrapped(column.label), "span": 1, "rows": lines, "kind": column.kind} for column in columns
+            ]
     return head, subhead
 
 
 def _wrapped(heading: str) -> str:
     """A heading with its unit, and what is narrower in two lines, on lines of their own."""
-    for words, lines in ((" (", "\n("), ("Theoretical ", "Theoretical\n"), ("Standard ", "Standard\n")):
+    for words, lines in (
+        (" (", "\n("),
+        ("Theoretical ", "Theoretical\n"),
+        ("Standard ", "Standard\n"),
+        (" Measured ", "\nMeasured "),
+        (" Efficiency", "\nEfficiency"),
+        (" efficiency", "\nefficiency"),
+        (" bench", "\nbench"),
+    ):
         heading = heading.replace(words, lines)
     return heading
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from tests.unit import campaign_data as make
 
-from peakmark import config, layouts, plan, sheets, tables
+from peakmark import config, document, layouts, plan, sheets, tables
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.layout import BY_NAME, TABLES
@@ -277,3 +277,15 @@ def test_every_column_belongs_to_its_table() -> None:
         for sheet in layouts.load(path.stem).sheets:
             assert BY_NAME[sheet.table.name] is sheet.table
             assert len({column.heading for column in sheet.columns}) == len(sheet.columns), sheet.name
+
+
+def test_the_report_shows_the_layouts_tables_in_its_order_and_no_others(printed: tuple[str, Path]) -> None:
+    name, folder = printed
+    results = Results.read(folder.parents[1])
+    data = document.build(results, build_rows(results), {}, None, partial=True)
+    shown = [part["table"]["name"] for section in data["sections"] for part in section["parts"]]
+    assert sorted(shown) == sorted(sheet.name for sheet in layouts.load(name).sheets)
+    for section in data["sections"]:
+        for part in section["parts"]:
+            rows_of_headings = {entry["rows"] for entry in part["table"]["head"]}
+            assert rows_of_headings == {1}, "a heading over two lines would cover the first row"
