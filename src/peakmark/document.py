@@ -11,9 +11,10 @@ from typing import Any
 
 import yaml
 
-from peakmark import machine_text, method_text, presentation, runs_text, verdict
+from peakmark import layouts, machine_text, method_text, presentation, runs_text, sheets, verdict
 from peakmark.formatting import date, size
 from peakmark.layout import SUBSYSTEM_TITLES, Table, subsystem_tables
+from peakmark.layouts import Layout
 from peakmark.presentation import Grid
 from peakmark.resources import ROOT
 from peakmark.results import Results
@@ -37,7 +38,7 @@ def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | 
         "overview": _figure("overview", figures),
         "machine": machine_text.nodes(results),
         "method": method_text.build(results, rows),
-        "sections": [_section(results, name, rows, figures, mark) for name in SUBSYSTEM_TITLES],
+        "sections": [section for section in _sections(results, rows, figures, mark) if section["parts"]],
         "runs": runs_text.runs(results, mark),
         "problems": runs_text.problems(results),
         "provenance": _provenance(results),
@@ -80,22 +81,78 @@ def _figure(name: str, figures: Mapping[str, int]) -> dict[str, Any] | None:
     return {"file": f"figures/{name}.svg", "width": figures[name], "caption": caption, "alt": caption}
 
 
-def _section(results: Results, subsystem: str, rows: Rows, figures: Mapping[str, int], mark: str) -> dict[str, Any]:
-    tables = subsystem_tables(subsystem)
-    parts = []
-    for number, table in enumerate(tables):
-        own = rows[table.name]
-        parts.append(
+def _sections(results: Results, rows: Rows, figures: Mapping[str, int], mark: str) -> list[dict[str, Any]]:
+    """A chapter for each subsystem, in the order of the configured layout where there is one."""
+    name = results.report_config.get("tables")
+    layout = layouts.load(str(name)) if name else None
+    first = [sheet.table.subsystem for sheet in layout.sheets] if layout else []
+    return [
+        {
+            "title": SUBSYSTEM_TITLES[subsystem],
+            "parts": [
+                part
+                for table in subsystem_tables(subsystem)
+                for part in _parts(results, table, rows[table.name], figures, mark, layout)
+                if layout is None or not _said_elsewhere(table, rows, layout)
+            ],
+        }
+        for subsystem in dict.fromkeys([*first, *SUBSYSTEM_TITLES])
+    ]
+
+
+def _said_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:
+    """Whether a table that the layout leaves out is another side of rows it shows, as latencies are of IOPS."""
+    if any(sheet.table is table for sheet in layout.sheets):
+        return False
+    shown = set()
+    for name in {sheet.table.name for sheet in layout.sheets if sheet.table.subsystem == table.subsystem}:
+        left = {row.key for row in sheets.left_over(layout, name, rows[name])}
+        shown |= {row.key for row in rows[name]} - left
+    return bool(shown) and all(row.key in shown for row in rows[table.name])
+
+
+def _parts(
+    results: Results, table: Table, rows: Sequence[Row], figures: Mapping[str, int], mark: str, layout: Layout | None
+) -> list[dict[str, Any]]:
+    """The parts of one table: one for each sheet of the layout, one for the rows that no sheet shows, else the table.
+
+    Figures and formulas stand with the last of them, as they are those of all.
+    """
+    shown = [sheet for sheet in layout.sheets if sheet.table is table] if layout else []
+    grids = [
+        (grid, [line.rows[0] for line in lines])
+        for sheet in shown
+        if (lines := sheets.lines(sheet, rows)) and (grid := sheets.grid(results, sheet, rows, mark))
+    ]
+    rest = sheets.left_over(layout, table.name, rows) if layout and shown else rows
+    if rest:
+        grids.append((presentation.grid(results, table, rest, mark), list(rest)))
+    if not grids:
+        if layout is not None:
+            return []
+        return [
             {
-                "first": number == 0,
+                "first": table is subsystem_tables(table.subsystem)[0],
                 "title": table.title,
-                "table": _table(presentation.grid(results, table, own, mark), own, mark) if own else None,
+                "table": None,
                 "empty": "The plan holds no cell for this table.",
-                "figures": [_figure(name, figures) for name, _ in figures_of(table, own) if name in figures],
-                "formulas": _formulas(table, own),
+                "figures": [],
+                "formulas": {"lines": [], "sources": []},
             }
-        )
-    return {"title": SUBSYSTEM_TITLES[subsystem], "parts": parts}
+        ]
+    parts = [
+        {
+            "first": number == 0 and table is subsystem_tables(table.subsystem)[0],
+            "title": grid.title,
+            "table": _table(grid, members, mark),
+            "figures": [],
+            "formulas": {"lines": [], "sources": []},
+        }
+        for number, (grid, members) in enumerate(grids)
+    ]
+    parts[-1]["figures"] = [_figure(name, figures) for name, _ in figures_of(table, rows) if name in figures]
+    parts[-1]["formulas"] = _formulas(table, rows)
+    return parts
 
 
 def _table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
@@ -123,7 +180,7 @@ def _table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
     starts = [number for number in range(1, len(rows)) if _family(rows[number]) != _family(rows[number - 1])]
     return {
         "name": grid.name,
-        "caption": f"{SUBSYSTEM_TITLES[rows[0].table.subsystem]}: {grid.title.lower()}.",
+        "caption": f"{SUBSYSTEM_TITLES[rows[0].table.subsystem]}: {_inside(grid.title)}.",
         "columns": [{"kind": column.kind} for column in grid.columns],
         "head": head,
         "subhead": subhead,
@@ -135,25 +192,41 @@ def _table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
     }
 
 
+def _inside(title: str) -> str:
+    """A title within a sentence: its first letter small, unless the word is an abbreviation."""
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
 def _headings(grid: Grid) -> tuple[list[dict[str, Any]], list[str]]:
     """The two lines of headings: groups and the columns that stand alone, over both lines; then the columns in
     groups.
     """
     head: list[dict[str, Any]] = []
     subhead: list[str] = []
+    lines = 2 if any(column.group for column in grid.columns) else 1
     for title, members in groupby(grid.columns, key=lambda column: column.group):
         columns = list(members)
         if title:
             head.append({"title": title, "span": len(columns), "rows": 1, "kind": "number"})
             subhead += [column.label for column in columns]
         else:
-            head += [{"title": _wrapped(column.label), "span": 1, "rows": 2, "kind": column.kind} for column in columns]
+            head += [
+                {"title": _wrapped(column.label), "span": 1, "rows": lines, "kind": column.kind} for column in columns
+            ]
     return head, subhead
 
 
 def _wrapped(heading: str) -> str:
     """A heading with its unit, and what is narrower in two lines, on lines of their own."""
-    for words, lines in ((" (", "\n("), ("Theoretical ", "Theoretical\n"), ("Standard ", "Standard\n")):
+    for words, lines in (
+        (" (", "\n("),
+        ("Theoretical ", "Theoretical\n"),
+        ("Standard ", "Standard\n"),
+        (" Measured ", "\nMeasured "),
+        (" Efficiency", "\nEfficiency"),
+        (" efficiency", "\nefficiency"),
+        (" bench", "\nbench"),
+    ):
         heading = heading.replace(words, lines)
     return heading
 

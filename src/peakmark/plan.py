@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import config as configuration
-from peakmark import site
+from peakmark import layouts, site
 from peakmark.catalogue import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
 from peakmark.cell import SUBSYSTEMS, Cell, Scalar
 from peakmark.errors import ConfigError
@@ -23,6 +23,7 @@ from peakmark.units import parse_size
 RESULTS = Path("results")
 DEFAULT_POOL = 1 << 30
 DEFAULT_SIZE = 1 << 30
+SHORTEST_S = 0.01  # what a scaled time is never below
 TOTALS = {"cpu": "operations", "memory": "total", "disk": "total", "network": "total"}
 
 
@@ -80,6 +81,8 @@ def make(config: Mapping[str, Any]) -> Plan:
     completed = configuration.complete(config)
     if completed["site"] is not None:
         completed["site_facts"] = site.load(completed["site"], completed["formula_set"])
+    if completed["report"]["tables"] is not None:
+        layouts.load(completed["report"]["tables"])  # a wrong layout is said before anything is measured
     references = tuple(_references(completed))
     missing = {reference.instrument for reference in references if reference.path is None}
     cells: dict[str, Cell] = {}
@@ -150,10 +153,23 @@ def _points(subsystem: str, grid: Mapping[str, Any]) -> Iterator[tuple[str, str,
         yield from product([workload], variants, blocks, grid["concurrency"])
 
 
-def _options(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], repetition: int) -> dict[str, Scalar]:
+def _scaled(config: Mapping[str, Any], value: float, least: float = 0.0) -> float:
+    """A time in seconds, made shorter by ``scale``."""
+    return value if config["scale"] == 1 else max(value * config["scale"], least)
+
+
+def _scaled_count(config: Mapping[str, Any], value: int, unit: int = 1) -> int:
+    """An amount of work or bytes, made shorter by ``scale``, in whole ``unit``s of which one is left at least."""
+    return value if config["scale"] == 1 else max(1, round(value * config["scale"] / unit)) * unit
+
+
+def _options(
+    config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], repetition: int, round_of: int
+) -> dict[str, Scalar]:
+    """Options that all instruments share; ``round_of``: bytes that all threads move when each handles one block."""
     options: dict[str, Scalar] = {
-        "seconds": grid.get("seconds", config["seconds"]),
-        "warmup": grid.get("warmup", config["warmup"]),
+        "seconds": _scaled(config, grid.get("seconds", config["seconds"]), SHORTEST_S),
+        "warmup": _scaled(config, grid.get("warmup", config["warmup"])),
         "seed": config["seed"] + repetition,
     }
     if subsystem in ("cpu", "memory"):
@@ -161,7 +177,7 @@ def _options(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any],
     if subsystem == "memory":
         options["pool"] = parse_size(grid.get("pool", DEFAULT_POOL))
     if subsystem == "disk":
-        options["size"] = parse_size(grid.get("size", DEFAULT_SIZE))
+        options["size"] = _scaled_count(config, parse_size(grid.get("size", DEFAULT_SIZE)), round_of)
         options["scratch"] = config["scratch"]
     return options
 
@@ -179,9 +195,12 @@ def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any
     for (workload, variant, block, concurrency), repetition in product(
         list(_points(subsystem, grid)), range(repetitions)
     ):
-        options = _options(config, subsystem, grid, repetition)
+        round_of = (block or 1) * concurrency
+        options = _options(config, subsystem, grid, repetition, round_of)
         if "total" in grid:
-            options[_total_key(subsystem, workload)] = configuration.parse_total(f"{subsystem} total", grid["total"])
+            key = _total_key(subsystem, workload)
+            total = configuration.parse_total(f"{subsystem} total", grid["total"])
+            options[key] = _scaled_count(config, total, round_of if key == "total" else concurrency)
         yield Cell(
             subsystem, KERNELS[subsystem], workload, variant, block, concurrency, config["nodes"], repetition, options
         )
@@ -211,10 +230,14 @@ def _reference_cells(
             continue
         seen.add(point)
         for repetition in range(repetitions):
-            options = _options(config, subsystem, {**grid, **narrow}, repetition)
+            options = _options(config, subsystem, {**grid, **narrow}, repetition, (block or 1) * concurrency)
             for key in ("budget_s", "nb", "ops", "count"):
                 if key in narrow:
                     options[key] = narrow[key]
+            if "budget_s" in narrow:
+                options["budget_s"] = _scaled(config, narrow["budget_s"], SHORTEST_S)
+            if "count" in narrow:
+                options["count"] = _scaled_count(config, narrow["count"])
             yield Cell(subsystem, name, *point, config["nodes"], repetition, options)
 
 

@@ -5,7 +5,7 @@ rows.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Any
@@ -69,25 +69,47 @@ def columns(table: Table, with_node: bool) -> tuple[Column, ...]:
 def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> Grid:
     """The rows of one table as text; numbers with four significant digits and ``mark`` as decimal mark."""
     with_node = len({row.key.node for row in rows}) > 1
-    common = _common(rows)
-    merged = merge([note for row in rows for note in row.notes if note not in common])
-    letters = {sentence: letter(number) for number, sentence in enumerate(dict.fromkeys(merged.values()))}
-    body = []
-    for row in rows:
-        marks = dict.fromkeys(letters[merged[note]] for note in row.notes if note not in common)
-        body.append((*_cells(table, row, with_node, mark), " ".join(marks)))
-    remarks = [*_remarks(results, table, rows), *(f"All rows: {note}." for note in common)]
+    notes = Notes.of(rows)
+    body = [(*_cells(table, row, with_node, mark), notes.marks([row])) for row in rows]
+    instruments = {series.instrument for series in table.series}
+    remarks = [*([table.remark] if table.remark else []), *remarks_on_gaps(results, table, rows, instruments)]
     return Grid(
         name=table.name,
         title=table.title,
         columns=columns(table, with_node),
         body=tuple(body),
-        notes=tuple((mark_, _closed(sentence)) for sentence, mark_ in letters.items()),
-        remarks=tuple(_closed(remark) for remark in remarks),
+        notes=notes.sentences,
+        remarks=tuple(closed(remark) for remark in (*remarks, *notes.common)),
     )
 
 
-def _closed(sentence: str) -> str:
+@dataclass(frozen=True)
+class Notes:
+    """The notes of some rows: ``letters`` by note, the ``sentences`` they stand for, and what is said of all rows."""
+
+    letters: Mapping[str, str]
+    sentences: tuple[tuple[str, str], ...]
+    common: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Notes:
+        """Notes that differ in numbers alone share a letter; what holds for all measured rows has none."""
+        common = _common(rows)
+        merged = merge([note for row in rows for note in row.notes if note not in common])
+        letters = {sentence: letter(number) for number, sentence in enumerate(dict.fromkeys(merged.values()))}
+        return cls(
+            letters={note: letters[sentence] for note, sentence in merged.items()},
+            sentences=tuple((mark, closed(sentence)) for sentence, mark in letters.items()),
+            common=tuple(f"All rows: {note}" for note in common),
+        )
+
+    def marks(self, rows: Sequence[Row]) -> str:
+        """The letters of what a line's rows note, each once."""
+        return " ".join(dict.fromkeys(self.letters[note] for row in rows for note in row.notes if note in self.letters))
+
+
+def closed(sentence: str) -> str:
+    """The sentence with its full stop."""
     return f"{sentence.rstrip('.')}."
 
 
@@ -159,16 +181,19 @@ def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...
     return tuple(cells)
 
 
-def _remarks(results: Results, table: Table, rows: Sequence[Row]) -> list[str]:
-    remarks = [table.remark] if table.remark else []
+def remarks_on_gaps(
+    results: Results, table: Table, rows: Sequence[Row], instruments: Collection[str], with_limit: bool = True
+) -> list[str]:
+    """Why the columns of ``instruments`` are empty and why a theoretical value is missing, as far as they are."""
+    remarks = []
     for series in table.series:
-        if rows and not any(series.instrument in row.series for row in rows):
-            remarks.append(f"The {series.heading} columns are empty: {empty_reason(results, series.instrument)}.")
-    reasons = unknown_reasons(rows)
+        if rows and series.instrument in instruments and not any(series.instrument in row.series for row in rows):
+            remarks.append(f"The {series.heading} columns are empty: {empty_reason(results, series.instrument)}")
+    reasons = unknown_reasons(rows) if with_limit else []
     if len(reasons) == 1:
-        remarks.append(f"Theoretical {table.quantity} unknown where it is empty: {reasons[0]}.")
+        remarks.append(f"Theoretical {table.quantity} unknown where it is empty: {reasons[0]}")
     elif reasons:
-        remarks.append(f"Theoretical {table.quantity} unknown where it is empty; the list of formulas says why.")
+        remarks.append(f"Theoretical {table.quantity} unknown where it is empty; the list of formulas says why")
     return remarks
 
 

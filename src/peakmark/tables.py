@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from peakmark import latex, measurements, presentation, verdict
+from peakmark import latex, layouts, measurements, presentation, sheets, verdict
 from peakmark.layout import TABLES, Table
 from peakmark.results import Results
 from peakmark.rows import Row
@@ -22,8 +22,8 @@ RUN_COLUMNS = (
 
 
 def build(campaign_dir: Path) -> list[Path]:
-    """Write ``tables/<name>.csv`` and ``.tex`` for all eight tables, ``summary.csv``, ``runs.csv`` and
-    ``checksums.txt``; the paths written.
+    """Write ``tables/<name>.csv`` and ``.tex`` for all eight tables, ``summary.csv``, ``runs.csv``,
+    ``checksums.txt``, and the tables of the configured layout in ``tables/<layout>``; the paths written.
 
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
@@ -38,6 +38,7 @@ def build(campaign_dir: Path) -> list[Path]:
         tex = folder / f"{table.name}.tex"
         tex.write_text(latex.table(presentation.grid(results, table, rows[table.name])), encoding="utf-8")
         written += [csv, tex]
+    written += _write_sheets(results, rows, folder)
     everything = [row for table in TABLES for row in rows[table.name]]
     for name, content in (("summary", summary(everything)), ("runs", runs(measurements.table(results)))):
         path = folder / f"{name}.csv"
@@ -46,6 +47,23 @@ def build(campaign_dir: Path) -> list[Path]:
     checksums = folder / "checksums.txt"
     checksums.write_text(results.checksum_list, encoding="utf-8")
     return [*written, checksums]
+
+
+def _write_sheets(results: Results, rows: Mapping[str, Sequence[Row]], tables: Path) -> list[Path]:
+    """The tables of the layout that ``report.tables`` names, below ``tables/<layout>``."""
+    name = results.report_config.get("tables")
+    if not name:
+        return []
+    layout = layouts.load(str(name))
+    folder = tables / layout.name
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for sheet in layout.sheets:
+        csv, tex = folder / f"{sheet.name}.csv", folder / f"{sheet.name}.tex"
+        sheets.frame(sheet, rows[sheet.table.name]).to_csv(csv, index=False, lineterminator="\n")
+        tex.write_text(latex.table(sheets.grid(results, sheet, rows[sheet.table.name])), encoding="utf-8")
+        written += [csv, tex]
+    return written
 
 
 def telling_numbers(campaign_dir: Path) -> list[tuple[str, str]]:
