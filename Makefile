@@ -31,7 +31,7 @@ lint: setup-test ## formatting, types, linters
 	shellcheck envs/install.sh .ci/run
 	@$(MAKE) --no-print-directory -C src/kernels format-check
 
-test-unit: setup-test
+test-unit: setup-test kernels
 	python -m pytest tests/unit
 
 test-kernels: setup-test

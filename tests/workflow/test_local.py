@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,20 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
     assert third.returncode == 0, third.stderr
     after = checkout.started("tiny")
     assert {name for name in before if after[name] != before[name]} == set(gone)
+
+    # Sources newer than the kernels, or no kernels at all, void nothing and are mended before the next cell.
+    (checkout.directory / "src/kernels/Makefile").touch()
+    one = sorted(after)[0]
+    (results / "cells" / f"{one}.json").unlink()
+    stale = checkout.snakemake(config)
+    assert stale.returncode == 0, stale.stderr
+    rebuilt = checkout.started("tiny")
+    assert {name for name in after if rebuilt[name] != after[name]} == {one}
+    shutil.rmtree(checkout.directory / "build")
+    bare = checkout.snakemake(config)
+    assert bare.returncode == 0, bare.stderr
+    assert checkout.started("tiny") == rebuilt
+    after = rebuilt
 
     # A changed option voids the cells it belongs to and no others.
     changed = {**TINY, "cpu": [{**TINY["cpu"][0], "seconds": 0.04}]}
