@@ -67,6 +67,22 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--scratch", type=Path, default=None, help="directory for the disk cells")
     doctor.set_defaults(run=_doctor)
 
+    compare = commands.add_parser(
+        "compare",
+        help="two campaigns, or a campaign and published results: what became better or worse",
+        description="Ratio of medians B / A of every row that both have, with a bootstrap interval and a verdict.",
+    )
+    for side in ("A", "B"):
+        compare.add_argument(
+            side.lower(), metavar=side, help="folder of a campaign, or name or CSV file of published results"
+        )
+    compare.add_argument("--confidence", type=_share, default=0.95, help="level of the intervals, default 0.95")
+    compare.add_argument(
+        "--tolerance", type=_share, default=0.0, help="share by which a row may differ without a verdict, e.g. 0.02"
+    )
+    compare.add_argument("--fail-on", choices=["worse"], help="exit with 1 when a row became worse (for CI)")
+    compare.set_defaults(run=_compare)
+
     for name, run, text in (
         ("tables", _tables, "records -> measurements.csv and the tables"),
         ("report", _report, "tables and records -> figures and report.pdf"),
@@ -133,6 +149,23 @@ def _doctor(options: argparse.Namespace) -> int:
     text, healthy = doctor.examine(options.scratch, KERNELS)
     print(text)
     return 0 if healthy else 1
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not allowed: give a share from 0 to below 1, such as 0.95")
+    return value
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from peakmark import compare
+
+    text, counts = compare.report(
+        compare.read(options.a), compare.read(options.b), options.confidence, options.tolerance
+    )
+    print(text)
+    return 1 if options.fail_on and counts["worse"] else 0
 
 
 def _tables(options: argparse.Namespace) -> int:

@@ -77,6 +77,11 @@ class Table:
         return self._with_unit(f"Measured {self.quantity}")
 
     @property
+    def published_group(self) -> str:
+        """``Published Throughput (GB/sec)``: what the columns of published results have in common."""
+        return self._with_unit(f"Published {self.quantity}")
+
+    @property
     def theoretical_heading(self) -> str:
         """``Theoretical Throughput (GB/sec)``."""
         return self._with_unit(f"Theoretical {self.quantity}")

@@ -18,7 +18,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from peakmark import style
 from peakmark.formatting import significant, size
 from peakmark.layout import Table
-from peakmark.rows import Row, Series
+from peakmark.rows import Row, Series, published_names
 
 WIDTH = 10.2  # inches; a landscape A4 page between its margins
 HEIGHT = 5.9  # inches; leaves room for the caption on that page
@@ -87,6 +87,7 @@ def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
     """Whether the vertical axis of these panels is logarithmic, and its ends in the table's unit."""
     rows = [row for panel in panels for row in panel.rows]
     values = [value * table.factor for row in rows for series in row.series.values() for value in series.values]
+    values += [value * table.factor for row in rows for value in row.published.values()]
     limits = [row.peak.value * table.factor for row in rows if row.peak.value is not None]
     lowest, highest = min(values), max(values)
     logarithmic = highest > 20 * lowest
@@ -158,6 +159,7 @@ def _panel(axis: Axes, table: Table, panel: Panel, horizontal: Dimension, scale:
             _line(axis, table, position, rank, places_, entries, step)
             if position == 0 and len(others) > 1:
                 labels.append((places_[-1], entries[-1].centre * table.factor, _name(table, _other(horizontal), other)))
+    _published(axis, table, panel.rows, horizontal)
     _limits(axis, table, panel.rows, horizontal)
     margin = 2 ** max(0.35, _octaves(places) / 10)
     room = 2 ** (_octaves(places) / 3.2) if labels else 1.0
@@ -192,6 +194,16 @@ def _line(
         x=[x for x, _ in points], y=[y for _, y in points], ax=axis, legend=False, zorder=4, s=11,
         alpha=0.9, linewidth=0.7, marker=appearance.marker, facecolor=appearance.face, edgecolor=appearance.colour,
     )  # fmt: skip
+
+
+def _published(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension) -> None:
+    """A mark for each value that others published, in the middle of its place."""
+    for number, name in enumerate(published_names(rows)):
+        found = [row for row in rows if name in row.published]
+        axis.scatter(
+            [_place(row, horizontal) for row in found], [row.published[name] * table.factor for row in found], s=20,
+            marker=style.published_marker(number), facecolor="none", edgecolor=style.PUBLISHED, linewidth=0.9, zorder=5,
+        )  # fmt: skip
 
 
 def _octaves(places: Sequence[int]) -> float:
@@ -257,6 +269,11 @@ def _legend(figure: Figure, table: Table, rows: Sequence[Row]) -> None:
                 Line2D([], [], color=appearance.colour, marker=appearance.marker, markerfacecolor=appearance.face,
                        markeredgecolor=appearance.colour, markersize=4, linewidth=1.1, label=series.heading)
             )  # fmt: skip
+    for number, name in enumerate(published_names(rows)):
+        handles.append(
+            Line2D([], [], linestyle="none", marker=style.published_marker(number), markerfacecolor="none",
+                   markeredgecolor=style.PUBLISHED, markersize=4.5, label=f"{name} (published)")
+        )  # fmt: skip
     if any(row.peak.value is not None for row in rows):
         handles.append(Line2D([], [], color=style.LIMIT, linewidth=0.9, dashes=(5, 2), label="theoretical limit"))
     figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False, handlelength=2.6)

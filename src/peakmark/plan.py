@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import config as configuration
-from peakmark import layouts, site
+from peakmark import layouts, published, site
 from peakmark.catalogue import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
 from peakmark.cell import SUBSYSTEMS, Cell, Scalar
 from peakmark.errors import ConfigError
@@ -91,7 +91,9 @@ def make(config: Mapping[str, Any]) -> Plan:
     if completed["site"] is not None:
         completed["site_facts"] = site.load(completed["site"], completed["formula_set"])
     if completed["report"]["tables"] is not None:
-        layouts.load(completed["report"]["tables"])  # a wrong layout is said before anything is measured
+        layouts.load(completed["report"]["tables"])  # what is wrong here is said before anything is measured
+    for name in completed["report"]["published"]:
+        published.load(name)
     references = tuple(_references(completed))
     missing = {reference.instrument for reference in references if reference.path is None}
     cells: dict[str, Cell] = {}

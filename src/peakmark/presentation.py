@@ -13,7 +13,7 @@ from typing import Any
 from peakmark.formatting import percent, significant, size
 from peakmark.layout import Table
 from peakmark.results import Results
-from peakmark.rows import Row
+from peakmark.rows import Row, published_names
 
 NOT_MEASURED = "not measured"
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
@@ -45,8 +45,8 @@ class Grid:
     remarks: tuple[str, ...]
 
 
-def columns(table: Table, with_node: bool) -> tuple[Column, ...]:
-    """The table's columns, left to right."""
+def columns(table: Table, with_node: bool, published: Sequence[str] = ()) -> tuple[Column, ...]:
+    """The table's columns, left to right; ``published`` are the sets that stand beside it."""
     keys = [Column("Node")] if with_node else []
     keys += [Column(table.first), Column("Concurrency", kind="number")]
     if table.block:
@@ -62,21 +62,39 @@ def columns(table: Table, with_node: bool) -> tuple[Column, ...]:
         Column("n", kind="number"),
         Column("low", "95 % interval", "number"),
         Column("high", "95 % interval", "number"),
+        *published_columns(table, published),
         Column("Notes", kind="notes"),
     )
+
+
+def published_columns(table: Table, published: Sequence[str]) -> list[Column]:
+    """A column for each published set."""
+    return [Column(name, table.published_group, "number") for name in published]
+
+
+def published_cells(row: Row | None, published: Sequence[str], factor: float, mark: str) -> list[str]:
+    """What the published sets have in a row, as text."""
+    values = [row.published.get(name) if row else None for name in published]
+    texts = ["" if value is None else significant(value * factor) for value in values]
+    # 7 was printed as 7: zeros behind the mark would claim a precision that nobody had.
+    return [(text.rstrip("0").rstrip(".") if "." in text else text).replace(".", mark) for text in texts]
 
 
 def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> Grid:
     """The rows of one table as text; numbers with four significant digits and ``mark`` as decimal mark."""
     with_node = len({row.key.node for row in rows}) > 1
     notes = Notes.of(rows)
-    body = [(*_cells(table, row, with_node, mark), notes.marks([row])) for row in rows]
+    published = published_names(rows)
+    body = [
+        (*_cells(table, row, with_node, mark), *published_cells(row, published, table.factor, mark), notes.marks([row]))
+        for row in rows
+    ]
     instruments = {series.instrument for series in table.series}
     remarks = [*([table.remark] if table.remark else []), *remarks_on_gaps(results, table, rows, instruments)]
     return Grid(
         name=table.name,
         title=table.title,
-        columns=columns(table, with_node),
+        columns=columns(table, with_node, published),
         body=tuple(body),
         notes=notes.sentences,
         remarks=tuple(closed(remark) for remark in (*remarks, *notes.common)),

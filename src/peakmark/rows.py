@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from peakmark import checks, peaks, statistics
+from peakmark import checks, peaks, published, statistics
 from peakmark.cell import Cell
 from peakmark.formatting import significant
 from peakmark.layout import TABLES, Table
 from peakmark.peaks import Peak
+from peakmark.published import Published
 from peakmark.results import Results, StoredRecord
 from peakmark.statistics import Summary
 
@@ -65,6 +66,7 @@ class Row:
 
     notes    what a reader must know about the row, ``doubts`` those of them that say why its figures may be wrong
     missing  planned repetitions of the own kernel without a measurement
+    published  what others measured in this row with a program of their own: name of the set -> value in SI units
     """
 
     table: Table
@@ -74,6 +76,7 @@ class Row:
     notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     missing: int = 0
+    published: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def own(self) -> Series | None:
@@ -112,7 +115,22 @@ def build(results: Results) -> dict[str, list[Row]]:
     measured.
     """
     centre = centre_of(results)
-    return {table.name: _table_rows(results, table, centre) for table in TABLES}
+    sets = [published.load(str(name)) for name in results.report_config.get("published") or ()]
+    return {table.name: [_beside(row, sets) for row in _table_rows(results, table, centre)] for table in TABLES}
+
+
+def published_names(rows: Sequence[Row]) -> list[str]:
+    """The published sets that have a value in one of the rows, in the order of the configuration."""
+    return list(dict.fromkeys(name for row in rows for name in row.published))
+
+
+def _beside(row: Row, sets: Sequence[Published]) -> Row:
+    """The row with the published values that stand beside it. Caches are nobody's: only DRAM was published."""
+    if not sets or row.key.variant == "block":
+        return row
+    key, instrument = row.key, row.table.own.instrument
+    found = {one.name: one.value(row.table.name, key.workload, key.block, key.concurrency, instrument) for one in sets}
+    return replace(row, published={name: value for name, value in found.items() if value is not None})
 
 
 def figures_of(table: Table, rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:

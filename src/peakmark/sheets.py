@@ -13,7 +13,7 @@ from peakmark.formatting import percent, significant
 from peakmark.layouts import Column, Layout, Sheet
 from peakmark.presentation import Grid
 from peakmark.results import Results
-from peakmark.rows import Row
+from peakmark.rows import Row, published_names
 
 Rows = Mapping[str, Sequence[Row]]
 
@@ -132,13 +132,17 @@ def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -
     shown = [row for line in found for row in line.rows]
     with_node = len({line.node for line in found}) > 1
     notes = presentation.Notes.of(shown)
+    # Beside a line of several rows a published value could stand for any of them.
+    published = published_names(shown) if len(found) == len(shown) else []
     body = []
     for line in found:
         cells = [line.node] if with_node else []
         cells += [_text(sheet, column, line, mark) for column in sheet.columns]
+        cells += presentation.published_cells(line.rows[0], published, sheet.factor, mark)
         body.append((*cells, notes.marks(line.rows)))
     columns = [presentation.Column("Node")] if with_node else []
     columns += [_described(column, found) for column in sheet.columns]
+    columns += presentation.published_columns(sheet.table, published)
     return Grid(
         name=sheet.name,
         title=sheet.title,

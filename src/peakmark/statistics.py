@@ -6,6 +6,9 @@ Nothing is removed and nothing assumed normal. Sources:
     [IH]   Iglewicz and Hoaglin, How to Detect and Handle Outliers, ASQC 1993
     [Sen]  Sen, Estimates of the Regression Coefficient Based on Kendall's Tau, JASA 63 (1968), pages 1379-1389
     [Ken]  Kendall, Rank Correlation Methods, 4th edition 1970, chapters 4 and 5
+    [MW]   Mann and Whitney, On a Test of Whether One of Two Random Variables is Stochastically Larger than the Other,
+           Annals of Mathematical Statistics 18 (1947), pages 50-60
+    [ET]   Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3 (percentile interval)
 Every function raises ValueError for an empty sequence and for NaN or infinite values, naming the first of them.
 """
 
@@ -225,6 +228,33 @@ def _kendall_p(array: NDArray[np.float64], concordance: int) -> float:
         return 1.0
     z = max(0.0, abs(concordance) - 1) / math.sqrt(variance)
     return math.erfc(z / math.sqrt(2))
+
+
+def can_differ(first: int, second: int, confidence: float = 0.95) -> bool:
+    """Whether samples of these sizes can show a difference at all: of all orders of n + m values, those with the two
+    samples wholly apart are 2 / C(n + m, n), the least two-sided p there is [MW]. 3 against 3 cannot, 4 against 4 can.
+    """
+    return first > 0 and second > 0 and 2 / math.comb(first + second, first) <= 1 - confidence
+
+
+def ratio_interval(
+    before: Values, after: Values, confidence: float = 0.95, rounds: int = 4000, seed: int = 1
+) -> tuple[float, float, float]:
+    """(ratio, low, high) of the medians after / before, with the percentile interval of a seeded bootstrap [ET].
+
+    The same values give the same interval. Errors: ValueError unless all values are positive.
+    """
+    old, new = checked(before), checked(after)
+    if old.min() <= 0 or new.min() <= 0:
+        raise ValueError("a ratio of medians needs positive values")
+    random = np.random.default_rng(seed)
+
+    def medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.median(random.choice(values, size=(rounds, values.size)), axis=1), dtype=np.float64)
+
+    ratios = medians(new) / medians(old)
+    low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return median(new) / median(old), float(low), float(high)
 
 
 def is_narrow(summary: Summary, until: float) -> bool:

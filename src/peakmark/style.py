@@ -19,6 +19,8 @@ from matplotlib.figure import Figure
 INK = "#222222"
 QUIET = "#6b6b6b"
 LIMIT = "#222222"
+PUBLISHED = "#222222"
+_PUBLISHED_MARKERS = ("D", "v", "P", "X")
 DASHES: tuple[Any, ...] = ((), (4, 1.6), (1.2, 1.4), (6, 1.5, 1.2, 1.5), (9, 2), (3, 1, 1, 1, 1, 1))
 
 
@@ -39,6 +41,11 @@ _LOOKS = (Look("#0072B2", "o", "#0072B2"), Look("#D55E00", "s", "white"), Look("
 def look(position: int) -> Look:
     """The look of a table's instrument by its place: 0 is the own kernel."""
     return _LOOKS[position % len(_LOOKS)]
+
+
+def published_marker(position: int) -> str:
+    """The marker of a published set by its place."""
+    return _PUBLISHED_MARKERS[position % len(_PUBLISHED_MARKERS)]
 
 
 def begin() -> None:

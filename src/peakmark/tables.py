@@ -11,7 +11,7 @@ import pandas as pd
 from peakmark import latex, layouts, measurements, presentation, sheets, verdict
 from peakmark.layout import TABLES, Table
 from peakmark.results import Results
-from peakmark.rows import Row
+from peakmark.rows import Row, published_names
 from peakmark.rows import build as build_rows
 from peakmark.units import format_size
 
@@ -80,12 +80,13 @@ def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
     A column of an instrument that measured nothing is there and empty. ``Notes`` are joined by "; ".
     """
     with_node = len({row.key.node for row in rows}) > 1
+    published = published_names(rows)
     lines = [_line(table, row, with_node) for row in rows]
-    return pd.DataFrame(lines, columns=headings(table, with_node))
+    return pd.DataFrame(lines, columns=headings(table, with_node, published))
 
 
-def headings(table: Table, with_node: bool = False) -> list[str]:
-    """Headings of a table's CSV, left to right."""
+def headings(table: Table, with_node: bool = False, published: Sequence[str] = ()) -> list[str]:
+    """Headings of a table's CSV, left to right; ``published`` are the sets that stand beside it."""
     keys = (["Node"] if with_node else []) + [table.first, "Concurrency"]
     keys += [heading for heading in (table.block, table.variant) if heading]
     return [
@@ -97,6 +98,7 @@ def headings(table: Table, with_node: bool = False) -> list[str]:
         "n",
         "95 % interval of the median, low",
         "95 % interval of the median, high",
+        *(f"{name}: {table.published_group}" for name in published),
         "Notes",
     ]
 
@@ -122,6 +124,7 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
     line["n"] = own.n if own else 0
     line["95 % interval of the median, low"] = shown(own.low) if own else None
     line["95 % interval of the median, high"] = shown(own.high) if own else None
+    line |= {f"{name}: {table.published_group}": shown(value) for name, value in row.published.items()}
     line["Notes"] = "; ".join(row.notes)
     return line
 

@@ -1,0 +1,155 @@
+"""Comparing: the verdict says what the values carry, and no more."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark import cli, compare, published, statistics
+from peakmark.errors import ConfigError
+
+STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]
+
+
+def campaign(folder: Path, factor: float = 1.0, repetitions: int = 6, node: str = "any") -> Path:
+    """A disk, its throughput and latency, ``factor`` times as fast."""
+    records = []
+    for number in range(repetitions):
+        of = make.cell(
+            "diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number, node=node
+        )
+        records.append(make.record(of, [make.measurement(of, "throughput", 4e8 * factor * STEADY[number])]))
+        of = make.cell("diskbench", "RR", subsystem="disk", variant="psync", block=4096, repetition=number, node=node)
+        values = {"iops": 1e4 * factor * STEADY[number], "latency": 1e-4 / factor * STEADY[number]}
+        records.append(make.record(of, [make.measurement(of, metric, value) for metric, value in values.items()]))
+    return make.write(folder, records)
+
+
+@pytest.mark.parametrize(
+    ("after", "lower_is_better", "verdict"),
+    [
+        (1.2, False, "better"),
+        (0.8, False, "worse"),
+        (1.2, True, "worse"),
+        (0.8, True, "better"),
+        (1.0, False, "no difference shown"),
+        (1.002, True, "no difference shown"),
+    ],
+)
+def test_the_verdict_follows_the_interval_and_the_direction(after: float, lower_is_better: bool, verdict: str) -> None:
+    found = compare.judge(STEADY, [after * value for value in STEADY], lower_is_better)
+    assert found[0] == pytest.approx(after)
+    assert found[1] <= found[0] <= found[2]
+    assert found[3] == verdict
+
+
+def test_too_few_values_cannot_tell_however_far_apart() -> None:
+    ratio, _, _, verdict, reason = compare.judge([1.0, 1.0, 1.0], [9.0, 9.0, 9.0], False)
+    assert (ratio, verdict) == (9.0, "cannot tell")
+    assert "3 and 3" in reason
+    assert compare.judge([1.0, 1.0, 1.0, 1.0], [9.0, 9.0, 9.0, 9.0], False)[3] == "better"
+
+
+def test_what_can_differ_is_counted_not_assumed() -> None:
+    assert not statistics.can_differ(3, 3)  # 2 / 20
+    assert statistics.can_differ(4, 4)  # 2 / 70
+    assert statistics.can_differ(3, 6)  # 2 / 84
+    assert not statistics.can_differ(1, 30)  # 2 / 31
+    assert not statistics.can_differ(4, 4, 0.99)
+    assert not statistics.can_differ(0, 5)
+
+
+def test_a_tolerance_keeps_small_differences_from_a_verdict() -> None:
+    slower = [0.96 * value for value in [1.0, 1.001, 0.999, 1.002, 0.998, 1.0]]
+    steady = [1.0, 1.001, 0.999, 1.002, 0.998, 1.0]
+    assert compare.judge(steady, slower, False)[3] == "worse"
+    assert compare.judge(steady, slower, False, tolerance=0.05)[3] == "no difference shown"
+
+
+def test_the_interval_is_the_same_each_time_and_widens_with_the_spread() -> None:
+    wide = [1.0, 1.5, 0.6, 1.2, 0.8, 1.1]
+    assert statistics.ratio_interval(STEADY, wide) == statistics.ratio_interval(STEADY, wide)
+    narrow = statistics.ratio_interval(STEADY, STEADY)
+    _, low, high = statistics.ratio_interval(STEADY, wide)
+    assert high - low > 2 * (narrow[2] - narrow[1])
+
+
+def test_the_interval_of_equal_machines_mostly_holds_one() -> None:
+    import numpy as np
+
+    random = np.random.default_rng(7)
+    inside = 0
+    for _ in range(200):
+        _, low, high = statistics.ratio_interval(random.normal(1, 0.05, 8), random.normal(1, 0.05, 8), rounds=400)
+        inside += low <= 1 <= high
+    assert inside >= 180
+
+
+def test_two_campaigns_row_by_row(tmp_path: Path) -> None:
+    before = compare.read(str(campaign(tmp_path / "a")))
+    after = compare.read(str(campaign(tmp_path / "b", 0.5)))
+    found, only_before, only_after = compare.compare(before, after)
+    assert [(one.point.table, one.verdict) for one in found] == [
+        ("disk_throughput", "worse"),
+        ("disk_latency", "worse"),
+        ("disk_iops", "worse"),
+    ]
+    assert found[1].ratio == pytest.approx(2.0)
+    assert (only_before, only_after) == (0, 0)
+    text, counts = compare.report(before, after)
+    assert counts["worse"] == 3
+    assert "0 better; 3 worse" in text
+    assert "chance alone" in text
+
+
+def test_a_published_set_may_be_either_side(tmp_path: Path) -> None:
+    mine = compare.read(str(campaign(tmp_path / "mine")))
+    theirs = compare.read("disk-patterns-2020")
+    (throughput, iops), _, _ = compare.compare(theirs, mine)
+    assert throughput.before == (393e6, 403e6, 398e6)
+    assert throughput.verdict == "no difference shown"  # three runs against six, at nearly the same speed
+    assert iops.before == (6408.0,)
+    assert iops.verdict == "cannot tell"
+    assert iops.ratio == pytest.approx(1e4 * statistics.median(STEADY) / 6408)
+    (back, _), _, _ = compare.compare(mine, theirs)
+    assert back.ratio == pytest.approx(1 / throughput.ratio)
+
+
+def test_a_copied_file_is_a_published_set_too(tmp_path: Path) -> None:
+    copy = tmp_path / "copy.csv"
+    shutil.copyfile(published.FOLDER / "file-io-lab.csv", copy)
+    found, only_before, only_after = compare.compare(compare.read(str(copy)), compare.read("file-io-lab"))
+    assert {one.ratio for one in found} == {1.0}
+    assert (only_before, only_after) == (0, 0)
+
+
+def test_a_campaign_of_two_nodes_is_not_laid_on_a_published_row(tmp_path: Path) -> None:
+    records = []
+    for node in ("n1", "n2"):
+        of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, node=node)
+        records.append(make.record(of, [make.measurement(of, "throughput", 4e8)], host=node))
+    side = compare.read(str(make.write(tmp_path / "c", records)))
+    with pytest.raises(ConfigError, match="several nodes"):
+        compare.compare(compare.read("disk-patterns-2020"), side)
+
+
+def test_nothing_in_common_is_said(tmp_path: Path) -> None:
+    of = make.cell("cpubench", "DP", subsystem="cpu")
+    side = compare.read(str(make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 1e9)])])))
+    with pytest.raises(ConfigError, match="no row in common"):
+        compare.report(side, compare.read("disk-patterns-2020"))
+
+
+def test_exit_codes_are_fit_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, slower = str(campaign(tmp_path / "a")), str(campaign(tmp_path / "b", 0.9))
+    assert cli.main(["compare", a, a, "--fail-on", "worse"]) == 0
+    assert cli.main(["compare", a, slower]) == 0
+    assert cli.main(["compare", a, slower, "--fail-on", "worse"]) == 1
+    assert cli.main(["compare", slower, a, "--fail-on", "worse"]) == 0
+    assert cli.main(["compare", a, slower, "--fail-on", "worse", "--tolerance", "0.2"]) == 0
+    capsys.readouterr()
+    assert cli.main(["compare", a, str(tmp_path / "nothing")]) == 2
+    assert "neither the folder of a campaign" in capsys.readouterr().err
