@@ -90,9 +90,8 @@ def facts_in_short(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def measure(runner: Runner, rows: Sequence[Row], turns: int, settle_s: float) -> list[Line]:
-    """All rows, bundle by bundle; progress on stderr."""
-    lines = []
+def measure(runner: Runner, rows: Sequence[Row], turns: int, settle_s: float, lines: list[Line]) -> None:
+    """All rows, bundle by bundle, into ``lines``; progress on stderr."""
     for bundle, members in itertools.groupby(rows, key=lambda row: row.bundle):
         own = [Line(row) for row in members]
         lines += own
@@ -116,7 +115,6 @@ def measure(runner: Runner, rows: Sequence[Row], turns: int, settle_s: float) ->
             for line in own
         )
         print(f"{bundle}: {ratios} ({time.monotonic() - started:.0f} s)", file=sys.stderr, flush=True)
-    return lines
 
 
 def _ended(number: int, _frame: FrameType | None) -> None:
@@ -146,7 +144,12 @@ def main() -> int:
                 runner.namespaces = stack.enter_context(namespaces.joined())
             except Unavailable as error:
                 print(f"no rows between namespaces: {error}", file=sys.stderr)
-        lines = measure(runner, rows, chosen.pairs, chosen.settle)
+        lines: list[Line] = []
+        stopped = False
+        try:
+            measure(runner, rows, chosen.pairs, chosen.settle, lines)
+        except (KeyboardInterrupt, SystemExit):
+            stopped = True  # what was measured until then is shown and kept
     tools = {name: tool.version for name, tool in sorted(runner.tools.items())}
     name = datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     folder = chosen.out / name
@@ -160,7 +163,7 @@ def main() -> int:
     print(table.legend(lines))
     print(", ".join(f"{key} {value}" for key, value in {**short, **tools}.items()))
     print(f"written to {folder}")
-    return 0
+    return 130 if stopped else 0
 
 
 if __name__ == "__main__":

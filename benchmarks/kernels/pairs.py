@@ -27,6 +27,8 @@ class Row:
     reference  cell it is compared with; None: the limit of the instruction at the clock the own run saw
     metric     which measurement of both; for the metric ``latency`` a smaller ratio is the better one
     route      network: ``loopback`` or ``namespaces``
+    routine    of a tool that ran several: which one, by the end of its name. Each has a line of its own, since the best of
+               several runs would look faster than any of them on a machine that is not quiet
     bundle     rows with the same bundle are measured together: in each turn every cell of them runs once, in order
     quick      whether --quick measures it too
     """
@@ -37,6 +39,7 @@ class Row:
     target: Target
     route: str = ""
     bundle: str = ""
+    routine: str = ""
     quick: bool = False
 
     @property
@@ -57,7 +60,7 @@ class Row:
             return PEAK
         if self.reference.options.get("store") == "libc":
             return "libc memcpy"
-        return self.reference.instrument
+        return f"{self.reference.instrument} {self.routine}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -106,12 +109,12 @@ def _memory(plan: Plan) -> Iterator[Row]:
 
     for block in (KIB, MIB, 10 * MIB):
         for threads in plan.threads(1, 2):
-            for workload, tools in (("RS", ("pmbw", "likwid-bench")), ("WS", ("pmbw", "likwid-bench"))):
-                for tool in tools:
+            for workload in ("RS", "WS"):
+                for tool, routine in (("pmbw", "UnrollLoop"), ("pmbw", "SimpleLoop"), ("likwid-bench", "")):
                     ours = cell("rambench", workload, "block", block, threads)
                     theirs = cell(tool, workload, "block", block, threads)
                     bundle = f"memory {workload} {block} {threads}"
-                    yield Row(ours, theirs, "throughput", AS_MUCH, bundle=bundle, quick=block < 10 * MIB)
+                    yield Row(ours, theirs, "throughput", AS_MUCH, "", bundle, routine, quick=block < 10 * MIB)
             ours, theirs = (cell(tool, "RWS", "block", block, threads) for tool in ("rambench", "likwid-bench"))
             yield Row(ours, theirs, "throughput", AS_MUCH, bundle=f"memory RWS {block} {threads}", quick=block == KIB)
     for threads in plan.threads(1, 2):

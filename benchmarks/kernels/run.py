@@ -16,8 +16,8 @@ from benchmarks.kernels.pairs import Row
 from benchmarks.kernels.ratios import Pair
 from peakmark import execute, lock, pair, peaks
 from peakmark.cell import Cell
-from peakmark.errors import MeasurementError, ParseError, PeakmarkError, Unavailable
-from peakmark.instruments import REGISTRY
+from peakmark.errors import MeasurementError, ParseError, Unavailable
+from peakmark.instruments import REGISTRY, pmbw
 from peakmark.instruments.base import Measurement, Tool, Workspace
 
 NOT_POSSIBLE = 77
@@ -25,11 +25,22 @@ NOT_POSSIBLE = 77
 
 @dataclass(frozen=True)
 class Run:
-    """What one execution gave: all its measurements, or the sentence why it gave none."""
+    """What one execution gave: all its measurements, or the sentence why it gave none.
+
+    routines  of pmbw's scans, B/s by name
+    """
 
     measurements: tuple[Measurement, ...] = ()
+    routines: Mapping[str, float] = field(default_factory=dict)
     error: str = ""
     neighbours: float = 0.0
+
+    def value(self, row: Row) -> float | None:
+        """The value a row asks for, None when the run failed."""
+        if row.routine:
+            return next((value for name, value in self.routines.items() if name.endswith(row.routine)), None)
+        found = self.of(row.ours, row.metric)
+        return None if found is None else found.value
 
     def of(self, cell: Cell, metric: str) -> Measurement | None:
         """The measurement that belongs to a cell's row; a tool may fill several rows."""
@@ -111,7 +122,11 @@ class Runner:
                 parsed = instrument.parse(cell, completed)
             except (MeasurementError, ParseError) as error:
                 return Run(error=str(error), neighbours=self._neighbours(before))
-            return Run(parsed.measurements, neighbours=self._neighbours(before))
+            routines = {}
+            if cell.instrument == "pmbw":
+                results = pmbw.read_results(completed[-1].files[pmbw.STATS])
+                routines = {name: float(result["bandwidth"]) for name, result in results.items()}
+            return Run(parsed.measurements, routines, neighbours=self._neighbours(before))
 
     def _neighbours(self, before: neighbours.Reading) -> float:
         return neighbours.share(before, neighbours.read(), len(self.cpus))
@@ -153,11 +168,8 @@ class Runner:
         value = None if mine is None else mine.value
         if theirs is None:
             return Pair(value, None if mine is None else self._peak(row, mine), ours.neighbours), ours.error
-        its = theirs.of(row.ours, row.metric)
         away = max(ours.neighbours, theirs.neighbours)
-        return Pair(value, None if its is None else its.value, away), "; ".join(
-            filter(None, (ours.error, theirs.error))
-        )
+        return Pair(value, theirs.value(row), away), "; ".join(filter(None, (ours.error, theirs.error)))
 
     def _peak(self, row: Row, mine: Measurement) -> float:
         """Limit of the instruction at the clock seen before and after the run. Errors: Unavailable."""
@@ -173,8 +185,3 @@ class Runner:
         if peak.value is None:
             raise Unavailable(peak.reason or "no limit is known")
         return peak.value
-
-
-def unavailable(error: PeakmarkError) -> str:
-    """The mark of a row that this machine cannot measure."""
-    return f"n/a: {error}"
