@@ -5,7 +5,7 @@ PRESET ?= config/presets/quick.yaml
 # The environment's programs first, so that rules and tests find the same ones.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test kernels demo test test-unit test-kernels test-workflow test-cluster lint format requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels test test-unit test-kernels test-workflow test-cluster lint format requirements clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -22,6 +22,9 @@ kernels: ## compile the kernels into build/kernels
 demo: setup ## measure this machine with the quick preset, to the PDF
 	@snakemake --profile local --configfile $(PRESET)
 
+bench-kernels: setup kernels ## our kernels beside the reference tools; ARGS="--quick", see docs/performance.md
+	@PYTHONPATH=src python -m benchmarks.kernels $(ARGS)
+
 test: setup-test lint test-unit test-kernels test-workflow test-cluster ## everything, below 20 minutes on 2 cores
 
 lint: setup-test ## formatting, types, linters
@@ -31,7 +34,7 @@ lint: setup-test ## formatting, types, linters
 	shellcheck envs/install.sh .ci/run
 	@$(MAKE) --no-print-directory -C src/kernels format-check
 
-test-unit: setup-test
+test-unit: setup-test kernels
 	python -m pytest tests/unit
 
 test-kernels: setup-test

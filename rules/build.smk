@@ -3,14 +3,13 @@
 
 rule kernels:
     input:
-        expand("src/kernels/{path}", path=glob_wildcards("src/kernels/{path}").path),
+        build.sources(),
     output:
-        expand(
-            "build/kernels/{kernel}",
-            kernel=["cpubench", "rambench", "diskbench", "netbench"],
-        ),
+        build.programs(),
     log:
         "build/kernels/build.log",
+    localrule: True
     threads: 2
     shell:
-        "make -C src/kernels -j{threads} > {log:q} 2>&1"
+        # make compares with its own eyes; the new date tells Snakemake that it has done so.
+        "(make -C src/kernels -j{threads} && touch {output:q}) > {log:q} 2>&1"

@@ -3,8 +3,7 @@
 
 rule measure:
     input:
-        # A rebuilt kernel does not void finished measurements: the record names the version that measured.
-        kernels=ancient(rules.kernels.output),
+        kernels=kernels_first,
     output:
         f"{CAMPAIGN}/cells/{{subsystem}}/{{instrument}}/{{point}}/{{node}}/{{repetition}}.json",
     log:

@@ -12,4 +12,4 @@ rule report:
     params:
         campaign=subpath(output[0], parent=True),
     shell:
-        "peakmark report {params.campaign:q} 2> {log:q}"
+        "peakmark report {params.campaign:q} > {log:q} 2>&1"

@@ -7,12 +7,18 @@ import fcntl
 import os
 import pwd
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from peakmark.errors import PeakmarkError
 
 DIRECTORY = Path("/tmp")  # noqa: S108 - one place per machine, whatever TMPDIR says; opened without following links
+
+
+WAIT_S = {"campaign": 0.0, "cell": 60.0}
+"""How long to wait for the holder: a campaign lasts for hours and a person should know at once; a cell of somebody else
+ends soon, and waiting for it costs less than a failed cell."""
 
 
 def path_of(name: str) -> Path:
@@ -37,14 +43,19 @@ def acquire(name: str) -> int:
     """
     path = path_of(name)
     descriptor = _open(path)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise PeakmarkError(
-            f"this machine is being measured by {holder(path)}: wait until it has ended, or end it, then start again"
-        ) from None
-    return descriptor
+    deadline = time.monotonic() + WAIT_S[name]
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < deadline:
+                time.sleep(0.05)
+                continue
+            os.close(descriptor)
+            raise PeakmarkError(
+                f"this machine is being measured by {holder(path)}: wait until it has ended, or end it, then start again"
+            ) from None
+        return descriptor
 
 
 def _open(path: Path) -> int:

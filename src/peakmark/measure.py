@@ -15,11 +15,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from peakmark import __version__, execute, lock, machine, pair, records
+from peakmark import execute, lock, machine, pair, records
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Completed, Instrument, Invocation, Parsed, Workspace
+from peakmark.resources import version
 
 SCRATCH_PREFIX = "peakmark-"
 NOT_POSSIBLE = 77
@@ -46,7 +47,7 @@ class _Context:
     clock_hz_after: float | None = None
     scratch: str | None = None
     commands: list[dict[str, Any]] = field(default_factory=list)
-    peakmark: str = __version__
+    peakmark: str = field(default_factory=version)
 
 
 @dataclass(frozen=True)

@@ -236,8 +236,10 @@ def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension
             )
             axis.plot(*zip(*line, strict=True), color=style.LIMIT, linewidth=0.9, dashes=(5, 2), marker="_", zorder=1)
     rising = last[1] > first[1]  # the word stands at the higher end, where the line does not run through it
+    # Where lower is better the points lie above the limit: the word goes below it.
     axis.annotate(
-        f"limit {significant((last if rising else first)[1], 3)}", last if rising else first, xytext=(0, 3),
+        f"limit {significant((last if rising else first)[1], 3)}", last if rising else first,
+        xytext=(0, -4 if table.lower_is_better else 3), va="top" if table.lower_is_better else "baseline",
         textcoords="offset points", fontsize=6.5, color=style.LIMIT, ha="right" if rising else "left",
     )  # fmt: skip
 

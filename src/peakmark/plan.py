@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import shutil
@@ -60,6 +61,14 @@ class Plan:
 
     def record_path(self, cell: Cell) -> Path:
         return self.directory / "cells" / f"{cell.id}.json"
+
+    def is_measured(self, cell: Cell) -> bool:
+        """Whether the cell has a record that was made with its present options."""
+        try:
+            record = json.loads(self.record_path(cell).read_text(encoding="utf-8"))
+            return bool(record["cell"] == cell.to_json())
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
 
     def seconds_left(self) -> float:
         """Expected seconds of the cells that have no record yet."""

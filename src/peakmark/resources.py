@@ -1,11 +1,14 @@
-"""Files that come with the checkout: schemas, presets, the report's template."""
+"""What comes with the checkout: schemas, the report's template, and which state of it runs."""
 
 from __future__ import annotations
 
 import functools
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
+
+from peakmark import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -15,3 +18,14 @@ def schema(name: str) -> dict[str, Any]:
     """The JSON schema ``config/schema/<name>.schema.json``."""
     data: dict[str, Any] = json.loads((ROOT / "config" / "schema" / f"{name}.schema.json").read_text(encoding="utf-8"))
     return data
+
+
+@functools.cache
+def version() -> str:
+    """Version and, in a git checkout, commit: ``0.1.0+1a2b3c4d5e6f``, with ``-dirty`` where files were changed since."""
+    argv = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return __version__
+    return f"{__version__}+{done.stdout.strip()}"

@@ -153,6 +153,9 @@ class _Bar:
         rest = max(0.0, progress.expected_seconds - self.expected_done)
         return rest * self.took / self.expected_done
 
+        if done == total:
+            self.stop()  # what is printed at the end must not share the line with the bar
+
     def stop(self) -> None:
         self.progress.stop()
 

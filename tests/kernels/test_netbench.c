@@ -166,7 +166,7 @@ static void strangers_are_turned_away(void **state) {
     assert_true(recv(loud, &byte, 1, 0) <= 0); /* hung up on, without an answer */
     process_expect(process_run("NETBENCH_KEY=another secret of the tests",
                                ARGV("netbench", "TCP", "--seconds", "0.1", "--port", port, "127.0.0.1")),
-                   1, "NETBENCH_KEY must be the same");
+                   1, "NETBENCH_KEY and the version must be the same");
     struct process *client =
         process_run(KEY, ARGV("netbench", "latency", "--round-trips", "10", "--port", port, "127.0.0.1"));
     process_expect(client, 0, NULL);

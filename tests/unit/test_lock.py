@@ -21,6 +21,7 @@ with lock.held("cell"):
 @pytest.fixture(autouse=True)
 def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "DIRECTORY", tmp_path)
+    monkeypatch.setitem(lock.WAIT_S, "cell", 0.0)
 
 
 def test_a_second_process_is_told_who_holds_it(tmp_path: Path) -> None:
@@ -35,6 +36,26 @@ def test_a_second_process_is_told_who_holds_it(tmp_path: Path) -> None:
         process.communicate("")
     with lock.held("cell"):
         pass
+
+
+def test_a_cell_waits_for_the_cell_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(lock.WAIT_S, "cell", 20.0)
+    argv = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        refused = []
+
+        def let_go(seconds: float) -> None:
+            """The first time the lock is found taken, its holder is told to end."""
+            refused.append(seconds)
+            if len(refused) == 1:
+                process.communicate("")
+
+        monkeypatch.setattr(lock.time, "sleep", let_go)
+        with lock.held("cell"):
+            pass
+    assert refused
 
 
 def test_the_lock_ends_with_a_killed_holder(tmp_path: Path) -> None:

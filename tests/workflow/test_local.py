@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,20 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
     after = checkout.started("tiny")
     assert {name for name in before if after[name] != before[name]} == set(gone)
 
+    # Sources newer than the kernels, or no kernels at all, void nothing and are mended before the next cell.
+    (checkout.directory / "src/kernels/Makefile").touch()
+    one = sorted(after)[0]
+    (results / "cells" / f"{one}.json").unlink()
+    stale = checkout.snakemake(config)
+    assert stale.returncode == 0, stale.stderr
+    rebuilt = checkout.started("tiny")
+    assert {name for name in after if rebuilt[name] != after[name]} == {one}
+    shutil.rmtree(checkout.directory / "build")
+    bare = checkout.snakemake(config)
+    assert bare.returncode == 0, bare.stderr
+    assert checkout.started("tiny") == rebuilt
+    after = rebuilt
+
     # A changed option voids the cells it belongs to and no others.
     changed = {**TINY, "cpu": [{**TINY["cpu"][0], "seconds": 0.04}]}
     fourth = checkout.snakemake(checkout.write_config("tiny.yaml", changed))
@@ -106,6 +121,18 @@ def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(checkout: Checko
     assert (results / "attempts" / name / "0.json").exists(), "a failed attempt stays on record"
 
 
+def test_the_doctor_names_what_is_here_and_what_is_not(checkout: Checkout) -> None:
+    run = checkout.peakmark("doctor", "--scratch", "/dev/shm")
+    assert run.returncode == 0, run.stdout
+    lines = {line.split()[1]: line for line in run.stdout.splitlines()}
+    assert lines["cpubench"].startswith("ok")
+    assert "this is memory, not a disk" in lines["scratch"]
+    (checkout.directory / "build" / "kernels" / "cpubench").unlink()
+    ill = checkout.peakmark("doctor")
+    assert ill.returncode == 1
+    assert "make kernels" in ill.stdout
+
+
 def test_a_wrong_value_stops_everything_in_one_sentence(checkout: Checkout) -> None:
     config = checkout.write_config("wrong.yaml", {**TINY, "repetitions": 0})
     run = checkout.snakemake(config)
@@ -122,7 +149,23 @@ def test_missing_tools_leave_empty_columns_with_the_reason(checkout: Checkout, t
     """Only what the shell and the kernels need is on PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for program in ("sh", "bash", "make", "gcc", "as", "ld", "cat", "mkdir", "rm", "uname", "env"):
+    for program in (
+        "sh",
+        "bash",
+        "make",
+        "gcc",
+        "as",
+        "ld",
+        "cat",
+        "mkdir",
+        "rm",
+        "uname",
+        "env",
+        "which",
+        "sed",
+        "grep",
+        "ar",
+    ):
         for place in ("/usr/bin", "/bin"):
             if Path(place, program).exists() and not (folder / program).exists():
                 (folder / program).symlink_to(Path(place, program))

@@ -102,36 +102,44 @@ void place_order(const char *system, const struct cpu_list *cpus, struct cpu_lis
     free(rank);
 }
 
+/* The first CPU of `wanted` that is not allowed; -1 when all are. */
+static int not_allowed(const struct cpu_list *wanted, const struct cpu_list *allowed) {
+    for (int i = 0; i < wanted->count; i++) {
+        if (!cpu_list_has(allowed, wanted->cpu[i])) {
+            return wanted->cpu[i];
+        }
+    }
+    return -1;
+}
+
 void place_choose(const struct cpu_list *wanted, int threads, struct cpu_list *chosen,
                   struct warnings *warnings) {
-    struct cpu_list *allowed = malloc(sizeof *allowed), *ordered = malloc(sizeof *ordered);
-    if (allowed == NULL || ordered == NULL || !place_allowed(allowed)) {
+    static struct cpu_list allowed,
+        ordered; /* 64 KiB: not for the stack; called once, before threads start */
+    if (!place_allowed(&allowed)) {
         fail_measurement("the CPUs of this process cannot be read: %s", strerror(errno));
     }
     if (wanted->count > 0) {
-        for (int i = 0; i < wanted->count; i++) {
-            if (!cpu_list_has(allowed, wanted->cpu[i])) {
-                fail_usage("--cpus: CPU %d is not among the %d CPUs this process may use (see taskset -cp "
-                           "$$); leave "
-                           "--cpus out to use those",
-                           wanted->cpu[i], allowed->count);
-            }
+        int cpu = not_allowed(wanted, &allowed);
+        if (cpu >= 0) {
+            fail_usage("--cpus: CPU %d is not among the %d CPUs this process may use (see taskset -cp $$); "
+                       "leave --cpus "
+                       "out to use those",
+                       cpu, allowed.count);
         }
-        *ordered = *wanted;
+        ordered = *wanted;
     } else {
-        place_order(SYSTEM_CPU, allowed, ordered);
+        place_order(SYSTEM_CPU, &allowed, &ordered);
     }
-    if (threads > ordered->count) {
+    if (threads > ordered.count) {
         warnings_add(warnings,
                      "%d threads share %d CPUs: the threads take turns, so this is no scaling result",
-                     threads, ordered->count);
+                     threads, ordered.count);
     }
     chosen->count = threads;
     for (int i = 0; i < threads; i++) {
-        chosen->cpu[i] = ordered->cpu[i % ordered->count];
+        chosen->cpu[i] = ordered.cpu[i % ordered.count];
     }
-    free(allowed);
-    free(ordered);
 }
 
 int place_pin(int cpu) {

@@ -14,7 +14,8 @@
  * pairs. */
 #define MULTIPLY_I8(a, x, y) TWO(a, x, "vpmaddubsw")
 #define ADD_I8(a, x, y) TWO(a, y, "vpaddw")
-/* 32 products, summed to 16-bit pairs, to 32-bit fours (times one), added to the accumulator. */
+/* 32 multiplications; 16 additions to 16-bit pairs, 8 to 32-bit fours (the products by one don't count), 8 to
+ * the sum. */
 #define STEP_DOT(a, x, y)                                                                                    \
     do {                                                                                                     \
         __m256i t;                                                                                           \

@@ -54,18 +54,18 @@ static inline __m128i dot(__m128i a, __m128i x, __m128i y) {
 
 DEFINE_KERNEL(dp, __m128d, 12, MULTIPLY_F64, ADD_F64)
 DEFINE_KERNEL(fp32, __m128, 12, MULTIPLY_F32, ADD_F32)
-DEFINE_KERNEL(sp, __m128i, 6, STEP_I32, NOTHING)
+DEFINE_KERNEL(sp, __m128i, 4, STEP_I32, NOTHING)
 DEFINE_KERNEL(hp, __m128i, 12, MULTIPLY_I16, ADD_I16)
-DEFINE_KERNEL(qp, __m128i, 6, STEP_I8, NOTHING)
+DEFINE_KERNEL(qp, __m128i, 4, STEP_I8, NOTHING)
 DEFINE_KERNEL(qpdot, __m128i, 4, STEP_DOT, NOTHING)
 
 const struct kernel kernels_sse2[] = {
     {"DP", ISA_SSE2, ISA_FEATURE_NONE, "mulpd + addpd", RULE_CHAIN_F64, 16, 12, 4, 2, dp},
     {"FP32", ISA_SSE2, ISA_FEATURE_NONE, "mulps + addps", RULE_CHAIN_F32, 16, 12, 8, 2, fp32},
-    {"SP", ISA_SSE2, ISA_FEATURE_NONE, "2 pmuludq, 4 shifts and shuffles, paddd", RULE_CHAIN_I32, 16, 6, 8, 7,
+    {"SP", ISA_SSE2, ISA_FEATURE_NONE, "2 pmuludq, 4 shifts and shuffles, paddd", RULE_CHAIN_I32, 16, 4, 8, 7,
      sp},
     {"HP", ISA_SSE2, ISA_FEATURE_NONE, "pmullw + paddw", RULE_CHAIN_I16, 16, 12, 16, 2, hp},
-    {"QP", ISA_SSE2, ISA_FEATURE_NONE, "2 pmullw, 3 masks, paddb", RULE_CHAIN_I8, 16, 6, 32, 6, qp},
+    {"QP", ISA_SSE2, ISA_FEATURE_NONE, "2 pmullw, 3 masks, paddb", RULE_CHAIN_I8, 16, 4, 32, 6, qp},
     {"QPDOT", ISA_SSE2, ISA_FEATURE_NONE, "2 pmaddwd on widened bytes, 2 paddd", RULE_DOT_US, 16, 4, 32, 6,
      qpdot},
     {0},

@@ -101,6 +101,9 @@ static void prepare_sweep(struct team_member *member) {
 
 static sweep_function *chosen(const struct bench *bench) {
     const struct sweeper *sweeper = bench->sweeper;
+    if (bench->libc) {
+        return sweep_copy_libc;
+    }
     switch (bench->operation) {
     case OPERATION_READ:
         return sweeper->read;

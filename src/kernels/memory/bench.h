@@ -18,6 +18,7 @@ struct bench {
     enum operation operation;
     bool random;     /* blocks in random order, else one after the other */
     bool streaming;  /* non-temporal stores */
+    bool libc;       /* copy: by memcpy, to compare with */
     bool huge_pages; /* ask for them */
     size_t block;    /* bytes */
     size_t stride;   /* chase: bytes between pointers */

@@ -16,7 +16,7 @@
 #define NAME_BYTES 24
 
 static const char *const workloads[] = {"RS", "WS", "RWS", "RR", "WR", "RWR", "LAT", NULL};
-static const char *const stores[] = {"auto", "temporal", "non-temporal", NULL};
+static const char *const stores[] = {"auto", "temporal", "non-temporal", "libc", NULL};
 static const char *const switches[] = {"on", "off", NULL};
 
 struct arguments {
@@ -83,7 +83,8 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
          .argument = "KIND",
          .choices = stores,
          .help =
-             "through the caches or around them (default auto: around when the buffers exceed the cache)"},
+             "through the caches or around them (default auto: around when the buffers exceed the cache); "
+             "libc: RWS and RWR copy each block with memcpy"},
         {.name = "huge-pages",
          .kind = OPTION_CHOICE,
          .value = &a->huge_pages,
@@ -109,6 +110,9 @@ static void check_arguments(const struct arguments *a) {
     bool chase = strcmp(a->workload, "LAT") == 0;
     if (chase && (a->pool != NULL || a->total > 0 || strcmp(a->store, "auto") != 0)) {
         fail_usage("LAT takes none of --pool, --total and --store: --block is the area, --accesses the work");
+    }
+    if (strcmp(a->store, "libc") == 0 && strncmp(a->workload, "RW", 2) != 0) {
+        fail_usage("--store libc copies with memcpy: it belongs to RWS and RWR, not to %s", a->workload);
     }
     if (a->stride % sizeof(void *) != 0 || a->stride > a->block) {
         fail_usage("--stride: %" PRIu64 " bytes are not a multiple of 8 or more than the area of --block",
@@ -160,6 +164,11 @@ static enum operation operation_of(const char *workload) {
                                              : OPERATION_WRITE;
 }
 
+/* The workload that goes over the same blocks one after the other. */
+static const char *sequential_of(enum operation operation) {
+    return operation == OPERATION_COPY ? "RWS" : operation == OPERATION_READ ? "RS" : "WS";
+}
+
 static void choose_stores(struct bench *bench, const struct arguments *a, uint64_t working_set,
                           uint64_t cache) {
     bool writes = bench->operation == OPERATION_WRITE || bench->operation == OPERATION_COPY;
@@ -172,6 +181,9 @@ static void choose_stores(struct bench *bench, const struct arguments *a, uint64
             fail_impossible("there are no non-temporal stores with --isa %s", isa_name(bench->sweeper->isa));
         }
         bench->streaming = can;
+    } else if (strcmp(a->store, "libc") == 0) {
+        bench->streaming = false;
+        bench->libc = true;
     }
 }
 
@@ -185,9 +197,10 @@ static void warn(const struct arguments *a, const struct bench *bench, uint64_t 
             format_size(working_set, one, sizeof one), format_size(cache, all, sizeof all));
     }
     if (bench->random && bench->blocks == 1) {
-        warnings_add(warnings,
-                     "each thread has one block only, so the random order of %s is no order: it equals %cS",
-                     a->workload, a->workload[0]);
+        warnings_add(
+            warnings,
+            "each thread has one block only, so %s measures what %s does: give a --pool of many blocks",
+            a->workload, sequential_of(bench->operation));
     }
     size_t available = memory_available();
     if (available > 0 && bench_bytes_per_thread(bench) > available / (size_t)a->common.threads) {
@@ -226,7 +239,7 @@ static void print_result(const struct arguments *a, const struct bench *bench, c
                             .value = chase ? mean_latency(team, &fastest) : team_rate(team),
                             .unit = chase ? "s" : "B/s",
                             .work_unit = chase ? "access" : "B",
-                            .isa = chase ? NULL : isa_name(bench->sweeper->isa),
+                            .isa = chase || bench->libc ? NULL : isa_name(bench->sweeper->isa),
                             .team = team,
                             .warnings = warnings};
     report_begin(&json, &report);
@@ -241,8 +254,15 @@ static void print_result(const struct arguments *a, const struct bench *bench, c
     json_unsigned(&json, "working_set_bytes", working_set);
     json_unsigned(&json, "huge_pages", huge);
     json_string(&json, "huge_page_policy", arena_huge_policy());
-    json_string(&json, "store", !writes ? NULL : bench->streaming ? "non-temporal" : "temporal");
-    json_string(&json, "instruction", chase ? "dependent load" : bench->sweeper->instruction);
+    json_string(&json, "store",
+                !writes            ? NULL
+                : bench->libc      ? "libc"
+                : bench->streaming ? "non-temporal"
+                                   : "temporal");
+    json_string(&json, "instruction",
+                chase         ? "dependent load"
+                : bench->libc ? "memcpy"
+                              : bench->sweeper->instruction);
     if (chase) {
         json_unsigned(&json, "stride", a->stride);
     }

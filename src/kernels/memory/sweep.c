@@ -1,5 +1,7 @@
-/* Which sweeper this CPU takes. */
+/* Which sweeper this CPU takes, and the copy of the C library that it is compared with. */
 #include "sweep.h"
+
+#include <string.h>
 
 const struct sweeper *sweeper_find(enum isa isa) {
     static const struct sweeper *const sweepers[] = {
@@ -18,4 +20,13 @@ const struct sweeper *sweeper_find(enum isa isa) {
         }
     }
     return NULL;
+}
+
+uint64_t sweep_copy_libc(const struct sweep *s) {
+    for (uint64_t i = 0; i < s->count; i++) {
+        const size_t offset = (s->order != NULL ? s->order[s->first + i] : s->first + i) * s->stride;
+        memcpy(s->target + offset, s->source + offset, s->block);
+        __asm__ volatile("" ::: "memory"); /* the same block again is a copy again */
+    }
+    return 0;
 }

@@ -44,6 +44,10 @@ struct sweeper {
 
 extern const struct sweeper sweeper_scalar, sweeper_sse2, sweeper_avx2, sweeper_avx512, sweeper_neon;
 
+/* A copy of the same blocks in the same order by the C library's memcpy: what the sweepers are compared with.
+ */
+sweep_function sweep_copy_libc;
+
 /* Best sweeper of this CPU for isa (ISA_COUNT: any); NULL when it has none. */
 const struct sweeper *sweeper_find(enum isa isa);
 

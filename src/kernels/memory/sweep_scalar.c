@@ -6,15 +6,19 @@
 #define ADD_ONE(v) v = v + 1
 #define WORD(p, i) (((volatile uint64_t *)(p))[i])
 #define WORD_CONST(p, i) (((const volatile uint64_t *)(p))[i])
+/* Without the barrier gcc loads the whole line before it adds, and has too few registers for that. */
+#define ADD(a, p, i)                                                                                         \
+    a += ((const uint64_t *)(const void *)(p))[i];                                                           \
+    __asm__ volatile("" : "+r"(a))
 #define READ_LINE(a, b, c, d, p)                                                                             \
-    a += WORD_CONST(p, 0);                                                                                   \
-    b += WORD_CONST(p, 1);                                                                                   \
-    c += WORD_CONST(p, 2);                                                                                   \
-    d += WORD_CONST(p, 3);                                                                                   \
-    a += WORD_CONST(p, 4);                                                                                   \
-    b += WORD_CONST(p, 5);                                                                                   \
-    c += WORD_CONST(p, 6);                                                                                   \
-    d += WORD_CONST(p, 7)
+    ADD(a, p, 0);                                                                                            \
+    ADD(b, p, 1);                                                                                            \
+    ADD(c, p, 2);                                                                                            \
+    ADD(d, p, 3);                                                                                            \
+    ADD(a, p, 4);                                                                                            \
+    ADD(b, p, 5);                                                                                            \
+    ADD(c, p, 6);                                                                                            \
+    ADD(d, p, 7)
 #define WRITE_LINE(p, v)                                                                                     \
     WORD(p, 0) = v;                                                                                          \
     WORD(p, 1) = v;                                                                                          \

@@ -56,8 +56,8 @@ static void say_hello(struct session *session, struct client_options *options, c
     enum heard heard = sent ? control_hear(control, line, deadline_in(ANSWER_SECONDS)) : HEARD_END;
     if (heard == HEARD_END) {
         fail_measurement(
-            "the server closed the connection: NETBENCH_KEY must be the same on both sides, and the "
-            "versions too");
+            "the server closed the connection: NETBENCH_KEY and the version must be the same on both "
+            "sides, and a server takes one client");
     }
     if (heard == HEARD_NOTHING) {
         fail_measurement("the server gave no answer within %.0f s: is it busy with another client?",

@@ -1,5 +1,6 @@
 /* netbench: throughput and latency between two nodes, over TCP and UDP. */
 #include <string.h>
+#include <sys/resource.h>
 
 #include "../common/options.h"
 #include "../common/status.h"
@@ -193,6 +194,15 @@ static void run_client(const struct net_options *options, const char *mode, cons
     client(&client_options);
 }
 
+/* A stream is a file descriptor, and the usual soft limit is 1024. */
+static void allow_many_files(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 int main(int argc, char **argv) {
     static struct net_options options = {.common = COMMON_DEFAULTS, .protocol = "TCP", .deadline = 120};
     int first = parse(&options, argc, argv), count = argc - first;
@@ -206,6 +216,7 @@ int main(int argc, char **argv) {
         fail_usage("no host is named: write the server's name or address last");
     }
     options_no_more(argc, argv, first + (is_client ? 2 : 1));
+    allow_many_files();
     if (is_client) {
         run_client(&options, mode, argv[first + 1]);
     } else {

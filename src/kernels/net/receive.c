@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,7 +19,7 @@
 /* How long a silent stream takes to see the stop flag. */
 #define QUIET_SECONDS 0.1
 
-enum { TCP_BUFFER = 128 << 10, PLAIN_BATCH = 64, OFFLOAD_BATCH = 8, OFFLOAD_BUFFER = 65536 };
+enum { TCP_BUFFER = 128 << 10, PLAIN_BATCH = 64, OFFLOAD_BATCH = 8, OFFLOAD_BUFFER = 65536, REST_MS = 50 };
 
 /* Room for several datagrams received with one call; with GRO each place holds many datagrams of one size. */
 struct batch {
@@ -173,25 +174,41 @@ static void run(struct team_member *member) {
 
 const struct team_job receive_job = {.prepare = prepare, .run = run, .finish = NULL};
 
-bool receive_rest(const struct net_plan *plan, struct receiver *receiver, int stream, uint64_t deadline_ns) {
-    endpoint_receive_timeout(receiver->socket, 0.05);
-    while (clock_now() < deadline_ns) {
-        if (plan->udp) {
-            if (udp_receive(plan, receiver, stream, UINT64_MAX, MSG_WAITFORONE) < 0 && errno != EINTR) {
-                return true;
-            }
-            continue;
-        }
-        ssize_t count = recv(receiver->socket, receiver->buffer, TCP_BUFFER, 0);
-        if (count == 0) {
-            return true;
-        }
-        if (count < 0 && errno != EAGAIN && errno != EINTR) {
-            return false;
-        }
-        receiver->all += count > 0 ? (uint64_t)count : 0;
+/* Takes what one socket holds now. True when the stream has ended: its end was read, or it is broken. */
+static bool take_rest(const struct net_plan *plan, struct receiver *receiver, int stream) {
+    if (plan->udp) {
+        udp_receive(plan, receiver, stream, UINT64_MAX, MSG_DONTWAIT);
+        return false; /* a socket without connection has no end; silence ends it */
     }
-    return plan->udp;
+    ssize_t count = recv(receiver->socket, receiver->buffer, TCP_BUFFER, MSG_DONTWAIT);
+    receiver->all += count > 0 ? (uint64_t)count : 0;
+    return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+int receive_rest(const struct net_plan *plan, struct receiver *receivers, uint64_t deadline_ns) {
+    struct pollfd wait[STREAMS_MAX];
+    int open = plan->streams;
+    for (int i = 0; i < plan->streams; i++) {
+        wait[i] = (struct pollfd){.fd = receivers[i].socket, .events = POLLIN};
+    }
+    while (open > 0 && clock_now() < deadline_ns) {
+        int ready = poll(wait, (nfds_t)plan->streams, REST_MS);
+        if (ready == 0 && plan->udp) {
+            return -1;
+        }
+        for (int i = 0; i < plan->streams && ready > 0; i++) {
+            if (wait[i].fd >= 0 && wait[i].revents != 0 && take_rest(plan, &receivers[i], i)) {
+                wait[i].fd = -1; /* poll skips it */
+                open--;
+            }
+        }
+    }
+    for (int i = 0; i < plan->streams && !plan->udp; i++) {
+        if (wait[i].fd >= 0) {
+            return i;
+        }
+    }
+    return -1;
 }
 
 void receive_free(struct receiver *receiver) {

@@ -25,11 +25,11 @@ struct receiving {
 extern const struct team_job receive_job;
 
 /*
- * After the sender stopped: TCP reads to the end, so that every byte is accounted for; UDP takes what is
- * still in the socket's buffer or comes within 50 ms, so that late datagrams are not called lost. False after
- * the deadline.
+ * After the senders stopped, all streams at once: TCP reads each to its end, so that every byte is accounted
+ * for; UDP takes what is still in the sockets' buffers or comes within 50 ms, so that late datagrams are not
+ * called lost. Returns -1, or the number of a TCP stream that did not end before the deadline.
  */
-bool receive_rest(const struct net_plan *plan, struct receiver *receiver, int stream, uint64_t deadline_ns);
+int receive_rest(const struct net_plan *plan, struct receiver *receivers, uint64_t deadline_ns);
 
 void receive_free(struct receiver *receiver);
 

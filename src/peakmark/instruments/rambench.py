@@ -45,6 +45,10 @@ class RamBench(kernel.Kernel):
             argv += self.amount(cell, "total", "--total")
         argv += self.common_options(cell, workspace)
         argv += kernel.isa_option(cell)
+        if cell.options.get("huge_pages") is False:
+            argv += ["--huge-pages", "off"]
+        if cell.options.get("store") is not None:
+            argv += ["--store", str(cell.options["store"])]
         return Invocation(commands=(self.command(tuple(argv), cost.seconds),))
 
     def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:

@@ -41,6 +41,8 @@ def test_rambench_commands() -> None:
     assert argv(samples.cell("memory", "rambench", "LAT", "", 1 << 20, 1, accesses=1e8)) == (
         "/usr/bin/rambench --workload LAT --block 1048576 --accesses 100000000 --threads 1 --cpus 0"
     )
+    assert "--huge-pages off" in argv(samples.cell("memory", "rambench", "LAT", "", 1 << 20, 1, huge_pages=False))
+    assert "--store libc" in argv(samples.cell("memory", "rambench", "RWS", "block", 1024, 1, store="libc"))
 
 
 @pytest.mark.parametrize(

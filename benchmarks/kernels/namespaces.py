@@ -1,0 +1,100 @@
+"""Two network namespaces joined by a virtual Ethernet link: two hosts on one machine, made and removed here. Needs root.
+
+Between them packets pass the whole network stack with the link's MTU of 1500 B, where loopback has 64 KiB.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from peakmark import execute
+from peakmark.errors import MeasurementError, Unavailable
+from peakmark.instruments.base import Command
+
+# Set apart for measurements between network devices (RFC 2544), so no route of this machine can be in the way.
+CLIENT, SERVER = "198.18.0.1", "198.18.0.2"
+PORT = 20101  # the namespaces are ours alone: no other program can hold it
+READY_S = 20.0
+_LISTEN = "0A"
+
+
+@dataclass(frozen=True)
+class Namespaces:
+    """Names of the two namespaces."""
+
+    client: str
+    server: str
+
+    def inside(self, name: str, command: Command) -> Command:
+        """``command`` as it is run in one of the two."""
+        return replace(command, argv=("ip", "netns", "exec", name, *command.argv))
+
+    @contextmanager
+    def serving(self, server: Command, directory: Path) -> Iterator[Mapping[str, str]]:
+        """A server in its namespace, listening when the block starts, gone after it: as ``peakmark.pair.serving``."""
+        folder = directory / "server"
+        folder.mkdir()
+        values = {"address": SERVER, "port": str(PORT), "key": secrets.token_hex(16)}
+        with execute.start(self.inside(self.server, server), folder, values) as process:
+            deadline = time.monotonic() + READY_S
+            while not _listens(process.pid, PORT):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise MeasurementError(
+                        f"the server {server.argv[0]} did not start to listen{execute.last_lines(folder)}"
+                    )
+                time.sleep(0.005)
+            yield values
+
+
+@contextmanager
+def joined() -> Iterator[Namespaces]:
+    """The two namespaces; removed when the block is left, however it is left.
+
+    Errors: Unavailable without root, without ``ip``, or where the kernel refuses.
+    """
+    if os.geteuid() != 0:
+        raise Unavailable("network namespaces need root: run as root, or look at the loopback rows")
+    if shutil.which("ip") is None:
+        raise Unavailable("ip not found; install the package iproute2")
+    names = Namespaces(f"peakmark-{os.getpid()}-a", f"peakmark-{os.getpid()}-b")
+    with ExitStack() as stack:
+        for name in (names.client, names.server):
+            _ip("netns", "add", name)
+            stack.callback(_remove, name)
+        link, peer = f"pm{os.getpid()}a", f"pm{os.getpid()}b"
+        _ip("link", "add", link, "netns", names.client, "type", "veth", "peer", "name", peer, "netns", names.server)
+        for name, device, address in ((names.client, link, CLIENT), (names.server, peer, SERVER)):
+            _ip("-n", name, "address", "add", f"{address}/30", "dev", device)
+            _ip("-n", name, "link", "set", device, "up")
+            _ip("-n", name, "link", "set", "lo", "up")
+        yield names
+
+
+def _ip(*arguments: str) -> None:
+    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Unavailable(f"ip {' '.join(arguments)}: {done.stderr.strip() or f'exit code {done.returncode}'}")
+
+
+def _remove(name: str) -> None:
+    with suppress(Unavailable):
+        _ip("netns", "delete", name)
+
+
+def _listens(process: int, port: int) -> bool:
+    """Whether a TCP port is in state LISTEN in the process's own namespace."""
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in Path(f"/proc/{process}/net/{table}").read_text(encoding="ascii").splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTEN and int(fields[1].rsplit(":", 1)[1], 16) == port:
+                    return True
+    return False

@@ -1,0 +1,187 @@
+"""One execution of one side: what ``peakmark measure`` does for a cell, without a record."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.kernels import neighbours
+from benchmarks.kernels.namespaces import Namespaces
+from benchmarks.kernels.pairs import Row
+from benchmarks.kernels.ratios import Pair
+from peakmark import execute, lock, pair, peaks
+from peakmark.cell import Cell
+from peakmark.errors import MeasurementError, ParseError, Unavailable
+from peakmark.instruments import REGISTRY, pmbw
+from peakmark.instruments.base import Measurement, Tool, Workspace
+
+NOT_POSSIBLE = 77
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one execution gave: all its measurements, or the sentence why it gave none.
+
+    routines  of pmbw's scans, B/s by name
+    """
+
+    measurements: tuple[Measurement, ...] = ()
+    routines: Mapping[str, float] = field(default_factory=dict)
+    error: str = ""
+    neighbours: float = 0.0
+
+    def value(self, row: Row) -> float | None:
+        """The value a row asks for, None when the run failed."""
+        if row.routine:
+            return next((value for name, value in self.routines.items() if name.endswith(row.routine)), None)
+        found = self.of(row.ours, row.metric)
+        return None if found is None else found.value
+
+    def of(self, cell: Cell, metric: str) -> Measurement | None:
+        """The measurement that belongs to a cell's row; a tool may fill several rows."""
+        for one in self.measurements:
+            if (one.workload, one.block, one.concurrency, one.metric) == (
+                *(cell.workload, cell.block, cell.concurrency),
+                metric,
+            ):
+                return one
+        return None
+
+
+@dataclass
+class Runner:
+    """Runs cells on this machine.
+
+    facts       of this machine, ``peakmark.machine.collect``
+    paths       reference tool by instrument name, where it is not to be looked for on PATH
+    namespaces  for the rows with that route; None: they cannot be measured
+    """
+
+    kernels: Path
+    scratch: Path
+    facts: Mapping[str, Any]
+    paths: Mapping[str, str]
+    namespaces: Namespaces | None = None
+    tools: dict[str, Tool] = field(default_factory=dict)
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        return tuple(self.facts["limits"]["cpus_allowed"])
+
+    def tool(self, name: str) -> Tool:
+        """The program of an instrument. Errors: Unavailable."""
+        if name not in self.tools:
+            instrument = REGISTRY[name]
+            wanted = [self.paths[name]] if name in self.paths else list(instrument.executables)
+            if not instrument.reference:
+                wanted = [str((self.kernels / instrument.executables[0]).resolve())]
+            found = next((path for path in map(shutil.which, wanted) if path), None)
+            if found is None:
+                remedy = f"; install the package {instrument.package}" if instrument.package else ""
+                raise Unavailable(f"{' or '.join(wanted)} not found{remedy}")
+            self.tools[name] = instrument.find(found)
+        return self.tools[name]
+
+    def run(self, cell: Cell, route: str) -> Run:
+        """Execute a cell once. Errors: Unavailable when this machine cannot; any other failure is in the result."""
+        instrument, tool = REGISTRY[cell.instrument], self.tool(cell.instrument)
+        if route == "namespaces" and self.namespaces is None:
+            raise Unavailable("there are no network namespaces here: they need root and ip")
+        with self._directory() as directory:
+            memory = int(self.facts["limits"]["memory_bytes"])
+            space = Workspace(directory, self.cpus, memory, self.kernels, self.facts)
+            invocation = instrument.prepare(cell, tool, space)
+            before = neighbours.read()
+            try:
+                with ExitStack() as stack:
+                    values: Mapping[str, str] = {}
+                    inside: Callable[..., Any] = lambda command: command  # noqa: E731
+                    if invocation.server is not None and route == "namespaces" and self.namespaces is not None:
+                        names = self.namespaces
+                        values = stack.enter_context(names.serving(invocation.server, directory))
+                        inside = lambda command: names.inside(names.client, command)  # noqa: E731
+                    elif invocation.server is not None:
+                        values = stack.enter_context(pair.serving(invocation.server, directory)).values
+                    completed = []
+                    for number, command in enumerate(invocation.commands):
+                        folder = directory / f"run{number}"
+                        folder.mkdir()
+                        done = execute.run(inside(command), folder, values)
+                        completed.append(done)
+                        if done.returncode == NOT_POSSIBLE:
+                            raise Unavailable(
+                                done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "exit 77"
+                            )
+                        if done.returncode not in command.ok_codes:
+                            raise MeasurementError(f"exit code {done.returncode}{execute.last_lines(folder)}")
+                parsed = instrument.parse(cell, completed)
+            except (MeasurementError, ParseError) as error:
+                return Run(error=str(error), neighbours=self._neighbours(before))
+            routines = {}
+            if cell.instrument == "pmbw":
+                results = pmbw.read_results(completed[-1].files[pmbw.STATS])
+                routines = {name: float(result["bandwidth"]) for name, result in results.items()}
+            return Run(parsed.measurements, routines, neighbours=self._neighbours(before))
+
+    def _neighbours(self, before: neighbours.Reading) -> float:
+        return neighbours.share(before, neighbours.read(), len(self.cpus))
+
+    @contextmanager
+    def _directory(self) -> Iterator[Path]:
+        directory = Path(tempfile.mkdtemp(prefix="peakmark-", dir=self.scratch))
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def turn(self, rows: Sequence[Row]) -> list[tuple[Pair, str]]:
+        """One turn of a bundle: every cell once, in the order of the rows. A pair and what went wrong, for each row.
+
+        Errors: Unavailable names what a whole bundle lacks; PeakmarkError when somebody else measures here.
+        """
+        runs: dict[str, Run] = {}
+
+        def once(cell: Cell, route: str) -> Run:
+            key = cell.spec() + route
+            if key not in runs:
+                with lock.held("cell"):
+                    runs[key] = self.run(cell, route)
+            return runs[key]
+
+        results = []
+        for row in rows:
+            ours = once(row.ours, row.route)
+            try:
+                theirs = None if row.reference is None else once(row.reference, row.route)
+                results.append(self._pair(row, ours, theirs))
+            except Unavailable as error:
+                results.append((Pair(None, None), f"n/a: {error}"))
+        return results
+
+    def _pair(self, row: Row, ours: Run, theirs: Run | None) -> tuple[Pair, str]:
+        mine = ours.of(row.ours, row.metric)
+        value = None if mine is None else mine.value
+        if theirs is None:
+            return Pair(value, None if mine is None else self._peak(row, mine), ours.neighbours), ours.error
+        away = max(ours.neighbours, theirs.neighbours)
+        return Pair(value, theirs.value(row), away), "; ".join(filter(None, (ours.error, theirs.error)))
+
+    def _peak(self, row: Row, mine: Measurement) -> float:
+        """Limit of the instruction at the clock seen before and after the run. Errors: Unavailable."""
+        clocks = [mine.details.get(f"clock_hz_{when}") for when in ("before", "after")]
+        seen = [float(clock) for clock in clocks if isinstance(clock, int | float)]
+        if not seen:
+            raise Unavailable("cpubench told no clock")
+        cell = row.ours
+        peak = peaks.for_row(
+            *(cell.subsystem, cell.workload, cell.variant, cell.block, cell.concurrency, row.metric, self.facts),
+            clock_hz=sum(seen) / len(seen),
+        )
+        if peak.value is None:
+            raise Unavailable(peak.reason or "no limit is known")
+        return peak.value

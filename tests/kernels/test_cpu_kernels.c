@@ -1,0 +1,137 @@
+/* Every compute kernel this CPU runs: does it compute what plain C computes, and does the check notice what
+ * is wrong? */
+#include "check.h"
+
+#include <math.h>
+
+#include "cpu/kernel.h"
+
+static struct operands operands;
+static _Alignas(64) unsigned char start[STATE_BYTES_MAX], result[STATE_BYTES_MAX], expected[STATE_BYTES_MAX];
+
+typedef void check_function(const struct kernel *kernel);
+
+static int for_each_kernel(check_function *check) {
+    int kernels = 0;
+    for (int table = 0; kernel_tables[table] != NULL; table++) {
+        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL; kernel++) {
+            if (isa_available(kernel->isa) && isa_feature_available(kernel->feature)) {
+                check(kernel);
+                kernels++;
+            }
+        }
+    }
+    return kernels;
+}
+
+static void matches_reference(const struct kernel *kernel) {
+    static const uint64_t passes[] = {0, 2, 4, 998, PASSES_PER_CALL};
+    const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
+    assert_true(bytes <= STATE_BYTES_MAX);
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        reference_inputs(kernel, seed, seed + 5, &operands, start);
+        for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+            kernel->run(passes[i], &operands, start, result);
+            reference_run(kernel, passes[i], &operands, start, expected);
+            if (memcmp(result, expected, bytes) != 0) {
+                fail_msg("%s with %s differs from plain C after %d passes", kernel->workload,
+                         kernel->instruction, (int)passes[i]);
+            }
+        }
+    }
+}
+
+/* Two passes more or less, or one accumulator that stood still, must not look the same. */
+static void lost_steps_are_noticed(const struct kernel *kernel) {
+    const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
+    reference_inputs(kernel, 1, 0, &operands, start);
+    reference_run(kernel, PASSES_PER_CALL, &operands, start, expected);
+    kernel->run(PASSES_PER_CALL - 2, &operands, start, result);
+    assert_memory_not_equal(result, expected, bytes);
+    kernel->run(PASSES_PER_CALL, &operands, start, result);
+    for (unsigned i = 0; i < kernel->accumulators; i++) {
+        assert_memory_not_equal(start + i * kernel->vector_bytes, result + i * kernel->vector_bytes,
+                                kernel->vector_bytes);
+    }
+}
+
+/* Neither subnormal nor infinite nor NaN, and exact: between 1 and 4 with all inputs of a call. */
+static void floats_stay_normal(const struct kernel *kernel) {
+    const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
+    const bool wide = kernel->rule == RULE_CHAIN_F64 || kernel->rule == RULE_ADD_F64;
+    if (!wide && kernel->rule != RULE_CHAIN_F32 && kernel->rule != RULE_ADD_F32) {
+        return;
+    }
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        reference_inputs(kernel, seed, 0, &operands, start);
+        kernel->run(PASSES_PER_CALL, &operands, start, result);
+        for (unsigned at = 0; at < bytes; at += wide ? 8 : 4) {
+            double value;
+            float narrow;
+            memcpy(&value, result + at, 8 < bytes - at ? 8 : bytes - at);
+            memcpy(&narrow, result + at, 4);
+            value = wide ? value : narrow;
+            assert_true(isnormal(value) && value > 1 && value < 2);
+        }
+    }
+}
+
+static void all_kernels_match(void **state) {
+    (void)state;
+    assert_true(for_each_kernel(matches_reference) >= 12); /* plain C and one vector ISA have six each */
+}
+
+static void all_kernels_notice_lost_steps(void **state) {
+    (void)state;
+    for_each_kernel(lost_steps_are_noticed);
+}
+
+static void all_floats_stay_normal(void **state) {
+    (void)state;
+    for_each_kernel(floats_stay_normal);
+}
+
+/* The counts follow from vector width and lane width: one multiplication and one addition per lane. */
+static void operations_follow_from_the_width(void **state) {
+    (void)state;
+    for (int table = 0; kernel_tables[table] != NULL; table++) {
+        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL; kernel++) {
+            const char *w = kernel->workload;
+            unsigned lane = strcmp(w, "DP") == 0                             ? 8
+                            : strcmp(w, "SP") == 0 || strcmp(w, "FP32") == 0 ? 4
+                            : strcmp(w, "HP") == 0                           ? 2
+                                                                             : 1;
+            assert_int_equal(kernel->operations, 2 * kernel->vector_bytes / lane);
+            assert_true(kernel->instructions >= 1 && kernel->accumulators <= ACCUMULATORS_MAX);
+        }
+    }
+}
+
+static void the_best_kernel_is_found(void **state) {
+    (void)state;
+    static const char *const workloads[] = {"QP", "HP", "SP", "DP", "FP32", "QPDOT"};
+    const char *reason;
+    for (size_t i = 0; i < 6; i++) {
+        const struct kernel *kernel = kernel_find(workloads[i], ISA_COUNT, &reason);
+        assert_non_null(kernel);
+        assert_string_equal(kernel->workload, workloads[i]);
+        for (int isa = 0; isa < ISA_COUNT; isa++) {
+            const struct kernel *forced = kernel_find(workloads[i], (enum isa)isa, &reason);
+            if (isa_available((enum isa)isa)) {
+                assert_int_equal(forced->isa, isa);
+            } else {
+                assert_null(forced);
+                assert_non_null(strstr(reason, isa_name((enum isa)isa)));
+            }
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_kernels_match),        cmocka_unit_test(all_kernels_notice_lost_steps),
+        cmocka_unit_test(all_floats_stay_normal),   cmocka_unit_test(operations_follow_from_the_width),
+        cmocka_unit_test(the_best_kernel_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

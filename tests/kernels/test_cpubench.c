@@ -1,0 +1,141 @@
+/* cpubench as a process: what it prints, exact work, exit codes, and the sentence for each wrong command
+ * line. */
+#include "process.h"
+
+#include "common/isa.h"
+
+static struct process *cpubench(const char *workload, const char *option, const char *value) {
+    return process_run(NULL, ARGV("cpubench", "--workload", workload, option, value, "--warmup", "0.01"));
+}
+
+static void every_workload_is_measured_and_right(void **state) {
+    (void)state;
+    static const char *const workloads[] = {"QP", "HP", "SP", "DP", "FP32", "QPDOT"};
+    for (size_t i = 0; i < 6; i++) {
+        for (int isa = 0; isa < ISA_COUNT; isa++) {
+            struct process *process = process_run(NULL, ARGV("cpubench", "--workload", workloads[i], "--isa",
+                                                             isa_name((enum isa)isa), "--threads", "2",
+                                                             "--operations", "1e8", "--warmup", "0"));
+            if (!isa_available((enum isa)isa)) {
+                process_expect(process, 77, isa_name((enum isa)isa));
+                continue;
+            }
+            assert_int_equal(process->status, 0);
+            assert_memory_equal(json_at(process, "workload") + 1, workloads[i], strlen(workloads[i]));
+            assert_memory_equal(json_at(process, "isa") + 1, isa_name((enum isa)isa),
+                                strlen(isa_name((enum isa)isa)));
+            assert_true(json_number(process, "work") >= 1e8 && json_number(process, "work") < 1.001e8);
+            assert_true(json_number(process, "threads") == 2);
+            double rate = json_number(process, "work") / json_number(process, "seconds");
+            assert_true(json_number(process, "value") > 0.999 * rate &&
+                        json_number(process, "value") < 1.001 * rate);
+            process_free(process);
+        }
+    }
+}
+
+/* Whether the rate, the clock and the counts fit together; nothing executes more than 8 vector instructions a
+ * cycle. */
+static void the_record_explains_the_rate(void **state) {
+    (void)state;
+    struct process *process = cpubench("DP", "--seconds", "0.05");
+    assert_int_equal(process->status, 0);
+    double clock = (json_number(process, "clock_hz_before") + json_number(process, "clock_hz_after")) / 2;
+    double rate = json_number(process, "instructions_per_cycle") * clock *
+                  json_number(process, "operations_per_instruction");
+    assert_true(json_number(process, "value") > 0.999 * rate && json_number(process, "value") < 1.001 * rate);
+    assert_true(json_number(process, "instructions_per_cycle") < 8);
+    assert_true(json_number(process, "seconds") >= 0.045);
+    assert_memory_equal(json_at(process, "unit"), "\"op/s\"", 6);
+    assert_memory_equal(json_at(process, "work_unit"), "\"op\"", 4);
+    assert_non_null(strstr(json_at(process, "instruction"), "fm"));
+    assert_memory_equal(json_at(process, "warnings"), "[]}\n", 4);
+    process_free(process);
+}
+
+static void a_long_run_repeats_the_check(void **state) {
+    (void)state;
+    struct process *process = cpubench("QP", "--seconds", "0.2");
+    assert_int_equal(process->status, 0);
+    assert_true(json_number(process, "work") > 0);
+    process_free(process);
+}
+
+static void threads_share_fixed_work(void **state) {
+    (void)state;
+    struct process *process = process_run(
+        NULL, ARGV("cpubench", "--workload", "SP", "--threads", "3", "--operations", "1e7", "--warmup", "0"));
+    assert_int_equal(process->status, 0);
+    const char *at = json_at(process, "per_thread");
+    double work[3], sum = 0;
+    for (int i = 0; i < 3; i++) {
+        at = strstr(at, "\"work\": ");
+        assert_non_null(at);
+        at += strlen("\"work\": ");
+        work[i] = strtod(at, NULL);
+        sum += work[i];
+    }
+    assert_true(sum == json_number(process, "work"));
+    assert_true(work[0] > 0.99 * work[2] && work[2] > 0.99 * work[0]);
+    process_free(process);
+}
+
+static void more_threads_than_cpus_warn(void **state) {
+    (void)state;
+    struct process *process = process_run(
+        NULL, ARGV("cpubench", "--workload", "SP", "--cpus", "0", "--threads", "2", "--operations", "1e7"));
+    if (process->status == 2) { /* CPU 0 is not ours */
+        process_free(process);
+        skip();
+        return;
+    }
+    assert_int_equal(process->status, 0);
+    assert_non_null(strstr(json_at(process, "warnings"), "2 threads share 1 CPUs"));
+    process_free(process);
+}
+
+static void wrong_command_lines(void **state) {
+    (void)state;
+    process_expect(process_run(NULL, ARGV("cpubench")), 2, "--workload is missing");
+    process_expect(cpubench("XP", "--seconds", "1"), 2, "'XP' is not one of QP, HP, SP, DP, FP32, QPDOT");
+    process_expect(cpubench("DP", "--seconds", "-1"), 2, "--seconds: '-1' is not a time in seconds");
+    process_expect(cpubench("DP", "--operations", "1.5"), 2, "--operations: '1.5' is not a count");
+    process_expect(cpubench("DP", "--threads", "0"), 2,
+                   "--threads: '0' is not a whole number from 1 to 4096");
+    process_expect(cpubench("DP", "--cpus", "0-x"), 2, "--cpus: '0-x' is not a CPU list");
+    process_expect(cpubench("DP", "--cpus", "8191"), 2, "CPU 8191 is not among");
+    process_expect(cpubench("DP", "--isa", "mmx"), 2, "--isa: 'mmx' is not one of auto, scalar");
+    process_expect(cpubench("DP", "--turbo", "1"), 2, "'--turbo' is not an option");
+    process_expect(process_run(NULL, ARGV("cpubench", "--workload")), 2, "--workload needs a value");
+    process_expect(process_run(NULL, ARGV("cpubench", "DP")), 2, "'DP' is not understood");
+    process_expect(
+        process_run(NULL, ARGV("cpubench", "--workload", "DP", "--seconds", "1", "--operations", "1e9")), 2,
+        "exclude each other");
+}
+
+static void help_and_version(void **state) {
+    (void)state;
+    struct process *help = process_run(NULL, ARGV("cpubench", "--help"));
+    assert_int_equal(help->status, 0);
+    assert_non_null(strstr(help->output, "--operations"));
+    assert_non_null(strstr(help->output, "Example: cpubench"));
+    assert_string_equal(help->error, "");
+    process_free(help);
+    struct process *version = process_run(NULL, ARGV("cpubench", "--version"));
+    assert_int_equal(version->status, 0);
+    assert_string_equal(version->output, "cpubench (peakmark) " PEAKMARK_VERSION "\n");
+    process_free(version);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_workload_is_measured_and_right),
+        cmocka_unit_test(the_record_explains_the_rate),
+        cmocka_unit_test(a_long_run_repeats_the_check),
+        cmocka_unit_test(threads_share_fixed_work),
+        cmocka_unit_test(more_threads_than_cpus_warn),
+        cmocka_unit_test(wrong_command_lines),
+        cmocka_unit_test(help_and_version),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+/* The histogram against sorted values, and its bucket borders over the whole range. */
+#include "check.h"
+
+#include "histogram.h"
+#include "random.h"
+
+static void every_bucket_ends_where_the_next_begins(void **state) {
+    (void)state;
+    for (unsigned i = 0; i + 1 < HISTOGRAM_BUCKETS; i++) {
+        uint64_t upper = histogram_upper(i);
+        assert_int_equal(histogram_index(upper), i);
+        assert_int_equal(histogram_index(upper + 1), i + 1);
+    }
+    assert_true(histogram_upper(HISTOGRAM_BUCKETS - 1) == UINT64_MAX);
+    assert_int_equal(histogram_index(UINT64_MAX), HISTOGRAM_BUCKETS - 1);
+    assert_int_equal(histogram_index(0), 0);
+}
+
+static int ascending(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Latencies over six powers of ten: nearest rank of the sorted values, and at most one part in 64 above it.
+ */
+static void percentiles_match_sorted_values(void **state) {
+    (void)state;
+    enum { COUNT = 20001 };
+    static const double fractions[] = {0, 0.01, 0.5, 0.9, 0.99, 0.999, 0.9999, 1};
+    static uint64_t values[COUNT];
+    static struct histogram histogram;
+    struct random_state random;
+    double sum = 0;
+    histogram_clear(&histogram);
+    random_seed(&random, 7, 0);
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = random_next(&random) >> (24 + random_below(&random, 20));
+        sum += (double)values[i];
+        histogram_add(&histogram, values[i]);
+    }
+    qsort(values, COUNT, sizeof values[0], ascending);
+    assert_true(histogram.minimum == values[0] && histogram.maximum == values[COUNT - 1]);
+    assert_true(histogram_mean(&histogram) == sum / COUNT);
+    for (size_t i = 0; i < sizeof fractions / sizeof fractions[0]; i++) {
+        double rank = fractions[i] * COUNT;
+        size_t place = (size_t)rank + ((double)(size_t)rank < rank ? 1 : 0);
+        uint64_t exact = values[place > 0 ? place - 1 : 0],
+                 got = histogram_percentile(&histogram, fractions[i]);
+        assert_true(got >= exact && (double)(got - exact) <= (double)exact / 64);
+    }
+}
+
+static void merging_is_adding_all(void **state) {
+    (void)state;
+    static struct histogram parts[3], merged, whole;
+    struct random_state random;
+    random_seed(&random, 3, 1);
+    for (int i = 0; i < 3000; i++) {
+        uint64_t value = random_below(&random, 1 << (1 + i % 30));
+        histogram_add(&parts[i % 2], value); /* the third stays empty */
+        histogram_add(&whole, value);
+    }
+    for (int i = 0; i < 3; i++) {
+        histogram_merge(&merged, &parts[i]);
+    }
+    assert_true(merged.count == whole.count && merged.sum == whole.sum);
+    assert_true(merged.minimum == whole.minimum && merged.maximum == whole.maximum);
+    assert_memory_equal(merged.bucket, whole.bucket, sizeof merged.bucket);
+}
+
+static void empty_and_single(void **state) {
+    (void)state;
+    static struct histogram histogram;
+    assert_true(histogram_percentile(&histogram, 0.5) == 0 && histogram_mean(&histogram) == 0);
+    histogram_add(&histogram, 1000003);
+    assert_true(histogram_percentile(&histogram, 0) == 1000003);
+    assert_true(histogram_percentile(&histogram, 0.5) == 1000003);
+    assert_true(histogram_percentile(&histogram, 1) == 1000003);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_bucket_ends_where_the_next_begins),
+        cmocka_unit_test(percentiles_match_sorted_values),
+        cmocka_unit_test(merging_is_adding_all),
+        cmocka_unit_test(empty_and_single),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

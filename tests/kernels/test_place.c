@@ -1,0 +1,176 @@
+/* The order of CPUs and the size of caches from folders as the kernel shows them, and pinning on this
+ * machine. */
+#include "check.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <sched.h>
+#include <sys/stat.h>
+
+#include "memory/cache.h"
+#include "place.h"
+#include "report.h"
+
+static char root[64];
+static struct cpu_list cpus, ordered;
+
+static int make_root(void **state) {
+    (void)state;
+    snprintf(root, sizeof root, "/tmp/test_place.XXXXXX");
+    return mkdtemp(root) != NULL ? 0 : -1;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where) {
+    (void)status;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
+static int remove_root(void **state) {
+    (void)state;
+    return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Writes root/cpuN/name, with the folders above it. */
+static void fact(int cpu, const char *name, const char *text) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/cpu%d/%s", root, cpu, name);
+    for (char *slash = strchr(path + strlen(root) + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(path, 0700) != 0) {
+            assert_int_equal(errno, EEXIST);
+        }
+        *slash = '/';
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "%s\n", text);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void core(int cpu, const char *package, const char *number) {
+    fact(cpu, "topology/physical_package_id", package);
+    fact(cpu, "topology/core_id", number);
+}
+
+static void assert_order(const char *wanted) {
+    char text[256] = "";
+    for (int i = 0; i < ordered.count; i++) {
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", i > 0 ? "," : "", ordered.cpu[i]);
+    }
+    assert_string_equal(text, wanted);
+}
+
+static void list(int count, const int *numbers) {
+    cpus.count = count;
+    memcpy(cpus.cpu, numbers, (size_t)count * sizeof *numbers);
+}
+
+/* Two sockets of two cores with two hardware threads each; core numbers repeat in each socket. */
+static void one_per_core_first(void **state) {
+    (void)state;
+    static const char *const package[] = {"0", "0", "1", "1", "0", "0", "1", "1"};
+    static const char *const number[] = {"0", "1", "0", "1", "0", "1", "0", "1"};
+    for (int cpu = 0; cpu < 8; cpu++) {
+        core(cpu, package[cpu], number[cpu]);
+    }
+    list(8, (const int[]){0, 1, 2, 3, 4, 5, 6, 7});
+    place_order(root, &cpus, &ordered);
+    assert_order("0,1,2,3,4,5,6,7");
+    list(5, (const int[]){0, 4, 1, 5, 2}); /* what a job got: siblings side by side */
+    place_order(root, &cpus, &ordered);
+    assert_order("0,1,2,4,5");
+}
+
+static void adjacent_siblings_go_last(void **state) {
+    (void)state;
+    for (int cpu = 0; cpu < 6; cpu++) {
+        core(cpu, "0", (const char *const[]){"0", "0", "1", "1", "2", "2"}[cpu]);
+    }
+    list(6, (const int[]){0, 1, 2, 3, 4, 5});
+    place_order(root, &cpus, &ordered);
+    assert_order("0,2,4,1,3,5");
+}
+
+static void unknown_topology_keeps_the_order(void **state) {
+    (void)state;
+    list(3, (const int[]){7, 3, 5});
+    place_order("/nonexistent", &cpus, &ordered);
+    assert_order("7,3,5");
+}
+
+static void cache(int cpu, const char *index, const char *level, const char *type, const char *size,
+                  const char *shared) {
+    static const char *const names[] = {"level", "type", "size", "shared_cpu_list"};
+    const char *const texts[] = {level, type, size, shared};
+    for (int i = 0; i < 4; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "cache/%s/%s", index, names[i]);
+        fact(cpu, name, texts[i]);
+    }
+}
+
+/* Two chiplets with a third-level cache each: a job on one has half of the cache of a job on both. */
+static void caches_count_once(void **state) {
+    (void)state;
+    for (int cpu = 0; cpu < 4; cpu++) {
+        cache(cpu, "index0", "1", "Data", "32K", (const char *const[]){"0", "1", "2", "3"}[cpu]);
+        cache(cpu, "index1", "1", "Instruction", "64K", (const char *const[]){"0", "1", "2", "3"}[cpu]);
+        cache(cpu, "index3", "3", "Unified", "32768K", cpu < 2 ? "0-1" : "2-3");
+    }
+    list(2, (const int[]){0, 1});
+    assert_true(cache_last_level(root, &cpus) == UINT64_C(32) << 20);
+    list(4, (const int[]){0, 1, 2, 3});
+    assert_true(cache_last_level(root, &cpus) == UINT64_C(64) << 20);
+    assert_true(cache_last_level("/nonexistent", &cpus) == 0);
+}
+
+static void pinning_moves_the_thread(void **state) {
+    (void)state;
+    assert_true(place_allowed(&cpus));
+    assert_true(cpus.count >= 1);
+    for (int i = 0; i < cpus.count; i++) {
+        assert_int_equal(place_pin(cpus.cpu[i]), 0);
+        assert_int_equal(sched_getcpu(), cpus.cpu[i]);
+        assert_true(place_allowed(&ordered));
+        assert_int_equal(ordered.count, 1);
+        assert_int_equal(ordered.cpu[0], cpus.cpu[i]);
+        cpu_set_t all;
+        CPU_ZERO(&all);
+        for (int j = 0; j < cpus.count; j++) {
+            CPU_SET(cpus.cpu[j], &all);
+        }
+        assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    }
+    assert_int_equal(place_pin(-1), EINVAL);
+    assert_int_equal(place_pin(CPU_LIST_MAX), EINVAL);
+}
+
+static void too_many_threads_wrap_around_with_a_warning(void **state) {
+    (void)state;
+    static struct cpu_list chosen, none;
+    struct warnings warnings = {0};
+    assert_true(place_allowed(&cpus));
+    place_choose(&none, cpus.count, &chosen, &warnings);
+    assert_int_equal(chosen.count, cpus.count);
+    assert_int_equal(warnings.count, 0);
+    place_choose(&none, 2 * cpus.count + 1, &chosen, &warnings);
+    assert_int_equal(chosen.count, 2 * cpus.count + 1);
+    assert_int_equal(chosen.cpu[2 * cpus.count], chosen.cpu[0]);
+    assert_int_equal(warnings.count, 1);
+    warnings_free(&warnings);
+}
+
+int main(void) {
+#define WITH_ROOT(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
+    const struct CMUnitTest tests[] = {
+        WITH_ROOT(one_per_core_first),
+        WITH_ROOT(adjacent_siblings_go_last),
+        cmocka_unit_test(unknown_topology_keeps_the_order),
+        WITH_ROOT(caches_count_once),
+        cmocka_unit_test(pinning_moves_the_thread),
+        cmocka_unit_test(too_many_threads_wrap_around_with_a_warning),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* rambench as a process: every workload, exact counts, what the record says, and the sentence for wrong
+ * input. */
+#include "process.h"
+
+#include "common/isa.h"
+#include "common/place.h"
+#include "memory/cache.h"
+
+static const char *const workloads[] = {"RS", "WS", "RWS", "RR", "WR", "RWR"};
+
+static bool is(const struct process *process, const char *key, const char *json) {
+    return strncmp(json_at(process, key), json, strlen(json)) == 0;
+}
+
+/* 1 MiB of work in blocks of 1088 B: 964 visits, of a pool of 61 such blocks (30 and 30 for a copy) on two
+ * threads. */
+static void totals_are_exact(void **state) {
+    (void)state;
+    static const char *const pools[] = {"block", "64KiB"};
+    for (size_t i = 0; i < 6; i++) {
+        for (size_t p = 0; p < 2; p++) {
+            for (int isa = 0; isa < ISA_COUNT; isa++) {
+                if (!isa_available((enum isa)isa)) {
+                    continue;
+                }
+                struct process *process =
+                    process_run(NULL, ARGV("rambench", "--workload", workloads[i], "--block", "1088",
+                                           "--pool", pools[p], "--isa", isa_name((enum isa)isa), "--total",
+                                           "1MiB", "--threads", "2", "--warmup", "0.001"));
+                double visit = workloads[i][1] == 'W' ? 2176 : 1088, work = json_number(process, "work");
+                assert_int_equal(process->status, 0);
+                assert_true(work >= 1048576 && work < 1048576 + 2 * visit);
+                assert_true((uint64_t)work % (uint64_t)visit == 0);
+                assert_true(is(process, "working_set", p == 0 ? "\"block\"" : "\"pool\""));
+                assert_true(json_number(process, "working_set_bytes") <= (p == 0 ? 4 * 1088 : 65536));
+                assert_true(is(process, "pool", p == 0 ? "null" : "65536"));
+                process_free(process);
+            }
+        }
+    }
+}
+
+static void both_kinds_of_stores(void **state) {
+    (void)state;
+    static const char *const stores[] = {"temporal", "non-temporal"};
+    for (size_t i = 0; i < 6; i++) {
+        for (size_t s = 0; s < 2; s++) {
+            char wanted[32];
+            struct process *process = process_run(
+                NULL, ARGV("rambench", "--workload", workloads[i], "--block", "4KiB", "--pool", "8MiB",
+                           "--store", stores[s], "--seconds", "0.02", "--warmup", "0.001"));
+            snprintf(wanted, sizeof wanted, "\"%s\"", stores[s]);
+            assert_int_equal(process->status, 0);
+            assert_true(
+                is(process, "store", workloads[i][0] == 'R' && workloads[i][1] != 'W' ? "null" : wanted));
+            process_free(process);
+        }
+    }
+}
+
+/* The rule behind --store auto: around the caches exactly when the buffers do not fit into them. */
+static void stores_follow_the_cache(void **state) {
+    (void)state;
+    static struct cpu_list allowed;
+    assert_true(place_allowed(&allowed));
+    uint64_t cache = cache_last_level("/sys/devices/system/cpu", &allowed);
+    char large[32];
+    if (cache == 0 || cache > UINT64_C(128) << 20 || isa_available(ISA_SSE2) + isa_available(ISA_NEON) == 0) {
+        skip();
+    }
+    snprintf(large, sizeof large, "%llu", (unsigned long long)(2 * cache));
+    struct process *process = process_run(NULL, ARGV("rambench", "--workload", "WS", "--block", "64KiB",
+                                                     "--pool", large, "--seconds", "0.01", "--warmup", "0"));
+    assert_int_equal(process->status, 0);
+    assert_true(is(process, "store", "\"non-temporal\""));
+    assert_true(is(process, "warnings", "[]"));
+    process_free(process);
+    process = process_run(NULL, ARGV("rambench", "--workload", "WS", "--block", "64KiB", "--pool", "128KiB",
+                                     "--seconds", "0.01", "--warmup", "0"));
+    assert_int_equal(process->status, 0);
+    assert_true(is(process, "store", "\"temporal\""));
+    assert_non_null(strstr(json_at(process, "warnings"), "smaller than the last-level cache"));
+    process_free(process);
+}
+
+static void latency_counts_exactly(void **state) {
+    (void)state;
+    struct process *process =
+        process_run(NULL, ARGV("rambench", "--workload", "LAT", "--block", "64KiB", "--accesses", "1000003",
+                               "--threads", "3", "--warmup", "0.001"));
+    assert_int_equal(process->status, 0);
+    assert_true(json_number(process, "work") == 1000003);
+    assert_true(is(process, "unit", "\"s\"") && is(process, "work_unit", "\"access\""));
+    assert_true(json_number(process, "stride") == 8);
+    double value = json_number(process, "value");
+    assert_true(value > 0 && value < json_number(process, "seconds"));
+    process_free(process);
+    process = process_run(NULL, ARGV("rambench", "--workload", "LAT", "--block", "1MiB", "--stride", "64",
+                                     "--seconds", "0.1", "--huge-pages", "off"));
+    assert_int_equal(process->status, 0);
+    assert_true(json_number(process, "fastest") <= json_number(process, "value"));
+    assert_true(is(process, "huge_pages", "0"));
+    process_free(process);
+}
+
+static void doubtful_requests_warn(void **state) {
+    (void)state;
+    struct process *process =
+        process_run(NULL, ARGV("rambench", "--workload", "RR", "--block", "1MiB", "--pool", "1MiB",
+                               "--threads", "2", "--seconds", "0.01", "--warmup", "0"));
+    assert_int_equal(process->status, 0);
+    assert_non_null(strstr(json_at(process, "warnings"), "larger than a thread's part of the pool"));
+    process_free(process);
+}
+
+/* Of a random order over one block the warning names the workload that does the same in sequence. */
+static void one_block_is_sequential(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {{"RR", "RR measures what RS does"},
+                                           {"WR", "WR measures what WS does"},
+                                           {"RWR", "RWR measures what RWS does"}};
+    for (size_t i = 0; i < 3; i++) {
+        struct process *process =
+            process_run(NULL, ARGV("rambench", "--workload", pairs[i][0], "--block", "1MiB", "--pool",
+                                   "block", "--seconds", "0.01", "--warmup", "0"));
+        assert_int_equal(process->status, 0);
+        assert_non_null(strstr(json_at(process, "warnings"), pairs[i][1]));
+        process_free(process);
+    }
+}
+
+static void libc_copies(void **state) {
+    (void)state;
+    struct process *process =
+        process_run(NULL, ARGV("rambench", "--workload", "RWR", "--block", "1KiB", "--pool", "1MiB",
+                               "--total", "8MiB", "--store", "libc", "--warmup", "0"));
+    assert_int_equal(process->status, 0);
+    assert_true(json_number(process, "work") == 8388608);
+    assert_true(is(process, "store", "\"libc\"") && is(process, "instruction", "\"memcpy\""));
+    process_free(process);
+    process_expect(
+        process_run(NULL, ARGV("rambench", "--workload", "WR", "--block", "1KiB", "--store", "libc")), 2,
+        "--store libc copies with memcpy: it belongs to RWS and RWR, not to WR");
+}
+
+static struct process *rambench(const char *workload, const char *block, const char *option,
+                                const char *value) {
+    return process_run(NULL, ARGV("rambench", "--workload", workload, "--block", block, option, value));
+}
+
+static void wrong_command_lines(void **state) {
+    (void)state;
+    process_expect(process_run(NULL, ARGV("rambench")), 2, "--workload is missing");
+    process_expect(process_run(NULL, ARGV("rambench", "--workload", "RS")), 2, "--block is missing");
+    process_expect(rambench("RS", "1KB", "--seconds", "1"), 2, "--block: '1KB' is not a size");
+    process_expect(rambench("RS", "100", "--seconds", "1"), 2, "not whole cache lines");
+    process_expect(rambench("RS", "1KiB", "--pool", "much"), 2,
+                   "neither a size such as 1GiB nor the word block");
+    process_expect(rambench("RS", "1KiB", "--accesses", "5"), 2, "--accesses belongs to LAT");
+    process_expect(rambench("LAT", "1KiB", "--pool", "1GiB"), 2, "LAT takes none of --pool");
+    process_expect(rambench("LAT", "1KiB", "--stride", "12"), 2, "not a multiple of 8");
+    process_expect(rambench("LAT", "1KiB", "--stride", "2KiB"), 2, "more than the area");
+    process_expect(rambench("WS", "1KiB", "--store", "maybe"), 2,
+                   "not one of auto, temporal, non-temporal, libc");
+    process_expect(process_run(NULL, ARGV("rambench", "--workload", "RS", "--block", "1KiB", "--seconds", "1",
+                                          "--total", "1GiB")),
+                   2, "exclude each other");
+}
+
+static void impossible_requests(void **state) {
+    (void)state;
+    process_expect(rambench("RS", "1KiB", "--pool", "900TiB"), 2, "use larger blocks");
+    process_expect(rambench("RS", "64MiB", "--pool", "900TiB"), 77, "make --pool");
+    process_expect(process_run(NULL, ARGV("rambench", "--workload", "WS", "--block", "1KiB", "--isa",
+                                          "scalar", "--store", "non-temporal")),
+                   77, "no non-temporal stores");
+    process_expect(rambench("RS", "1KiB", "--isa", isa_available(ISA_NEON) ? "avx2" : "neon"), 77,
+                   "does not run");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(totals_are_exact),
+        cmocka_unit_test(both_kinds_of_stores),
+        cmocka_unit_test(stores_follow_the_cache),
+        cmocka_unit_test(latency_counts_exactly),
+        cmocka_unit_test(doubtful_requests_warn),
+        cmocka_unit_test(one_block_is_sequential),
+        cmocka_unit_test(libc_copies),
+        cmocka_unit_test(wrong_command_lines),
+        cmocka_unit_test(impossible_requests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,248 @@
+"""The benchmark of the kernels: ratios of pairs, verdicts, table, choice of rows; one real turn and the namespaces."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from benchmarks.kernels import __main__ as command
+from benchmarks.kernels import namespaces, pairs, table
+from benchmarks.kernels.neighbours import Reading, share
+from benchmarks.kernels.pairs import GROUPS, KIB, MIB, Plan, Row
+from benchmarks.kernels.ratios import Comparison, Pair, Target, compare, judge
+from benchmarks.kernels.run import Run, Runner
+from benchmarks.kernels.table import Line
+
+from peakmark import machine
+from peakmark.errors import Unavailable
+from peakmark.instruments import REGISTRY
+
+KERNELS = Path(__file__).parents[2] / "build" / "kernels"
+PLAN = Plan(seconds=0.5, cpus=2, small_pages=True)
+ROWS = pairs.rows(PLAN)
+
+
+def pair(ratio: float, reference: float = 10.0, neighbours: float = 0.0) -> Pair:
+    return Pair(ratio * reference, reference, neighbours)
+
+
+def comparison(ratio: float, low: float, high: float) -> Comparison:
+    return Comparison(5, 0, ratio, 1.0, ratio, low, high, low, high, 0.9375, 0.0)
+
+
+def test_the_ratio_is_the_median_of_the_pairs_ratios() -> None:
+    # The machine halves its speed after two pairs: the ratio of the medians, 20 / 11, would tell of nothing but that.
+    found = compare([Pair(20, 22), Pair(20, 20), Pair(10, 11), Pair(10, 10), Pair(10, 10.5)])
+    assert found is not None
+    assert found.ratio == pytest.approx(10 / 10.5)
+    assert (found.ours, found.reference) == (10, 11)
+    assert (found.minimum, found.maximum) == (pytest.approx(20 / 22), 1.0)
+
+
+def test_five_pairs_give_the_whole_range_and_its_true_level() -> None:
+    found = compare([pair(ratio) for ratio in (1.0, 0.5, 1.2, 1.1, 0.9)])
+    assert found is not None
+    assert (found.low, found.high, found.level) == (0.5, 1.2, 1 - 2 / 2**5)
+
+
+def test_nine_pairs_narrow_the_interval_but_keep_the_disturbed_one_in_the_spread() -> None:
+    found = compare([pair(ratio) for ratio in (0.1, 0.9, 0.95, 0.98, 1.0, 1.02, 1.05, 1.1, 1.2)])
+    assert found is not None
+    assert (found.ratio, found.low, found.high) == (1.0, 0.9, 1.1)
+    assert (found.minimum, found.maximum) == (0.1, 1.2)
+    assert found.level >= 0.95
+
+
+def test_failed_pairs_are_counted_and_have_no_ratio() -> None:
+    found = compare([pair(1.0), Pair(None, 3.0), Pair(3.0, None), pair(3.0, neighbours=0.4)])
+    assert found is not None
+    assert (found.n, found.failed, found.ratio) == (2, 2, 2.0)
+    assert compare([Pair(None, 3.0)]) is None
+    assert compare([]) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "found", "word"),
+    [
+        (Target(low=1.0), comparison(1.2, 1.1, 1.3), "met"),
+        (Target(low=1.0), comparison(1.2, 0.9, 1.3), "met?"),
+        (Target(low=1.0), comparison(1.0, 1.0, 1.0), "met"),
+        (Target(low=1.0), comparison(0.99999, 0.9, 0.99999), "missed"),
+        (Target(low=1.0), comparison(0.99999, 0.9, 1.1), "missed?"),
+        (Target(low=1.0, strict=True), comparison(1.0, 0.9, 1.1), "missed?"),
+        (Target(0.98, 1.02), comparison(1.0, 0.98, 1.02), "met"),
+        (Target(0.98, 1.02), comparison(1.0, 0.5, 1.02), "met?"),
+        (Target(0.98, 1.02), comparison(1.1, 1.05, 1.2), "missed"),
+        (Target(0.98, 1.02), comparison(1.1, 1.01, 1.2), "missed?"),
+        (Target(0.98, 1.02), comparison(1.1, 0.9, 1.2), "missed?"),
+        (Target(high=1.0), comparison(0.8, 0.7, 0.9), "met"),
+        (Target(high=1.0), comparison(1.1, 1.05, 1.2), "missed"),
+        (Target(low=1.0), None, "no pair"),
+    ],
+)
+def test_verdicts(target: Target, found: Comparison | None, word: str) -> None:
+    assert str(judge(target, found)) == word
+
+
+def test_targets_in_words() -> None:
+    words = [str(Target(low=1.0)), str(Target(low=1.0, strict=True)), str(Target(0.98, 1.02)), str(Target(high=1.0))]
+    assert words == ["at least 1", "above 1", "0.98 to 1.02", "at most 1"]
+
+
+def test_neighbours_have_what_is_not_ours() -> None:
+    assert share(Reading(0, 100, 10), Reading(2, 103, 11), 2) == 0.5
+    assert share(Reading(0, 100, 10), Reading(2, 102, 12), 2) == 0.0
+    assert share(Reading(0, 100, 10), Reading(2, 101.99, 12), 2) == 0.0  # the counter of 10 ms lags
+    assert share(Reading(1, 100, 10), Reading(1, 100, 10), 2) == 0.0
+
+
+def row(workload: str, against: str) -> Row:
+    return next(one for one in ROWS if one.ours.workload == workload and one.against == against)
+
+
+def test_table_shows_scaled_values_and_the_verdict() -> None:
+    line = Line(row("RS", "pmbw UnrollLoop"), [Pair(99e9 * factor, 1e11, 0.2) for factor in (1.0, 1.1, 0.9, 1.0, 1.0)])
+    text = dict(zip(table.HEADINGS, table.cells(line), strict=True))
+    assert text == {
+        "row": "RS block 1KiB x1",
+        "against": "pmbw UnrollLoop",
+        "ours": "99.00",
+        "reference": "100.0",
+        "unit": "GB/s",
+        "ratio": "0.990",
+        "spread": "0.891 to 1.089",
+        "interval": "0.891 to 1.089 (94 %)",
+        "n": "5",
+        "target": "at least 1",
+        "verdict": "missed?",
+        "others": "20 % !",
+    }
+
+
+def test_a_routine_is_compared_with_its_own_value() -> None:
+    run = Run(routines={"ScanRead256PtrSimpleLoop": 1e11, "ScanRead256PtrUnrollLoop": 2e11})
+    assert run.value(row("RS", "pmbw UnrollLoop")) == 2e11
+    assert run.value(row("RS", "pmbw SimpleLoop")) == 1e11
+    assert run.value(row("RS", "likwid-bench")) is None
+
+
+def test_table_says_what_was_not_measured_and_why() -> None:
+    line = Line(row("RS", "pmbw UnrollLoop"), note="n/a: pmbw not found")
+    assert "n/a: pmbw not found" in table.markdown([line])
+    assert "0 met, 0 missed, 1 not measured" in table.legend([line])
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [(2e9, "B/s", (1e9, "GB/s")), (2e7, "B/s", (1e6, "MB/s")), (2e-9, "s", (1e-9, "ns")), (2e-5, "s", (1e-6, "us"))],
+)
+def test_scales(value: float, unit: str, expected: tuple[float, str]) -> None:
+    assert table.scale(value, unit) == expected
+
+
+def test_csv_is_in_si_units_with_the_machine_in_every_line() -> None:
+    lines = [Line(row("LAT", "pmbw"), [Pair(2e-9, 1e-9), Pair(None, 1e-9)], "cut"), Line(row("TCP", "iperf3"))]
+    first, second = csv.DictReader(io.StringIO(table.summary_csv(lines, {"host": "n1", "load": 0.5})))
+    assert (float(first["ours"]), float(first["ratio"]), first["unit"]) == (2e-9, 2.0, "s")
+    assert (first["n"], first["failed"], first["verdict"], first["note"]) == ("1", "1", "missed", "cut")
+    assert (second["unit"], second["ratio"], second["n"], second["verdict"]) == ("bit/s", "", "0", "no pair")
+    assert {one["host"] for one in (first, second)} == {"n1"}
+    whole, failed = csv.DictReader(io.StringIO(table.pairs_csv(lines)))
+    assert (whole["ratio"], failed["ours"], failed["ratio"]) == ("2.0", "", "")
+
+
+def test_every_row_can_be_prepared_by_both_sides() -> None:
+    """An instrument refuses a cell that is not its own; each side must be one that the other can be compared with."""
+    for one in ROWS:
+        for cell in (one.ours, one.reference):
+            if cell is not None:
+                instrument = REGISTRY[cell.instrument]
+                assert cell.workload in instrument.workloads[cell.subsystem]
+                assert instrument.estimate(cell).seconds > 0
+        if one.reference is not None:
+            assert (one.ours.block, one.ours.concurrency) == (one.reference.block, one.reference.concurrency)
+        assert not REGISTRY[one.ours.instrument].reference
+    assert {one.group for one in ROWS} == set(GROUPS)
+
+
+def test_rows_need_a_cpu_for_each_thread() -> None:
+    single = pairs.rows(Plan(0.5, 1, small_pages=True))
+    assert {one.ours.concurrency for one in single if one.group != "network"} == {1}
+
+
+def test_pages_are_small_only_where_pmbw_has_small_ones() -> None:
+    for small in (True, False):
+        found = [one for one in pairs.rows(Plan(0.5, 2, small)) if one.ours.workload == "LAT"]
+        assert {one.ours.options.get("huge_pages", True) for one in found} == {not small}
+
+
+def test_rows_are_chosen_by_the_beginning_of_their_name() -> None:
+    chosen = command.select(ROWS, ["memory LAT", "cpu DP x2"], quick=False)
+    assert {(one.ours.workload, one.group) for one in chosen} == {("LAT", "memory"), ("DP", "cpu")}
+    assert {one.ours.concurrency for one in chosen if one.group == "cpu"} == {2}
+    quick = command.select(ROWS, [], quick=True)
+    assert 0 < len(quick) < len(ROWS) / 2
+    assert {one.group for one in quick} == set(GROUPS)
+    with pytest.raises(Unavailable, match="'gpu' fits no row"):
+        command.select(ROWS, ["gpu"], quick=False)
+
+
+def test_a_cell_that_fills_several_rows_is_counted_once_per_turn() -> None:
+    disk = [one for one in ROWS if one.bundle == f"disk psync {4 * KIB} 1"]
+    assert len(disk) == 8
+    cells = {one.reference.spec() for one in disk if one.reference}
+    assert len(cells) == 5  # fio four times, IOZone once
+    assert command.expected_seconds(disk, 5) == pytest.approx(5 * command.expected_seconds(disk, 1))
+
+
+@pytest.mark.parametrize("words", [["--pairs", "4"], ["--seconds", "0"]])
+def test_too_little_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        command.arguments(words)
+    assert stopped.value.code == 2
+    assert words[0] in capsys.readouterr().err
+
+
+def test_one_real_turn(tmp_path: Path) -> None:
+    if not (KERNELS / "rambench").exists():
+        pytest.skip("the kernels are not built")
+    ours = pairs._cell("memory", "rambench", "RWR", "pool", KIB, 1, seconds=0.02, warmup=0, pool=MIB)
+    libc = pairs._cell("memory", "rambench", "RWR", "pool", KIB, 1, seconds=0.02, warmup=0, pool=MIB, store="libc")
+    cpu = pairs._cell("cpu", "cpubench", "DP", "", None, 1, seconds=0.02, warmup=0)
+    rows = [
+        Row(ours, libc, "throughput", Target(low=1.0)),
+        Row(ours, pairs._cell("memory", "pmbw", "RWS", "pool", KIB, 1), "throughput", Target(low=1.0)),
+        Row(cpu, None, "rate", Target(low=0.97)),
+    ]
+    runner = Runner(KERNELS, tmp_path, machine.collect(tmp_path), {"pmbw": str(tmp_path / "absent")})
+    (first, _), (second, why), (third, unknown) = runner.turn(rows)
+    assert first.ratio is not None
+    assert first.ratio > 0
+    assert second.ratio is None
+    assert "not found" in why
+    # Where the CPU's design is in no table there is no peak, and the line says so.
+    assert third.ratio is not None or unknown.startswith("n/a: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("ip") is None, reason="network namespaces need root and ip")
+def test_namespaces_are_removed_also_after_an_error() -> None:
+    def there() -> str:
+        return subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+
+    try:
+        with namespaces.joined() as names:
+            assert names.client in there()
+            assert names.server in there()
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        pass
+    except Unavailable as error:
+        pytest.skip(str(error))
+    assert names.client not in there()
+    assert names.server not in there()

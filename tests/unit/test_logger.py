@@ -1,0 +1,79 @@
+"""The progress line of a run: jobs, time left by the cells' own estimates, failures with their last words."""
+
+from __future__ import annotations
+
+import io
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+from snakemake_interface_logger_plugins.common import LogEvent
+
+import snakemake_logger_plugin_peakmark as plugin
+from peakmark import progress
+
+
+@pytest.fixture
+def handler(monkeypatch: pytest.MonkeyPatch) -> plugin.LogHandler:
+    settings: Any = SimpleNamespace(stdout=False, dryrun=False, printshellcmds=False, verbose=False)
+    handler = plugin.LogHandler(settings, None)
+    handler.console = Console(file=io.StringIO(), width=200)
+    handler.bar = plugin._Bar(handler.console)
+    now = [100.0]
+    monkeypatch.setattr(plugin.time, "monotonic", lambda: now[0])
+    handler.now = now  # type: ignore[attr-defined]
+    return handler
+
+
+def send(
+    handler: plugin.LogHandler, event: str | None, level: int = logging.INFO, message: str = "", **values: Any
+) -> str:
+    record = logging.LogRecord("snakemake", level, __file__, 1, message, None, None)
+    record.__dict__.update(event=event, **values)
+    handler.emit(record)
+    output: str = handler.console.file.getvalue()  # type: ignore[attr-defined]
+    return output
+
+
+def job(number: int, estimate_ms: int) -> dict[str, Any]:
+    return {
+        "jobid": number,
+        "rule_name": "measure",
+        "wildcards": {"instrument": "fio", "point": "RS_1MiB_x1", "repetition": "0"},
+        "resources": SimpleNamespace(estimate_ms=estimate_ms),
+    }
+
+
+def test_the_time_left_follows_how_wrong_the_estimates_were(
+    handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "expected_seconds", 100.0)
+    send(handler, LogEvent.JOB_INFO, **job(1, 10_000))
+    handler.now[0] += 20.0  # type: ignore[attr-defined] - twice as long as expected
+    send(handler, LogEvent.JOB_FINISHED, job_id=1)
+    output = send(handler, LogEvent.PROGRESS, done=1, total=5)
+    assert "1 of 5 jobs, 20 s, 3:00 left" in output
+
+
+def test_without_estimates_no_time_is_promised(handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "expected_seconds", 0.0)
+    send(handler, LogEvent.JOB_INFO, jobid=1, rule_name="plan", wildcards={}, resources=None)
+    assert "left" not in send(handler, LogEvent.PROGRESS, done=1, total=2)
+
+
+def test_a_failure_is_named_with_the_end_of_its_log(handler: plugin.LogHandler, tmp_path: Path) -> None:
+    log = tmp_path / "0.log"
+    log.write_text("peakmark: [red]no luck[/red]\n")
+    values = {"rule_name": "measure", "output": ["results/a/cells/disk/fio/x/any/0.json"], "log": [str(log)]}
+    output = send(handler, LogEvent.JOB_ERROR, logging.ERROR, **values)
+    assert "failed disk/fio/x/any/0" in output
+    assert "[red]no luck[/red]" in output, "what a tool says is no markup"
+
+
+def test_warnings_are_shown_and_chatter_is_not(handler: plugin.LogHandler) -> None:
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    assert "careful" in send(handler, None, logging.WARNING, "careful")
+    assert "chatter" not in send(handler, None, logging.INFO, "chatter")
