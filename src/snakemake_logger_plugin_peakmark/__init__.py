@@ -143,6 +143,8 @@ class _Bar:
             self.printed = share
             elapsed = time.monotonic() - self.start
             self.console.print(f"{done} of {total} jobs, {elapsed:.0f} s, {_words(left) or 'done'}")
+        if done == total:
+            self.stop()  # what is printed at the end must not share the line with the bar
 
     def _left(self) -> float | None:
         """Seconds left: what is expected of the cells still to come, times how wrong expectations were so far."""
@@ -152,9 +154,6 @@ class _Bar:
             return None
         rest = max(0.0, progress.expected_seconds - self.expected_done)
         return rest * self.took / self.expected_done
-
-        if done == total:
-            self.stop()  # what is printed at the end must not share the line with the bar
 
     def stop(self) -> None:
         self.progress.stop()
