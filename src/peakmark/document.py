@@ -11,14 +11,14 @@ from typing import Any
 
 import yaml
 
-from peakmark import layouts, machine_text, method_text, presentation, runs_text, sheets, verdict
+from peakmark import findings, layouts, machine_text, method_text, presentation, runs_text, sheets, verdict
 from peakmark.formatting import date, size
 from peakmark.layout import SUBSYSTEM_TITLES, Table, subsystem_tables
 from peakmark.layouts import Layout
 from peakmark.presentation import Grid
 from peakmark.resources import ROOT
 from peakmark.results import Results
-from peakmark.rows import Row, figures_of
+from peakmark.rows import Key, Row, figures_of
 
 MAX_CHECKSUMS = 300
 MAX_WHOLE = 30  # a table of so many rows is not broken over pages
@@ -119,14 +119,17 @@ def _parts(
     Figures and formulas stand with the last of them, as they are those of all.
     """
     shown = [sheet for sheet in layout.sheets if sheet.table is table] if layout else []
-    grids = [
-        (grid, [line.rows[0] for line in lines])
-        for sheet in shown
-        if (lines := sheets.lines(sheet, rows)) and (grid := sheets.grid(results, sheet, rows, mark))
-    ]
+    grids: list[tuple[Grid, list[Row]]] = []
+    said: list[set[Key]] = []  # the rows that each grid shows
+    for sheet in shown:
+        lines = sheets.lines(sheet, rows)
+        if lines:
+            grids.append((sheets.grid(results, sheet, rows, mark), [line.rows[0] for line in lines]))
+            said.append({row.key for line in lines for row in line.rows})
     rest = sheets.left_over(layout, table.name, rows) if layout and shown else rows
     if rest:
         grids.append((presentation.grid(results, table, rest, mark), list(rest)))
+        said.append({row.key for row in rest})
     if not grids:
         if layout is not None:
             return []
@@ -136,6 +139,7 @@ def _parts(
                 "title": table.title,
                 "table": None,
                 "empty": "The plan holds no cell for this table.",
+                "findings": [],
                 "figures": [],
                 "formulas": {"lines": [], "sources": []},
             }
@@ -145,11 +149,16 @@ def _parts(
             "first": number == 0 and table is subsystem_tables(table.subsystem)[0],
             "title": grid.title,
             "table": _table(grid, members, mark),
+            "findings": [],
             "figures": [],
             "formulas": {"lines": [], "sources": []},
         }
         for number, (grid, members) in enumerate(grids)
     ]
+    for number, rows_shown in enumerate(said):
+        if rows_shown not in said[number + 1 :]:  # two sheets of the same rows say it once
+            chosen = [row for row in rows if row.key in rows_shown]
+            parts[number]["findings"] = [vars(finding) for finding in findings.of(chosen, mark)]
     parts[-1]["figures"] = [_figure(name, figures) for name, _ in figures_of(table, rows) if name in figures]
     parts[-1]["formulas"] = _formulas(table, rows)
     return parts

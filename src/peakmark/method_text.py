@@ -9,6 +9,7 @@ from peakmark.layout import SMALL_RECORD, TABLES
 from peakmark.presentation import empty_reason
 from peakmark.results import Results
 from peakmark.rows import Row, centre_of
+from peakmark.statistics import ENOUGH
 from peakmark.units import format_size
 
 _CENTRES = {
@@ -67,6 +68,9 @@ def _arises(results: Results) -> list[str]:
         "Theoretical values come from facts of the machine, as a formula with its numbers beside each table. Three "
         "clocks are kept apart: nominal, maximum and observed while measuring. What could not be read is called "
         "unknown, not guessed.",
+        "What the numbers say stands below each table and is computed from it. One row is called faster than another only "
+        f"where both have {ENOUGH} repetitions or more and their intervals do not touch; everything else is said not to "
+        "be shown, or repeats values without a claim.",
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark import latex, layouts, measurements, presentation, sheets, verdict
+from peakmark import findings, latex, layouts, measurements, presentation, sheets, verdict
 from peakmark.layout import TABLES, Table
 from peakmark.results import Results
 from peakmark.rows import Row, published_names
@@ -22,7 +22,7 @@ RUN_COLUMNS = (
 
 
 def build(campaign_dir: Path) -> list[Path]:
-    """Write ``tables/<name>.csv`` and ``.tex`` for all eight tables, ``summary.csv``, ``runs.csv``,
+    """Write ``tables/<name>.csv`` and ``.tex`` for all eight tables, ``summary.csv``, ``findings.csv``, ``runs.csv``,
     ``checksums.txt``, and the tables of the configured layout in ``tables/<layout>``; the paths written.
 
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
@@ -40,7 +40,11 @@ def build(campaign_dir: Path) -> list[Path]:
         written += [csv, tex]
     written += _write_sheets(results, rows, folder)
     everything = [row for table in TABLES for row in rows[table.name]]
-    for name, content in (("summary", summary(everything)), ("runs", runs(measurements.table(results)))):
+    for name, content in (
+        ("summary", summary(everything)),
+        ("findings", said(rows)),
+        ("runs", runs(measurements.table(results))),
+    ):
         path = folder / f"{name}.csv"
         content.to_csv(path, index=False, lineterminator="\n")
         written.append(path)
@@ -160,6 +164,12 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
         for instrument, series in row.series.items()
     ]
     return pd.DataFrame(lines).astype({"block": "Int64"}) if lines else pd.DataFrame(columns=["table"])
+
+
+def said(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
+    """What the rows of each table say: table, topic, sentence."""
+    lines = [(name, finding.topic, finding.text) for name, found in rows.items() for finding in findings.of(found)]
+    return pd.DataFrame(lines, columns=["table", "topic", "sentence"])
 
 
 def runs(long: pd.DataFrame) -> pd.DataFrame:

@@ -94,11 +94,15 @@ def describe(row: Row) -> str:
 
 def point(row: Row) -> str:
     """The same without the subsystem: ``RR of 4 KiB, 8 threads``."""
-    noun = _NOUNS[row.table.subsystem]
     block = f" of {size(row.key.block)}" if row.key.block else ""
     many = "" if row.key.concurrency == 1 else "s"
     node = f" on {row.key.node}" if row.key.node != "any" else ""
-    return f"{row.table.workload_label(row.key.workload)}{block}, {row.key.concurrency} {noun}{many}{node}"
+    return f"{row.table.workload_label(row.key.workload)}{block}, {row.key.concurrency} {noun(row.table)}{many}{node}"
+
+
+def noun(table: Table) -> str:
+    """What the concurrency of a table counts: ``thread`` or ``stream``."""
+    return _NOUNS[table.subsystem]
 
 
 def value_of(row: Row, mark: str = ".") -> str:
