@@ -3,13 +3,18 @@
 
 rule kernels:
     input:
-        glob_wildcards("src/kernels/{path}").path and expand(
+        glob_wildcards("src/kernels/{path}").path
+        and expand(
             "src/kernels/{path}", path=glob_wildcards("src/kernels/{path}").path
         ),
     output:
-        expand("build/kernels/{kernel}", kernel=["cpubench", "rambench", "diskbench", "netbench"]),
+        expand(
+            "build/kernels/{kernel}",
+            kernel=["cpubench", "rambench", "diskbench", "netbench"],
+        ),
     log:
         "build/kernels/build.log",
+    localrule: True
     threads: 2
     shell:
         "make -C src/kernels -j{threads} > {log:q} 2>&1"

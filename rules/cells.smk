@@ -1,8 +1,20 @@
-# One job per cell: one instrument at one point, once.
+# One job per cell: one instrument at one point, once. On a cluster, if so configured, one job per node instead.
 
 
 def cell(wildcards):
-    return CELLS["{subsystem}/{instrument}/{point}/{node}/{repetition}".format(**wildcards)]
+    return CELLS[
+        "{subsystem}/{instrument}/{point}/{node}/{repetition}".format(**wildcards)
+    ]
+
+
+def of_node(wildcards):
+    return GROUPS[wildcards.node, wildcards.part]
+
+
+def missing_of_node(wildcards):
+    """What the job will have to do; all of it when only options have changed."""
+    cells = of_node(wildcards)
+    return [one for one in cells if not PLAN.record_path(one).exists()] or cells
 
 
 rule measure:
@@ -10,24 +22,72 @@ rule measure:
         # A rebuilt kernel does not void finished measurements: the record names the version that measured.
         kernels=ancient(rules.kernels.output),
     output:
-        f"{CAMPAIGN}/cells/{{subsystem}}/{{instrument}}/{{point}}/{{node}}/{{repetition}}.json",
-    params:
-        cell=lambda wildcards: cell(wildcards).spec(),
-        tool=lambda wildcards: config.get("tools", {}).get(wildcards.instrument, "auto"),
+        "results/{campaign}/cells/{subsystem}/{instrument}/{point}/{node}/{repetition}.json",
     log:
-        f"{CAMPAIGN}/logs/{{subsystem}}/{{instrument}}/{{point}}/{{node}}/{{repetition}}.log",
+        "results/{campaign}/logs/{subsystem}/{instrument}/{point}/{node}/{repetition}.log",
     wildcard_constraints:
         subsystem="cpu|memory|disk|network",
         instrument="[a-z0-9-]+",
         point="[^/]+",
         node="[^/]+",
         repetition="[0-9]+",
-    threads: lambda wildcards: cell(wildcards).concurrency
+    threads: lambda wildcards: jobs.threads([cell(wildcards)], CLUSTER)
     resources:
-        # The profile allows one at a time: nothing else may run beside a measurement.
+        **SITE,
+        # The local profile allows one at a time: nothing else may run beside a measurement.
         cell=1,
-        estimate_s=lambda wildcards: plan.seconds(cell(wildcards)),
-        runtime=lambda wildcards: plan.minutes(cell(wildcards)),
-        mem_mb=lambda wildcards: plan.megabytes(cell(wildcards)),
+        estimate_s=lambda wildcards: jobs.seconds([cell(wildcards)]),
+        runtime=lambda wildcards: jobs.minutes([cell(wildcards)], PLAN),
+        mem_mb=lambda wildcards: jobs.megabytes([cell(wildcards)], CLUSTER),
+        slurm_extra=lambda wildcards: jobs.extra([cell(wildcards)], PLAN),
+        nodes=lambda wildcards: (
+            2 if CLUSTER and jobs.two_nodes(cell(wildcards)) else None
+        ),
+        tasks=lambda wildcards: (
+            2 if CLUSTER and jobs.two_nodes(cell(wildcards)) else None
+        ),
+        mpi=lambda wildcards: (
+            "srun" if CLUSTER and jobs.two_nodes(cell(wildcards)) else None
+        ),
+    params:
+        cell=lambda wildcards: cell(wildcards).spec(),
+        tool=lambda wildcards: config.get("tools", {}).get(wildcards.instrument, "auto"),
+        modules=lambda wildcards: [
+            f"--module={name}" for name in modules_of(wildcards.instrument)
+        ],
+        pair=lambda wildcards: (
+            "--pair" if CLUSTER and jobs.two_nodes(cell(wildcards)) else ""
+        ),
     shell:
-        "{PEAKMARK} measure --cell {params.cell:q} --tool {params.tool:q} --output {output:q} 2> {log:q}"
+        "{PEAKMARK} measure --cell {params.cell:q} --tool {params.tool:q} {params.modules:q} {params.pair}"
+        " --output {output:q} 2> {log:q}"
+
+
+# The records are no declared outputs: Snakemake would delete the finished ones of a job that fails later.
+rule measure_node:
+    input:
+        kernels=ancient(rules.kernels.output),
+        plan=ancient(rules.plan.output.plan),
+    output:
+        "results/{campaign}/nodes/{node}.{part}",
+    log:
+        "results/{campaign}/logs/nodes/{node}.{part}.log",
+    wildcard_constraints:
+        node="[^/]+",
+        part="own|disk|pair",
+    threads: lambda wildcards: CLUSTER.cpus if CLUSTER else workflow.cores
+    resources:
+        **SITE,
+        cell=1,
+        estimate_s=lambda wildcards: jobs.seconds(missing_of_node(wildcards)),
+        runtime=lambda wildcards: jobs.minutes(missing_of_node(wildcards), PLAN),
+        mem_mb=lambda wildcards: jobs.megabytes(of_node(wildcards), CLUSTER),
+        slurm_extra=lambda wildcards: jobs.extra(of_node(wildcards), PLAN),
+        nodes=lambda wildcards: 2 if wildcards.part == "pair" else None,
+        tasks=lambda wildcards: 2 if wildcards.part == "pair" else None,
+        mpi=lambda wildcards: "srun" if wildcards.part == "pair" else None,
+    params:
+        cells=lambda wildcards: jobs.fingerprint(of_node(wildcards)),
+    shell:
+        "{PEAKMARK} measure-node --plan {input.plan:q} --node {wildcards.node:q} --part {wildcards.part:q}"
+        " --output {output:q} 2> {log:q}"

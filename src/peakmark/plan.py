@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from peakmark import config as configuration
 from peakmark import site
 from peakmark.catalogue import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
 from peakmark.cell import SUBSYSTEMS, Cell, Scalar
+from peakmark.cluster import Cluster, on_this_machine
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Cost
@@ -42,11 +42,12 @@ class Reference:
 
 @dataclass(frozen=True)
 class Plan:
-    """A campaign: completed configuration, cells in running order, reference tools."""
+    """A campaign: completed configuration, cells in running order, reference tools, the cluster if there is one."""
 
     config: Mapping[str, Any]
     cells: tuple[Cell, ...]
     references: tuple[Reference, ...]
+    cluster: Cluster | None = None
 
     @property
     def campaign(self) -> str:
@@ -60,30 +61,48 @@ class Plan:
     def record_path(self, cell: Cell) -> Path:
         return self.directory / "cells" / f"{cell.id}.json"
 
+    def missing(self) -> list[Cell]:
+        """The cells that have no record yet, in running order."""
+        return [cell for cell in self.cells if not self.record_path(cell).exists()]
+
     def seconds_left(self) -> float:
         """Expected seconds of the cells that have no record yet."""
-        return total_cost(cell for cell in self.cells if not self.record_path(cell).exists()).seconds
+        return total_cost(self.missing()).seconds
 
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": 1,
             "campaign": self.campaign,
             "config": self.config,
-            "node": self.config["nodes"],
+            "cluster": self.cluster.to_json() if self.cluster else None,
             "cells": [cell.to_json() for cell in self.cells],
             "references": [reference.to_json() for reference in self.references],
         }
 
 
-def make(config: Mapping[str, Any]) -> Plan:
-    """The plan of a configuration. Errors: ConfigError before anything runs."""
-    completed = configuration.complete(config)
+def complete(config: Mapping[str, Any], on_cluster: bool = False) -> dict[str, Any]:
+    """The configuration with defaults and the site's facts filled in. Errors: ConfigError.
+
+    On a cluster the reference tools are looked for on the nodes, unless ``tools_on`` says otherwise.
+    """
+    completed = configuration.complete({**({"tools_on": "nodes"} if on_cluster else {}), **config})
     if completed["site"] is not None:
         completed["site_facts"] = site.load(completed["site"], completed["formula_set"])
+    return completed
+
+
+def make(config: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
+    """The plan of a configuration. Errors: ConfigError before anything runs."""
+    return build(complete(config, cluster is not None), cluster)
+
+
+def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
+    """The plan of a completed configuration. Errors: ConfigError before anything runs."""
+    nodes = cluster.nodes if cluster else on_this_machine(completed["nodes"])
     references = tuple(_references(completed))
     missing = {reference.instrument for reference in references if reference.path is None}
     cells: dict[str, Cell] = {}
-    for cell in _cells(completed):
+    for cell in (one for node in nodes for one in _cells(completed, node)):
         if cell.instrument in missing:
             continue
         other = cells.setdefault(cell.id, cell)
@@ -92,7 +111,7 @@ def make(config: Mapping[str, Any]) -> Plan:
                 f"two grids of {cell.subsystem} ask for {cell.id} with different options: "
                 "give them different blocks, variants or concurrency, or put them in one grid"
             )
-    return Plan(completed, tuple(_interleaved(cells.values(), completed["seed"])), references)
+    return Plan(completed, tuple(_interleaved(cells.values(), completed["seed"])), references, cluster)
 
 
 def cost(cell: Cell) -> Cost:
@@ -132,12 +151,12 @@ def _references(config: Mapping[str, Any]) -> Iterator[Reference]:
         yield Reference(name, executables[0], path, reason, instrument.package)
 
 
-def _cells(config: Mapping[str, Any]) -> Iterator[Cell]:
+def _cells(config: Mapping[str, Any], node: str) -> Iterator[Cell]:
     for subsystem in SUBSYSTEMS:
         for grid in config[subsystem]:
-            yield from _own_cells(config, subsystem, grid)
+            yield from _own_cells(config, subsystem, grid, node)
             for name, narrow in grid.get("references", {}).items():
-                yield from _reference_cells(config, subsystem, grid, name, narrow)
+                yield from _reference_cells(config, subsystem, grid, name, narrow, node)
 
 
 def _points(subsystem: str, grid: Mapping[str, Any]) -> Iterator[tuple[str, str, int | None, int]]:
@@ -163,6 +182,8 @@ def _options(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any],
     if subsystem == "disk":
         options["size"] = parse_size(grid.get("size", DEFAULT_SIZE))
         options["scratch"] = config["scratch"]
+    if subsystem == "network" and config["interface"] is not None:
+        options["interface"] = config["interface"]
     return options
 
 
@@ -174,7 +195,7 @@ def _total_key(subsystem: str, workload: str) -> str:
     return TOTALS[subsystem]
 
 
-def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any]) -> Iterator[Cell]:
+def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], node: str) -> Iterator[Cell]:
     repetitions = grid.get("repetitions", config["repetitions"])
     for (workload, variant, block, concurrency), repetition in product(
         list(_points(subsystem, grid)), range(repetitions)
@@ -182,13 +203,11 @@ def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any
         options = _options(config, subsystem, grid, repetition)
         if "total" in grid:
             options[_total_key(subsystem, workload)] = configuration.parse_total(f"{subsystem} total", grid["total"])
-        yield Cell(
-            subsystem, KERNELS[subsystem], workload, variant, block, concurrency, config["nodes"], repetition, options
-        )
+        yield Cell(subsystem, KERNELS[subsystem], workload, variant, block, concurrency, node, repetition, options)
 
 
 def _reference_cells(
-    config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], name: str, narrow: Mapping[str, Any]
+    config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], name: str, narrow: Mapping[str, Any], node: str
 ) -> Iterator[Cell]:
     """Cells of one reference beside one grid: only the points the tool can stand beside."""
     narrowed = {
@@ -215,7 +234,7 @@ def _reference_cells(
             for key in ("budget_s", "nb", "ops", "count"):
                 if key in narrow:
                     options[key] = narrow[key]
-            yield Cell(subsystem, name, *point, config["nodes"], repetition, options)
+            yield Cell(subsystem, name, *point, node, repetition, options)
 
 
 def _coverage(name: str, subsystem: str, workload: str, variant: str, block: int | None) -> Coverage | None:
@@ -244,18 +263,3 @@ def _interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
         random.Random(f"{seed}/{repetition}").shuffle(group)  # noqa: S311 - an order, not a secret
         ordered += group
     return ordered
-
-
-def seconds(cell: Cell) -> int:
-    """Expected seconds of a cell, rounded up, for the progress bar."""
-    return math.ceil(cost(cell).seconds)
-
-
-def minutes(cell: Cell) -> int:
-    """Time limit of a cell's job in minutes: the estimate with a generous margin, never below two."""
-    return max(2, math.ceil(cost(cell).seconds * 3 / 60) + 1)
-
-
-def megabytes(cell: Cell) -> int:
-    """Memory of a cell's job in MB (10^6 B): the estimate and room for Python and the tool itself."""
-    return math.ceil(cost(cell).memory_bytes * 1.1 / 1e6) + 512
