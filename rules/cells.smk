@@ -1,28 +1,76 @@
-# One job per cell: one instrument at one point, once.
+# One job per cell: one instrument at one point, once. On a cluster, if so configured, one job per node instead.
 
 
 rule measure:
     input:
         kernels=kernels_first,
     output:
-        f"{CAMPAIGN}/cells/{{subsystem}}/{{instrument}}/{{point}}/{{node}}/{{repetition}}.json",
+        "results/{campaign}/cells/{subsystem}/{instrument}/{point}/{node}/{repetition}.json",
     log:
-        f"{CAMPAIGN}/logs/{{subsystem}}/{{instrument}}/{{point}}/{{node}}/{{repetition}}.log",
+        "results/{campaign}/logs/{subsystem}/{instrument}/{point}/{node}/{repetition}.log",
     wildcard_constraints:
         subsystem="cpu|memory|disk|network",
         instrument="[a-z0-9-]+",
         point="[^/]+",
         node="[^/]+",
         repetition="[0-9]+",
-    threads: lambda wildcards: cell(wildcards).concurrency
+    threads: lambda wildcards: jobs.threads([cell(wildcards)], CLUSTER)
     resources:
-        # The profile allows one at a time: nothing else may run beside a measurement.
+        **SITE,
+        # The local profile allows one at a time: nothing else may run beside a measurement.
         cell=1,
-        estimate_ms=lambda wildcards: plan.milliseconds(cell(wildcards)),
-        runtime=lambda wildcards: plan.minutes(cell(wildcards)),
-        mem_mb=lambda wildcards: plan.megabytes(cell(wildcards)),
+        estimate_ms=lambda wildcards: jobs.milliseconds([cell(wildcards)]),
+        runtime=lambda wildcards: jobs.minutes([cell(wildcards)], PLAN),
+        mem_mb=lambda wildcards: jobs.megabytes([cell(wildcards)], CLUSTER),
+        slurm_extra=lambda wildcards: jobs.extra([cell(wildcards)], PLAN),
+        nodes=lambda wildcards: (
+            2 if CLUSTER and jobs.two_nodes(cell(wildcards)) else None
+        ),
+        tasks=lambda wildcards: (
+            2 if CLUSTER and jobs.two_nodes(cell(wildcards)) else None
+        ),
+        mpi=lambda wildcards: (
+            "srun" if CLUSTER and jobs.two_nodes(cell(wildcards)) else None
+        ),
     params:
         cell=lambda wildcards: cell(wildcards).spec(),
         tool=lambda wildcards: config.get("tools", {}).get(wildcards.instrument, "auto"),
+        modules=lambda wildcards: [
+            f"--module={name}" for name in modules_of(wildcards.instrument)
+        ],
+        pair=lambda wildcards: (
+            "--pair" if CLUSTER and jobs.two_nodes(cell(wildcards)) else ""
+        ),
     shell:
-        "peakmark measure --cell {params.cell:q} --tool {params.tool:q} --output {output:q} 2> {log:q}"
+        "peakmark measure --cell {params.cell:q} --tool {params.tool:q} {params.modules:q} {params.pair}"
+        " --output {output:q} 2> {log:q}"
+
+
+# The records are no declared outputs: Snakemake would delete the finished ones of a job that fails later.
+rule measure_node:
+    input:
+        first=kernels_first_of_node,
+    output:
+        "results/{campaign}/nodes/{node}.{part}",
+    log:
+        "results/{campaign}/logs/nodes/{node}.{part}.log",
+    wildcard_constraints:
+        node="[^/]+",
+        part="own|disk|pair",
+    threads: lambda wildcards: CLUSTER.cpus if CLUSTER else workflow.cores
+    resources:
+        **SITE,
+        cell=1,
+        estimate_ms=lambda wildcards: jobs.milliseconds(missing_of_node(wildcards)),
+        runtime=lambda wildcards: jobs.minutes(missing_of_node(wildcards), PLAN),
+        mem_mb=lambda wildcards: jobs.megabytes(of_node(wildcards), CLUSTER),
+        slurm_extra=lambda wildcards: jobs.extra(of_node(wildcards), PLAN),
+        nodes=lambda wildcards: 2 if wildcards.part == "pair" else None,
+        tasks=lambda wildcards: 2 if wildcards.part == "pair" else None,
+        mpi=lambda wildcards: "srun" if wildcards.part == "pair" else None,
+    params:
+        cells=lambda wildcards: jobs.fingerprint(of_node(wildcards)),
+        plan=f"{CAMPAIGN}/plan.json",
+    shell:
+        "peakmark measure-node --plan {params.plan:q} --node {wildcards.node:q} --part {wildcards.part:q}"
+        " --output {output:q} 2> {log:q}"

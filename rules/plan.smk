@@ -3,12 +3,14 @@
 
 rule plan:
     output:
-        f"{CAMPAIGN}/plan.json",
+        plan=f"{CAMPAIGN}/plan.json",
+        config=f"{CAMPAIGN}/config.json",
     log:
         f"{CAMPAIGN}/logs/plan.log",
     localrule: True
     params:
         config=json.dumps(config, sort_keys=True),
         references=json.dumps([one.to_json() for one in PLAN.references]),
+        nodes=CLUSTER.nodes if CLUSTER else None,
     shell:
-        "peakmark plan --config-json {params.config:q} --write {output:q} > {log:q} 2>&1"
+        "peakmark plan --config-json {params.config:q} --write {output.plan:q} > {log:q} 2>&1"

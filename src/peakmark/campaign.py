@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from peakmark import records
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
 
@@ -45,3 +46,22 @@ class Campaign:
         folder = self.directory / "attempts" / cell.id
         if folder.is_dir():
             yield from sorted(folder.glob("*.json"), key=lambda path: int(path.stem) if path.stem.isdigit() else 0)
+
+    def new_attempt(self, cell: Cell) -> Path:
+        """An empty file with the next free number, for the record of a failed attempt."""
+        folder = self.directory / "attempts" / cell.id
+        folder.mkdir(parents=True, exist_ok=True)
+        number = 0
+        while True:
+            path = folder / f"{number}.json"
+            try:
+                path.open("x").close()
+                return path
+            except FileExistsError:
+                number += 1
+
+    def store_attempt(self, cell: Cell, record: dict[str, Any]) -> Path:
+        """Keep the record of a failed attempt under its own number."""
+        path = self.new_attempt(cell)
+        records.write(path, record)
+        return path

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from peakmark import __version__
-from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.errors import ConfigError, PeakmarkError, Terminated
 
 DEFAULT_CONFIG = Path("config/config.yaml")
 KERNELS = Path("build/kernels")
@@ -29,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except BrokenPipeError:
         return 1
+    except Terminated:
+        print("peakmark: told to end", file=sys.stderr)
+        return 128 + signal.SIGTERM
     except KeyboardInterrupt:
         print("peakmark: interrupted", file=sys.stderr)
         return 130
@@ -48,6 +54,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     plan.add_argument("--config-json", help=argparse.SUPPRESS)
     plan.add_argument("--write", type=Path, help=argparse.SUPPRESS)
+    plan.add_argument("--slurm", action="store_true", help="for a cluster: also its nodes, node-hours and wall time")
+    plan.add_argument("--partition", help="of the cluster; default: the site file's, else Slurm's default")
     plan.add_argument("--cells", action="store_true", help="list every cell, not only the points")
     plan.set_defaults(run=_plan)
 
@@ -56,7 +64,20 @@ def _parser() -> argparse.ArgumentParser:
     measure.add_argument("--output", required=True, type=Path, help="results/<campaign>/cells/<cell id>.json")
     measure.add_argument("--tool", default="auto", help="path of the reference tool; auto looks on PATH")
     measure.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
+    measure.add_argument("--pair", action="store_true", help="the far end runs on the second node of this Slurm job")
+    measure.add_argument("--module", action="append", default=[], help="environment module that brings the tool")
     measure.set_defaults(run=_measure)
+
+    node = commands.add_parser("measure-node", help="measure what a node still lacks (what a rule calls)")
+    node.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
+    node.add_argument("--node", required=True, help="a node of the plan")
+    node.add_argument("--part", required=True, help="own, disk or pair")
+    node.add_argument("--output", required=True, type=Path, help="written when nothing is missing any more")
+    node.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
+    node.set_defaults(run=_measure_node)
+
+    serve = commands.add_parser("serve", help="far end of a two-node cell (what measure calls)")
+    serve.set_defaults(run=_serve)
 
     machine = commands.add_parser("machine", help="facts of this machine, as any user can read them (JSON)")
     machine.add_argument("--scratch", type=Path, default=None, help="directory whose disk is described")
@@ -102,18 +123,60 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from peakmark import config, plan, plan_text, records
+    from peakmark import cluster, config, plan, plan_text, records
 
     if options.config_json is not None:
         values: dict[str, Any] = json.loads(options.config_json)
     else:
         values = config.read(*([DEFAULT_CONFIG] if DEFAULT_CONFIG.exists() else []), *options.configfile)
-    made = plan.make(values)
+    where = cluster.from_environment()
+    if options.slurm and where is None:
+        where = cluster.find(plan.complete(values, on_cluster=True), options.partition)
+    made = plan.make(values, where)
     if options.write is not None:
+        # Everything that a single cell needs to be measured again by hand; the plan last, as it tells that all is there.
+        text = json.dumps(values, indent=1, sort_keys=True) + "\n"
+        records.write_file(options.write.with_name("config.json"), text)
         records.write_file(options.write, json.dumps(made.to_json(), indent=1, sort_keys=True) + "\n")
     else:
         print(plan_text.describe(made, every_cell=options.cells))
     return 0
+
+
+def _end_cleanly() -> None:
+    """SIGTERM ends as an error does: programs ended, scratch files removed."""
+
+    def told(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, told)
+
+
+def _on(node: str) -> None:
+    """Become the same command on another node of this job, if this is not the one that is meant."""
+    from peakmark import pair
+
+    if node not in ("any", socket.gethostname(), socket.gethostname().partition(".")[0]):
+        argv = [*pair.step(node, len(os.sched_getaffinity(0))), sys.executable, "-m", "peakmark", *sys.argv[1:]]
+        os.execvpe(argv[0], argv, pair.environment())  # noqa: S606 - no shell is wanted
+
+
+def _measure_node(options: argparse.Namespace) -> int:
+    from peakmark import node
+
+    if options.part == "pair":
+        _on(options.node)
+    _end_cleanly()
+    node.run(options.plan, options.node, options.part, options.output, options.kernels)
+    return 0
+
+
+def _serve(_: argparse.Namespace) -> int:
+    from peakmark import serve
+
+    _end_cleanly()
+    return serve.main()
 
 
 def _measure(options: argparse.Namespace) -> int:
@@ -128,8 +191,19 @@ def _measure(options: argparse.Namespace) -> int:
     if options.output.parts[-len(suffix.parts) :] != suffix.parts:
         raise ConfigError(f"--output {options.output} does not end in {suffix}, which the cell asks for")
     campaign = options.output.parents[len(suffix.parts) - 1]
+    if options.pair:
+        _on(cell.node)
+    _end_cleanly()
     record = measure(
-        Request(cell, options.output, campaign, options.kernels, None if options.tool == "auto" else options.tool)
+        Request(
+            cell,
+            options.output,
+            campaign,
+            options.kernels,
+            tool=None if options.tool == "auto" else options.tool,
+            pair=options.pair,
+            modules=tuple(options.module),
+        )
     )
     if record["status"] != "ok":
         print(f"peakmark: {cell.id} is {record['status']}: {record['reason']}", file=sys.stderr)

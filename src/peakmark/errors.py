@@ -25,3 +25,7 @@ class MeasurementError(PeakmarkError):
 
 class Unavailable(PeakmarkError):
     """The cell is not possible on this machine (a missing tool, an instruction set, an alignment): not a failure."""
+
+
+class Terminated(BaseException):
+    """This process was told to end (SIGTERM, as by scancel or a time limit): everything is put away on the way out."""

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,6 +15,9 @@ from peakmark.instruments.base import Command, Completed
 
 KEPT_BYTES = 16 << 20
 """More than any known tool prints; a tool that goes on for ever must not fill the disk of records."""
+
+LOOK_S = 1.0
+"""How often a running client's server is looked after: rarely enough not to be measured."""
 
 
 def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
@@ -28,20 +31,34 @@ def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[s
     return [filled(word) for word in command.argv], {name: filled(value) for name, value in command.env.items()}
 
 
-def run(command: Command, directory: Path, values: Mapping[str, str] | None = None) -> Completed:
+def run(
+    command: Command,
+    directory: Path,
+    values: Mapping[str, str] | None = None,
+    trouble: Callable[[], str | None] | None = None,
+) -> Completed:
     """Run ``command`` in ``directory`` to its end.
 
-    Errors: MeasurementError when it cannot be started or passes its time limit; the exit code is for the caller.
+    ``trouble`` is asked now and then why there is no sense in waiting on, as when the server of a client is gone.
+
+    Errors: MeasurementError when it cannot be started, passes its time limit or meets trouble; the exit code is for
+    the caller.
     """
     started = time.monotonic()
+    name = Path(command.argv[0]).name
     with start(command, directory, values) as process:
-        try:
-            process.wait(timeout=command.timeout_s)
-        except subprocess.TimeoutExpired:
-            end(process)
-            raise MeasurementError(
-                f"{Path(command.argv[0]).name} did not end within {command.timeout_s:.0f} s{last_lines(directory)}"
-            ) from None
+        while True:
+            left = started + command.timeout_s - time.monotonic()
+            try:
+                process.wait(timeout=max(0.0, min(left, LOOK_S) if trouble else left))
+                break
+            except subprocess.TimeoutExpired:
+                reason = trouble() if trouble else None
+                if reason is None and left > 0:
+                    continue
+                end(process)
+                words = f"the server {reason}" if reason else f"{name} did not end within {command.timeout_s:.0f} s"
+                raise MeasurementError(f"{words}{last_lines(directory)}") from None
     return Completed(
         argv=tuple(str(word) for word in process.args),  # type: ignore[union-attr]
         returncode=process.returncode,

@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from peakmark import execute, lock, machine, pair, records
+from peakmark import execute, kernels, lock, machine, modules, pair, records
+from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
@@ -58,6 +59,8 @@ class Request:
     campaign  folder of the campaign, for attempts and machine facts
     kernels   folder of the compiled kernels
     tool      configured path of a reference tool, None to look on PATH
+    pair      the far end runs on the second node of this Slurm job; otherwise everything stays on this machine
+    modules   environment modules that bring the tool
     """
 
     cell: Cell
@@ -65,6 +68,8 @@ class Request:
     campaign: Path
     kernels: Path
     tool: str | None = None
+    pair: bool = False
+    modules: tuple[str, ...] = ()
 
 
 def measure(request: Request) -> dict[str, Any]:
@@ -84,7 +89,7 @@ def measure(request: Request) -> dict[str, Any]:
     status, reason, parsed = "ok", None, Parsed(())
     failure: PeakmarkError | None = None
     try:
-        with lock.held("cell"):
+        with lock.held(_lock_name()), modules.loaded(request.modules):
             parsed = _attempt(request, context, completed)
     except Unavailable as error:
         status, reason = "unavailable", str(error)
@@ -113,7 +118,7 @@ def _attempt(request: Request, context: _Context, completed: list[Completed]) ->
         context.cpus = list(space.cpus)
         context.scratch = str(space.directory.parent) if cell.subsystem == "disk" else None
         invocation = instrument.prepare(cell, tool, space)
-        completed += _execute(invocation, space, context)
+        completed += _execute(request, invocation, space, context)
         parsed = instrument.parse(cell, completed)
     if parsed.version and tool.version in ("", "unknown"):
         context.tool["version"] = parsed.version
@@ -127,7 +132,7 @@ def _attempt(request: Request, context: _Context, completed: list[Completed]) ->
 def _locate(instrument: Instrument, request: Request) -> str:
     """Path of the program: own kernels from the build folder, references as configured or from PATH."""
     if not instrument.reference:
-        return str((request.kernels / instrument.executables[0]).resolve())
+        return str(kernels.program(request.kernels, instrument.executables[0]))
     candidates = [request.tool] if request.tool else list(instrument.executables)
     for candidate in candidates:
         found = shutil.which(candidate)
@@ -171,22 +176,31 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _execute(invocation: Invocation, space: Workspace, context: _Context) -> list[Completed]:
+def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: ExitStack) -> pair.Peer | None:
+    """The peer of the cell, if it needs one, up until the stack is left."""
+    if request.pair and pair.wanted(invocation):
+        interface = request.cell.options.get("interface")
+        cpus = max(1, min(request.cell.concurrency, len(space.cpus)))
+        return stack.enter_context(
+            pair.across(invocation.server, space.directory, str(interface) if interface else None, cpus)
+        )
+    if invocation.server is not None:
+        return stack.enter_context(pair.serving(invocation.server, space.directory))
+    return pair.target() if pair.wanted(invocation) else None
+
+
+def _execute(request: Request, invocation: Invocation, space: Workspace, context: _Context) -> list[Completed]:
     """Run the commands, beside the server if there is one. Errors: MeasurementError, Unavailable (exit code 77)."""
     completed = []
     with ExitStack() as stack:
         values: Mapping[str, str] = {}
-        peer = None
-        if invocation.server is not None:
-            peer = stack.enter_context(pair.serving(invocation.server, space.directory))
-        elif pair.wanted(invocation):
-            peer = pair.target()
+        peer = _far_end(request, invocation, space, stack)
         if peer is not None:
             values, context.server_host, context.network = peer.values, peer.host, peer.to_json()
         for number, command in enumerate(invocation.commands):
             folder = space.directory / f"run{number}"
             folder.mkdir()
-            done = execute.run(command, folder, values)
+            done = execute.run(command, folder, values, peer.ended if peer else None)
             completed.append(done)
             context.commands.append(
                 {
@@ -199,8 +213,10 @@ def _execute(invocation: Invocation, space: Workspace, context: _Context) -> lis
             if done.returncode == NOT_POSSIBLE and NOT_POSSIBLE not in command.ok_codes:
                 raise Unavailable(_words(done) or f"{Path(done.argv[0]).name} says that this machine cannot do it")
             if done.returncode not in command.ok_codes:
+                reason = peer.ended() if peer else None
                 raise MeasurementError(
                     f"{Path(done.argv[0]).name} ended with exit code {done.returncode}{execute.last_lines(folder)}"
+                    + (f"; the server {reason}" if reason else "")
                 )
     return completed
 
@@ -241,19 +257,15 @@ def _store_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
 
 def _store_attempt(request: Request, record: dict[str, Any], completed: Sequence[Completed]) -> Path:
     """Every failed attempt is kept under its own number."""
-    folder = request.campaign / "attempts" / request.cell.id
-    folder.mkdir(parents=True, exist_ok=True)
-    number = 0
-    while True:
-        path = folder / f"{number}.json"
-        try:
-            path.open("x").close()
-            break
-        except FileExistsError:
-            number += 1
+    path = Campaign(request.campaign, {}).new_attempt(request.cell)
     record["raw"] = _store_raw(path.with_suffix(".raw"), completed)
     records.write(path, record)
     return path
+
+
+def _lock_name() -> str:
+    """The lock that keeps two measurements apart. Nodes of a cluster may share one /tmp: there each has its own."""
+    return f"cell-{socket.gethostname()}" if os.environ.get("SLURM_JOB_ID") else "cell"
 
 
 def _load() -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from peakmark import config as configuration
 from peakmark import layouts, published, site
 from peakmark.catalogue import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
 from peakmark.cell import SUBSYSTEMS, Cell, Scalar
+from peakmark.cluster import Cluster, on_this_machine
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Cost
@@ -44,11 +44,12 @@ class Reference:
 
 @dataclass(frozen=True)
 class Plan:
-    """A campaign: completed configuration, cells in running order, reference tools."""
+    """A campaign: completed configuration, cells in running order, reference tools, the cluster if there is one."""
 
     config: Mapping[str, Any]
     cells: tuple[Cell, ...]
     references: tuple[Reference, ...]
+    cluster: Cluster | None = None
 
     @property
     def campaign(self) -> str:
@@ -70,34 +71,52 @@ class Plan:
         except (OSError, ValueError, KeyError, TypeError):
             return False
 
+    def missing(self) -> list[Cell]:
+        """The cells that have no record yet, in running order."""
+        return [cell for cell in self.cells if not self.record_path(cell).exists()]
+
     def seconds_left(self) -> float:
         """Expected seconds of the cells that have no record yet."""
-        return total_cost(cell for cell in self.cells if not self.record_path(cell).exists()).seconds
+        return total_cost(self.missing()).seconds
 
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": 1,
             "campaign": self.campaign,
             "config": self.config,
-            "node": self.config["nodes"],
+            "cluster": self.cluster.to_json() if self.cluster else None,
             "cells": [cell.to_json() for cell in self.cells],
             "references": [reference.to_json() for reference in self.references],
         }
 
 
-def make(config: Mapping[str, Any]) -> Plan:
-    """The plan of a configuration. Errors: ConfigError before anything runs."""
-    completed = configuration.complete(config)
+def complete(config: Mapping[str, Any], on_cluster: bool = False) -> dict[str, Any]:
+    """The configuration with defaults and the site's facts filled in. Errors: ConfigError.
+
+    On a cluster the reference tools are looked for on the nodes, unless ``tools_on`` says otherwise.
+    """
+    completed = configuration.complete({**({"tools_on": "nodes"} if on_cluster else {}), **config})
     if completed["site"] is not None:
         completed["site_facts"] = site.load(completed["site"], completed["formula_set"])
     if completed["report"]["tables"] is not None:
         layouts.load(completed["report"]["tables"])  # what is wrong here is said before anything is measured
     for name in completed["report"]["published"]:
         published.load(name)
+    return completed
+
+
+def make(config: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
+    """The plan of a configuration. Errors: ConfigError before anything runs."""
+    return build(complete(config, cluster is not None), cluster)
+
+
+def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
+    """The plan of a completed configuration. Errors: ConfigError before anything runs."""
+    nodes = cluster.nodes if cluster else on_this_machine(completed["nodes"])
     references = tuple(_references(completed))
     missing = {reference.instrument for reference in references if reference.path is None}
     cells: dict[str, Cell] = {}
-    for cell in _cells(completed):
+    for cell in (one for node in nodes for one in _cells(completed, node)):
         if cell.instrument in missing:
             continue
         other = cells.setdefault(cell.id, cell)
@@ -106,7 +125,7 @@ def make(config: Mapping[str, Any]) -> Plan:
                 f"two grids of {cell.subsystem} ask for {cell.id} with different options: "
                 "give them different blocks, variants or concurrency, or put them in one grid"
             )
-    return Plan(completed, tuple(_interleaved(cells.values(), completed["seed"])), references)
+    return Plan(completed, tuple(_interleaved(cells.values(), completed["seed"])), references, cluster)
 
 
 def cost(cell: Cell) -> Cost:
@@ -146,12 +165,12 @@ def _references(config: Mapping[str, Any]) -> Iterator[Reference]:
         yield Reference(name, executables[0], path, reason, instrument.package)
 
 
-def _cells(config: Mapping[str, Any]) -> Iterator[Cell]:
+def _cells(config: Mapping[str, Any], node: str) -> Iterator[Cell]:
     for subsystem in SUBSYSTEMS:
         for grid in config[subsystem]:
-            yield from _own_cells(config, subsystem, grid)
+            yield from _own_cells(config, subsystem, grid, node)
             for name, narrow in grid.get("references", {}).items():
-                yield from _reference_cells(config, subsystem, grid, name, narrow)
+                yield from _reference_cells(config, subsystem, grid, name, narrow, node)
 
 
 def _points(subsystem: str, grid: Mapping[str, Any]) -> Iterator[tuple[str, str, int | None, int]]:
@@ -190,6 +209,8 @@ def _options(
     if subsystem == "disk":
         options["size"] = _scaled_count(config, parse_size(grid.get("size", DEFAULT_SIZE)), round_of)
         options["scratch"] = config["scratch"]
+    if subsystem == "network" and config["interface"] is not None:
+        options["interface"] = config["interface"]
     return options
 
 
@@ -201,7 +222,7 @@ def _total_key(subsystem: str, workload: str) -> str:
     return TOTALS[subsystem]
 
 
-def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any]) -> Iterator[Cell]:
+def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], node: str) -> Iterator[Cell]:
     repetitions = grid.get("repetitions", config["repetitions"])
     for (workload, variant, block, concurrency), repetition in product(
         list(_points(subsystem, grid)), range(repetitions)
@@ -212,13 +233,11 @@ def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any
             key = _total_key(subsystem, workload)
             total = configuration.parse_total(f"{subsystem} total", grid["total"])
             options[key] = _scaled_count(config, total, round_of if key == "total" else concurrency)
-        yield Cell(
-            subsystem, KERNELS[subsystem], workload, variant, block, concurrency, config["nodes"], repetition, options
-        )
+        yield Cell(subsystem, KERNELS[subsystem], workload, variant, block, concurrency, node, repetition, options)
 
 
 def _reference_cells(
-    config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], name: str, narrow: Mapping[str, Any]
+    config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], name: str, narrow: Mapping[str, Any], node: str
 ) -> Iterator[Cell]:
     """Cells of one reference beside one grid: only the points the tool can stand beside."""
     narrowed = {
@@ -249,7 +268,7 @@ def _reference_cells(
                 options["budget_s"] = _scaled(config, narrow["budget_s"], SHORTEST_S)
             if "count" in narrow:
                 options["count"] = _scaled_count(config, narrow["count"])
-            yield Cell(subsystem, name, *point, config["nodes"], repetition, options)
+            yield Cell(subsystem, name, *point, node, repetition, options)
 
 
 def _coverage(name: str, subsystem: str, workload: str, variant: str, block: int | None) -> Coverage | None:
@@ -278,18 +297,3 @@ def _interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
         random.Random(f"{seed}/{repetition}").shuffle(group)  # noqa: S311 - an order, not a secret
         ordered += group
     return ordered
-
-
-def milliseconds(cell: Cell) -> int:
-    """Expected time of a cell for the progress bar; Snakemake's resources are whole numbers."""
-    return round(cost(cell).seconds * 1000)
-
-
-def minutes(cell: Cell) -> int:
-    """Time limit of a cell's job in minutes: the estimate with a generous margin, never below two."""
-    return max(2, math.ceil(cost(cell).seconds * 3 / 60) + 1)
-
-
-def megabytes(cell: Cell) -> int:
-    """Memory of a cell's job in MB (10^6 B): the estimate and room for Python and the tool itself."""
-    return math.ceil(cost(cell).memory_bytes * 1.1 / 1e6) + 512

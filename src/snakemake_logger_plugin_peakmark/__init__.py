@@ -64,7 +64,7 @@ class LogHandler(LogHandlerBase):
         text = ""
         for log in values.get("log") or []:
             path = Path(str(log))
-            if path.is_file():
+            if path.is_file() and not text:  # the rule's own log comes first; the executor's says much about little
                 text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
         self.console.print(f"[red]failed[/red] {name}")
         if text:

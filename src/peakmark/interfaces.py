@@ -1,0 +1,56 @@
+"""Which interface leads where, and which address it has: asked of the kernel, without any program."""
+
+from __future__ import annotations
+
+import fcntl
+import socket
+import struct
+
+from peakmark.errors import MeasurementError
+
+SIOCGIFADDR = 0x8915  # <linux/sockios.h>
+PORT = 9  # discard; nothing is sent
+
+
+def address_of(interface: str) -> str:
+    """IPv4 address of an interface. Errors: MeasurementError when there is none."""
+    found = _addresses()
+    if interface not in found:
+        raise MeasurementError(
+            f"{socket.gethostname()} has no interface {interface!r} with an IPv4 address: "
+            f"there are {', '.join(f'{name} ({address})' for name, address in found.items())}; change interface:"
+        )
+    return found[interface]
+
+
+def local_address(peer: str) -> str:
+    """Own address on the route to a peer (name or IPv4 address). Errors: MeasurementError."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((peer, PORT))
+        except OSError as error:
+            raise MeasurementError(f"{socket.gethostname()} finds no way to {peer}: {error.strerror}") from error
+        address: str = probe.getsockname()[0]
+        return address
+
+
+def towards(peer: str) -> str:
+    """Name of the interface on the route to a peer. Errors: MeasurementError."""
+    own = local_address(peer)
+    for name, address in _addresses().items():
+        if address == own:
+            return name
+    raise MeasurementError(f"no interface of {socket.gethostname()} has the address {own} that leads to {peer}")
+
+
+def _addresses() -> dict[str, str]:
+    """Interface -> first IPv4 address, of those that have one."""
+    found = {}
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            try:
+                answer = fcntl.ioctl(probe, SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+            except OSError:
+                continue
+            found[name] = socket.inet_ntoa(answer[20:24])
+    return found
