@@ -23,6 +23,7 @@ from peakmark.rows import Row, Series, published_names
 WIDTH = 10.2  # inches; a landscape A4 page between its margins
 HEIGHT = 5.9  # inches; leaves room for the caption on that page
 PANEL_HEIGHT = 2.0
+LEGEND_WIDTH = 1.35  # inches that one entry takes
 MAX_COLUMNS = 4
 
 Dimension = Literal["block", "concurrency"]
@@ -92,6 +93,8 @@ def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
     lowest, highest = min(values), max(values)
     logarithmic = highest > 20 * lowest
     highest = max([highest, *limits])
+    if table.lower_is_better and logarithmic:
+        lowest = min([lowest / 1.4, *(limit / 3 for limit in limits)])  # room for the word below the limit
     return (True, lowest / 1.4, highest * 1.6) if logarithmic else (False, 0.0, highest * 1.12)
 
 
@@ -276,4 +279,6 @@ def _legend(figure: Figure, table: Table, rows: Sequence[Row]) -> None:
         )  # fmt: skip
     if any(row.peak.value is not None for row in rows):
         handles.append(Line2D([], [], color=style.LIMIT, linewidth=0.9, dashes=(5, 2), label="theoretical limit"))
-    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False, handlelength=2.6)
+    # As many side by side as the figure is wide: it would cut off the rest.
+    side_by_side = max(1, min(len(handles), int(figure.get_figwidth() / LEGEND_WIDTH)))
+    figure.legend(handles=handles, loc="outside upper left", ncols=side_by_side, frameon=False, handlelength=2.6)

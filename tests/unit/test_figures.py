@@ -66,6 +66,17 @@ def test_the_limit_is_drawn_and_inside_the_panel(small: Path) -> None:
     assert axis.get_ylim()[1] > max(limits)
 
 
+def test_the_legend_of_a_single_panel_is_not_cut_off(small: Path) -> None:
+    style.begin()
+    built = [row for row in rows.build(Results.read(small))["cpu"] if row.key.workload == "DP"]
+    figure = panels.plot(BY_NAME["cpu"], built)
+    assert figure is not None
+    figure.canvas.draw()
+    assert len(figure.legends[0].get_texts()) >= 3
+    box = figure.legends[0].get_window_extent()
+    assert box.x1 <= figure.bbox.x1 and box.x0 >= figure.bbox.x0
+
+
 def test_dram_and_caches_are_figures_of_their_own(tmp_path: Path) -> None:
     cells = [make.cell("rambench", "RS", subsystem="memory", variant=name, block=1024) for name in ("pool", "block")]
     records = [make.record(of, [make.measurement(of, "throughput", 1e10)]) for of in cells]

@@ -77,3 +77,13 @@ def test_warnings_are_shown_and_chatter_is_not(handler: plugin.LogHandler) -> No
     handler.setFormatter(logging.Formatter("%(message)s"))
     assert "careful" in send(handler, None, logging.WARNING, "careful")
     assert "chatter" not in send(handler, None, logging.INFO, "chatter")
+
+
+def test_the_bar_is_gone_when_all_is_done(handler: plugin.LogHandler) -> None:
+    handler.bar = plugin._Bar(Console(file=io.StringIO(), width=200, force_terminal=True))
+    send(handler, LogEvent.JOB_INFO, **job(1, 1000))
+    assert handler.bar.progress.live.is_started
+    send(handler, LogEvent.PROGRESS, done=1, total=2)
+    assert handler.bar.progress.live.is_started
+    send(handler, LogEvent.PROGRESS, done=2, total=2)
+    assert not handler.bar.progress.live.is_started
