@@ -193,6 +193,11 @@ def _scaled_count(config: Mapping[str, Any], value: int, unit: int = 1) -> int:
     return value if config["scale"] == 1 else max(1, round(value * config["scale"] / unit)) * unit
 
 
+def _round(subsystem: str, workload: str, block: int | None, concurrency: int) -> int:
+    """Bytes that all threads move when each handles one block: a copy in memory reads and writes it."""
+    return (block or 1) * concurrency * (2 if subsystem == "memory" and workload in ("RWS", "RWR") else 1)
+
+
 def _options(
     config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], repetition: int, round_of: int
 ) -> dict[str, Scalar]:
@@ -227,7 +232,7 @@ def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any
     for (workload, variant, block, concurrency), repetition in product(
         list(_points(subsystem, grid)), range(repetitions)
     ):
-        round_of = (block or 1) * concurrency
+        round_of = _round(subsystem, workload, block, concurrency)
         options = _options(config, subsystem, grid, repetition, round_of)
         if "total" in grid:
             key = _total_key(subsystem, workload)
@@ -260,7 +265,8 @@ def _reference_cells(
             continue
         seen.add(point)
         for repetition in range(repetitions):
-            options = _options(config, subsystem, {**grid, **narrow}, repetition, (block or 1) * concurrency)
+            round_of = _round(subsystem, workload, block, concurrency)
+            options = _options(config, subsystem, {**grid, **narrow}, repetition, round_of)
             for key in ("budget_s", "nb", "ops", "count"):
                 if key in narrow:
                     options[key] = narrow[key]

@@ -119,3 +119,21 @@ def test_labels_are_spread_in_order_without_overlap(positions: list[float], gap:
         assert moved[upper] - moved[lower] >= gap - 1e-6
     if len(positions) == 1:
         assert moved == positions
+
+
+def test_published_values_are_marked_inside_the_panel_and_named(tmp_path: Path) -> None:
+    records = []
+    for threads in (1, 2):
+        of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=threads)
+        records.append(make.record(of, [make.measurement(of, "throughput", 1e8 * threads)]))
+    config = {"report": {"published": ["disk-patterns-2020"]}}
+    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))["disk_throughput"]
+    assert [row.published["disk-patterns-2020"] for row in built] == [398e6, 498e6]
+    style.begin()
+    figure = panels.plot(BY_NAME["disk_throughput"], built)
+    assert figure is not None
+    (axis,) = [axis for axis in figure.axes if axis.get_visible()]
+    marks = [tuple(point) for collection in axis.collections for point in collection.get_offsets()]
+    assert {(1.0, 398.0), (2.0, 498.0)} <= set(marks)
+    assert axis.get_ylim()[1] > 498.0
+    assert "disk-patterns-2020 (published)" in [text.get_text() for text in figure.legends[0].get_texts()]
