@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from benchmarks.kernels.ratios import Pair
 from peakmark import execute, lock, pair, peaks
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, ParseError, Unavailable
-from peakmark.instruments import REGISTRY, pmbw
-from peakmark.instruments.base import Measurement, Tool, Workspace
+from peakmark.instruments import REGISTRY, common, pmbw
+from peakmark.instruments.base import Command, Measurement, Tool, Workspace
 
 NOT_POSSIBLE = 77
 
@@ -100,18 +100,18 @@ class Runner:
             try:
                 with ExitStack() as stack:
                     values: Mapping[str, str] = {}
-                    inside: Callable[..., Any] = lambda command: command  # noqa: E731
-                    if invocation.server is not None and route == "namespaces" and self.namespaces is not None:
-                        names = self.namespaces
+                    names = self.namespaces if route == "namespaces" else None
+                    if invocation.server is not None and names is not None:
                         values = stack.enter_context(names.serving(invocation.server, directory))
-                        inside = lambda command: names.inside(names.client, command)  # noqa: E731
                     elif invocation.server is not None:
                         values = stack.enter_context(pair.serving(invocation.server, directory)).values
                     completed = []
-                    for number, command in enumerate(invocation.commands):
+                    for number, prepared in enumerate(invocation.commands):
                         folder = directory / f"run{number}"
                         folder.mkdir()
-                        done = execute.run(inside(command), folder, values)
+                        pinned = self._pinned(cell, prepared, space)
+                        command = pinned if names is None else names.inside(names.client, pinned)
+                        done = execute.run(command, folder, values)
                         completed.append(done)
                         if done.returncode == NOT_POSSIBLE:
                             raise Unavailable(
@@ -127,6 +127,15 @@ class Runner:
                 results = pmbw.read_results(completed[-1].files[pmbw.STATS])
                 routines = {name: float(result["bandwidth"]) for name, result in results.items()}
             return Run(parsed.measurements, routines, neighbours=self._neighbours(before))
+
+    def _pinned(self, cell: Cell, command: Command, space: Workspace) -> Command:
+        """A reference that neither pins itself nor is pinned by its instrument gets the CPUs that ours pins itself to.
+
+        Else it would move away from a CPU that somebody else uses, and ours would not.
+        """
+        if not REGISTRY[cell.instrument].reference or command.argv[0] == "taskset":
+            return command
+        return replace(command, argv=(*common.pinned(space, cell.concurrency), *command.argv))
 
     def _neighbours(self, before: neighbours.Reading) -> float:
         return neighbours.share(before, neighbours.read(), len(self.cpus))
