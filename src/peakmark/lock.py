@@ -22,7 +22,7 @@ ends soon, and waiting for it costs less than a failed cell."""
 
 
 def path_of(name: str) -> Path:
-    """Lock file of ``name``: ``campaign`` (a local campaign as a whole) or ``cell`` (one measurement)."""
+    """Lock file of ``name``: ``campaign`` (a local campaign as a whole), ``cell`` or ``cell-<node>`` (one measurement)."""
     return DIRECTORY / f"peakmark-{name}.lock"
 
 
@@ -43,7 +43,7 @@ def acquire(name: str) -> int:
     """
     path = path_of(name)
     descriptor = _open(path)
-    deadline = time.monotonic() + WAIT_S[name]
+    deadline = time.monotonic() + WAIT_S[name.partition("-")[0]]
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
