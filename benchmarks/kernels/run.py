@@ -129,13 +129,14 @@ class Runner:
             return Run(parsed.measurements, routines, neighbours=self._neighbours(before))
 
     def _pinned(self, cell: Cell, command: Command, space: Workspace) -> Command:
-        """A reference that neither pins itself nor is pinned by its instrument gets the CPUs that ours pins itself to.
+        """A reference that neither pins itself nor is pinned by its instrument gets the CPUs that ours has.
 
-        Else it would move away from a CPU that somebody else uses, and ours would not.
+        Else it would move away from a CPU that somebody else uses, and ours would not. diskbench may use all CPUs.
         """
         if not REGISTRY[cell.instrument].reference or command.argv[0] == "taskset":
             return command
-        return replace(command, argv=(*common.pinned(space, cell.concurrency), *command.argv))
+        cpus = len(space.cpus) if cell.subsystem == "disk" else cell.concurrency
+        return replace(command, argv=(*common.pinned(space, cpus), *command.argv))
 
     def _neighbours(self, before: neighbours.Reading) -> float:
         return neighbours.share(before, neighbours.read(), len(self.cpus))

@@ -135,6 +135,30 @@ static void failure_ends_all(void **state) {
     team_free(&team);
 }
 
+static void note_cpus(struct team_member *member) {
+    static struct cpu_list mine; /* one member */
+    assert_true(place_allowed(&mine));
+    *(int *)member->context = mine.count;
+    member->work = 1;
+}
+
+/* Work that sleeps may move: its affinity is that of the whole list, and the CPU reported is where it ended.
+ */
+static void members_may_move(void **state) {
+    (void)state;
+    static struct cpu_list allowed;
+    int count = 0;
+    const struct team_job noting = {.run = note_cpus};
+    const struct team_plan plan = {.work = 1, .among = &allowed};
+    struct team team;
+    use_threads(1);
+    assert_true(place_allowed(&allowed));
+    assert_true(team_run(&team, &cpus, &plan, &noting, &count));
+    assert_int_equal(count, allowed.count);
+    assert_true(cpu_list_has(&allowed, team.members[0].cpu));
+    team_free(&team);
+}
+
 static void a_cpu_that_is_not_there(void **state) {
     (void)state;
     struct trace trace = {.fail_at = -1};
@@ -153,6 +177,7 @@ int main(void) {
         cmocka_unit_test(timed_run),
         cmocka_unit_test(fixed_work),
         cmocka_unit_test(failure_ends_all),
+        cmocka_unit_test(members_may_move),
         cmocka_unit_test(a_cpu_that_is_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,18 +142,28 @@ void place_choose(const struct cpu_list *wanted, int threads, struct cpu_list *c
     }
 }
 
-int place_pin(int cpu) {
-    if (cpu < 0 || cpu >= CPU_LIST_MAX) {
-        return EINVAL;
-    }
+static int place_set(const int *cpus, int count) {
     cpu_set_t *set = CPU_ALLOC(CPU_LIST_MAX);
     if (set == NULL) {
         return ENOMEM;
     }
     size_t size = CPU_ALLOC_SIZE(CPU_LIST_MAX);
     CPU_ZERO_S(size, set);
-    CPU_SET_S(cpu, size, set);
+    for (int i = 0; i < count; i++) {
+        CPU_SET_S(cpus[i], size, set);
+    }
     int error = sched_setaffinity(0, size, set) == 0 ? 0 : errno;
     CPU_FREE(set);
     return error;
+}
+
+int place_among(const struct cpu_list *cpus) {
+    return place_set(cpus->cpu, cpus->count);
+}
+
+int place_pin(int cpu) {
+    if (cpu < 0 || cpu >= CPU_LIST_MAX) {
+        return EINVAL;
+    }
+    return place_set(&cpu, 1);
 }

@@ -38,4 +38,7 @@ void place_choose(const struct cpu_list *wanted, int threads, struct cpu_list *c
 /* Pins the calling thread. Returns 0 or an errno value. */
 int place_pin(int cpu);
 
+/* Lets the calling thread move among these CPUs. Returns 0 or an errno value. */
+int place_among(const struct cpu_list *cpus);
+
 #endif

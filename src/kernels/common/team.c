@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,7 @@ static void *member_main(void *argument) {
     if (!wait_for_decision(team->barrier)) {
         return NULL;
     }
-    int error = place_pin(member->cpu);
+    int error = plan->among != NULL ? place_among(plan->among) : place_pin(member->cpu);
     if (error != 0) {
         team_fail(member, "thread %d cannot be pinned to CPU %d: %s", member->index, member->cpu,
                   strerror(error));
@@ -99,6 +100,9 @@ static void *member_main(void *argument) {
     member->start_ns = clock_now();
     run_phase(member, false, limit);
     member->stop_ns = clock_now();
+    if (plan->among != NULL) {
+        member->cpu = sched_getcpu();
+    }
     meet(team); /* 4: all done */
     if (plan->clock_rate && !team_failed(member)) {
         member->clock_hz_after = clock_hz();

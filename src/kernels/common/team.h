@@ -51,6 +51,9 @@ struct team_plan {
     uint64_t work;   /* total to be shared by the members; 0: run for seconds */
     uint64_t grain;  /* shares are multiples of it where possible; 0 counts as 1 */
     bool clock_rate; /* measure clock_hz_before and clock_hz_after */
+    /* Members may move among these CPUs; NULL: each stays on its own. For work that sleeps: it is woken best
+     * where the interrupt arrives, and only the scheduler knows where that is. */
+    const struct cpu_list *among;
 };
 
 struct team {
@@ -70,8 +73,9 @@ struct team {
 };
 
 /*
- * Runs job on cpus->count threads, thread i on cpus->cpu[i], and fills the results. False when a thread could
- * not be started or pinned or a member failed: team->error holds the sentence. team_free in both cases.
+ * Runs job on cpus->count threads, thread i on cpus->cpu[i] or among plan->among, and fills the results.
+ * False when a thread could not be started or pinned or a member failed: team->error holds the sentence.
+ * team_free in both cases.
  */
 bool team_run(struct team *team, const struct cpu_list *cpus, const struct team_plan *plan,
               const struct team_job *job, void *context);

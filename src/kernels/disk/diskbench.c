@@ -241,7 +241,7 @@ int main(int argc, char **argv) {
                                           .record = 4096,
                                           .size = UINT64_C(1) << 30,
                                           .depth = 1};
-    static struct cpu_list cpus;
+    static struct cpu_list cpus, among;
     static struct volume volume;
     static struct disk_test test;
     struct warnings warnings = {.count = 0};
@@ -283,7 +283,12 @@ int main(int argc, char **argv) {
                              .seconds = options.common.seconds,
                              .work = work,
                              .grain = test.record,
-                             .clock_rate = false};
+                             .clock_rate = false,
+                             .among = &among};
+    among = options.common.cpus;
+    if (among.count == 0 && !place_allowed(&among)) {
+        fail_measurement("the CPUs of this process cannot be read: %s", strerror(errno));
+    }
     if (!team_run(&team, &cpus, &plan, &lane_job, &test)) {
         fail_measurement("%s", team.error);
     }

@@ -79,9 +79,10 @@ class Kernel(common.Program):
             version=str(documents.at(document, "version", self.name)),
         )
 
-    def common_options(self, cell: Cell, workspace: Workspace) -> tuple[str, ...]:
-        """--threads --cpus --warmup --seed."""
-        options = ["--threads", str(cell.concurrency), "--cpus", common.cpu_list(workspace, cell.concurrency)]
+    def common_options(self, cell: Cell, workspace: Workspace, cpus: int | None = None) -> tuple[str, ...]:
+        """--threads --cpus --warmup --seed; ``cpus`` is the number of CPUs named, default one for each thread."""
+        named = common.cpu_list(workspace, cell.concurrency if cpus is None else cpus)
+        options = ["--threads", str(cell.concurrency), "--cpus", named]
         warmup = common.option_number(cell, "warmup", None, zero=True)
         if warmup is not None:
             options += ["--warmup", common.plain(warmup)]
