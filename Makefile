@@ -5,7 +5,7 @@ PRESET ?= config/presets/quick.yaml
 # The environment's programs first, so that rules and tests find the same ones.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test kernels demo bench-kernels test test-unit test-kernels test-workflow test-cluster cluster cluster-down lint format requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels test test-unit test-kernels test-workflow test-cluster test-trouble cluster cluster-down lint format requirements clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -45,7 +45,10 @@ test-workflow: setup-test
 	python -m pytest tests/workflow
 
 test-cluster: setup-test
-	python -m pytest tests/cluster
+	python -m pytest tests/cluster -m "not trouble"
+
+test-trouble: setup-test ## lost jobs, dead nodes, killed snakemake on the test cluster: five minutes more
+	python -m pytest tests/cluster -m trouble
 
 cluster: setup-test ## a real Slurm cluster of two nodes on this machine, to try things on (root)
 	@python -m tests.cluster.testcluster up

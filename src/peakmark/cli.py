@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,14 @@ def _parser() -> argparse.ArgumentParser:
             )
         if name == "status":
             command.add_argument("--failed", action="store_true", help="only what failed or is missing")
+            command.add_argument(
+                "--watch",
+                type=float,
+                nargs="?",
+                const=10.0,
+                metavar="SECONDS",
+                help="show it again every so many seconds (default 10) until all cells are done",
+            )
     return parser
 
 
@@ -265,8 +274,16 @@ def _status(options: argparse.Namespace) -> int:
     from peakmark import status
     from peakmark.campaign import Campaign
 
-    print(status.describe(Campaign.open(options.campaign), only_failed=options.failed))
-    return 0
+    while True:
+        text = status.describe(Campaign.open(options.campaign), only_failed=options.failed)
+        if options.watch is None:
+            print(text)
+            return 0
+        # Home, the text, and nothing of the one before below or beside it.
+        print("\033[H\033[2J" + text if sys.stdout.isatty() else text, flush=True)
+        if text.endswith("complete"):
+            return 0
+        time.sleep(max(1.0, options.watch))
 
 
 def _summary(options: argparse.Namespace) -> int:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+from peakmark import jobs
 from peakmark import plan as planning
 from peakmark.cell import SUBSYSTEMS, Cell
+from peakmark.cluster import ANY, Cluster, settings_of
 from peakmark.units import format_size
+
+OVERHEAD_S = 8.0
+"""What a job costs beside its cell: Slurm, and Snakemake started twice on the node."""
 
 
 def describe(made: planning.Plan, every_cell: bool = False) -> str:
@@ -30,7 +35,46 @@ def describe(made: planning.Plan, every_cell: bool = False) -> str:
     )
     lines.append(f"memory        {whole.memory_bytes / 1e9:.1f} GB at most")
     lines.append(f"results       {made.directory}")
+    if made.cluster is not None:
+        lines += ["", *_cluster(made, made.cluster)]
     return "\n".join(lines)
+
+
+def _cluster(made: planning.Plan, cluster: Cluster) -> list[str]:
+    """Nodes, node-hours and wall time. The wall time counts jobs one after the other where they must, else per node."""
+    settings = settings_of(made.config)
+    groups: dict[str, list[Cell]] = defaultdict(list)
+    for cell in made.cells:
+        groups[cell.node].append(cell)
+    count = 1 if made.config["fan_out"] == "node" else cluster.count
+    overhead = OVERHEAD_S if made.config["fan_out"] == "cell" else 0.0
+
+    def busy(cells: Iterable[Cell]) -> float:
+        return sum(planning.cost(cell).seconds + overhead for cell in cells)
+
+    alone = busy(cell for cell in made.cells if jobs.alone(cell, settings))
+    node_seconds = sum(busy([cell]) * (2 if jobs.two_nodes(cell) else 1) for cell in made.cells)
+    per_node = [busy(cells) / (max(1, count) if node == ANY else 1) for node, cells in groups.items()]
+    wall = max([alone, *per_node])
+    chosen = "chosen by Slurm" if cluster.nodes == (ANY,) else shown(cluster.nodes)
+    limit = f", jobs of at most {duration(cluster.limit * 60.0)}" if cluster.limit else ""
+    lines = [
+        f"partition     {cluster.partition}: {cluster.count} nodes can be used now, {cluster.cpus} CPUs each{limit}",
+        f"nodes         {chosen}",
+        f"jobs          {len(jobs.groups(made)) if made.config['fan_out'] == 'node' else len(made.cells)}",
+        f"node-hours    {node_seconds / 3600:.2f}",
+        f"wall time     {duration(wall)} when the nodes are free, of it {duration(alone)} one cell at a time",
+    ]
+    if cluster.left_out:
+        names = ", ".join(f"{name} ({state})" for name, state in cluster.left_out.items())
+        lines.append(f"left out      {names}; remove {made.directory}/plan.json to choose anew")
+    return lines
+
+
+def shown(names: Iterable[str], most: int = 8) -> str:
+    """The first few of many names."""
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _subsystem(subsystem: str, cells: list[Cell], every_cell: bool) -> list[str]:

@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
 PLAIN_STEP = 0.1
 """Without a terminal a line is printed each time this share of the expected time has passed."""
+
+GUESSES = ("No SLURM account given", "not able to get a SLURM account", "Unable to guess SLURM account")
+"""Warnings of the executor plugin about accounts, two for every job."""
 
 
 class LogHandler(LogHandlerBase):
@@ -53,6 +57,8 @@ class LogHandler(LogHandlerBase):
                 self.console.print(self.format(record), markup=False, soft_wrap=True)
         elif event == LogEvent.ERROR and getattr(record, "exception", "") == "RuleException":
             pass  # repeats, with the whole command, what the failure line and the log have said
+        elif event is None and any(word in record.getMessage() for word in GUESSES):
+            pass  # a default account is for Slurm to know; sbatch says so if it wants one named
         elif event == LogEvent.ERROR or (event is None and record.levelno >= WARNING):
             self.bar.stop()
             self.console.print(self.format(record), markup=False, soft_wrap=True)
@@ -66,7 +72,9 @@ class LogHandler(LogHandlerBase):
             path = Path(str(log))
             if path.is_file() and not text:  # the rule's own log comes first; the executor's says much about little
                 text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
-        self.console.print(f"[red]failed[/red] {name}")
+        # The executor's words: what Slurm calls the end of the job, or why sbatch refused it.
+        message = str(values.get("rule_msg") or "").split("For further error details")[0].strip()
+        self.console.print(f"[red]failed[/red] {name}{': ' + escape(message) if message else ''}", soft_wrap=True)
         if text:
             self.console.print(text, markup=False, soft_wrap=True)
 

@@ -1,0 +1,182 @@
+"""A campaign on the cluster as a user runs it: to the PDF, through every kind of trouble, and on from there."""
+
+import itertools
+import os
+import signal
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from testcluster import Cluster
+from testcluster.processes import wait_until
+
+from workflow import Workflow
+
+DISK = {"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}
+
+
+@pytest.fixture
+def workflow(cluster: Cluster, tmp_path: Path) -> Workflow:
+    return Workflow.make(cluster, tmp_path / "a checkout")  # with a space: paths reach no shell unquoted
+
+
+def cells(*blocks: str) -> list[str]:
+    return [f"disk/fio/WS-psync_{block}_x1/any/0" for block in blocks]
+
+
+def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
+    workflow.configure(
+        nodes="all",
+        cpu=[{"workloads": ["DP"], "concurrency": [1, 128]}],
+        network=[
+            {
+                "workloads": ["TCP", "LAT-TCP"],
+                "blocks": ["1KiB"],
+                "concurrency": [1],
+                "references": {"ping": {"count": 3}},
+            }
+        ],
+    )
+    done = workflow.snakemake()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (workflow.results / "report.pdf").read_bytes().startswith(b"%PDF")
+    assert "SLURM account" not in done.stderr
+    records = workflow.records()
+    assert len(records) == 10
+    for name, record in records.items():
+        context, node = record["context"], name.split("/")[3]
+        assert record["status"] == "ok", record["reason"]
+        assert context["host"] == node, "each node is measured by itself"
+        assert context["job_id"]
+        if name.startswith("network/"):
+            assert context["server_host"] == {"node1": "node2", "node2": "node1"}[node]
+            assert context["network"]["loopback"] is False
+            assert context["network"]["interface"] == "eth0"
+            assert context["network"]["address"] == {"node1": "10.77.0.12", "node2": "10.77.0.11"}[node]
+    # Network cells never overlap in time, whatever nodes they run on.
+    spans = sorted(
+        (record["context"]["started"], record["context"]["seconds"], name)
+        for name, record in records.items()
+        if name.startswith("network/")
+    )
+    for (start, seconds, _), (following, _, _) in itertools.pairwise(spans):
+        assert datetime.fromisoformat(start) + timedelta(seconds=seconds) <= datetime.fromisoformat(following)
+    assert workflow.planned() == set()
+    assert "10 of 10 cells done" in workflow.peakmark("status", "results/short")
+    planned = workflow.peakmark("plan", "--slurm", "--configfile", "test.yaml")
+    assert "partition     main: 2 nodes" in planned
+    assert "node-hours" in planned
+
+
+@pytest.mark.trouble
+def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(workflow: Workflow) -> None:
+    blocks = ["4KiB", "8KiB", "16KiB", "32KiB"]
+    tool = workflow.holding("/usr/bin/fio")
+    workflow.configure(disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}], tools={"fio": tool})
+    hold, fail, cluster = workflow.directory / "hold", workflow.directory / "fail", workflow.cluster
+    hold.touch()
+    process = workflow.start()
+    kept = workflow.wait_for_tools(2)
+    status = workflow.peakmark("status", "results/short")
+    assert "running" in status and "pending" in status and "RUNNING".lower() in status
+    numbers = {
+        node: int(cluster.run(["squeue", "-h", "--states=running", "-w", node, "-o", "%i"]).stdout) for node in kept
+    }
+    cluster.run(["scancel", str(numbers["node1"])])
+    cluster.expire(numbers["node2"])
+    assert cluster.wait_for_job(numbers["node2"])["JobState"] == "TIMEOUT"
+    workflow.wait_for_tools(2)
+    cluster.kill_slurmd("node2")
+    wait_until(lambda: "DOWN" in cluster.node_states("node2"), 60, "node2 is down", 0.2)
+    cluster.start_slurmd("node2")
+    fail.touch()
+    hold.unlink()
+    for one in cluster.processes("node1"):
+        if one.name == "sleep":
+            one.end()
+    assert workflow.end(process) == 1
+    reasons = workflow.attempts()
+    assert set(reasons) <= set(cells(*blocks))
+    text = " ".join(reasons.values())
+    for word in ("CANCELLED", "TIMEOUT", "NODE_FAIL"):
+        assert word in text, workflow.said
+    assert "exit code" in text
+    for name in reasons:
+        assert name in workflow.said, "the list at the end names it"
+        assert f"results/short/cells/{name}.json" in workflow.said, "with a command to measure it again"
+    assert not (workflow.results / "report.pdf").exists()
+    partial = workflow.peakmark("report", "--partial", "results/short")
+    assert "report.pdf" in partial
+
+    fail.unlink()
+    cluster.wait_for_node("node2", "IDLE")
+    before = workflow.started()
+    lost = set(cells(*blocks)) - set(before)
+    assert workflow.planned() == lost == set(reasons)
+    command = next(line.split(None, 1)[1] for line in workflow.said.splitlines() if line.strip().startswith("again "))
+    pasted = cluster.run(
+        ["sh", "-c", f"PATH={os.environ['PATH']} {command}"],
+        cwd=workflow.directory,
+        env=workflow.environment,
+        timeout=120,
+        check=False,
+    )
+    assert pasted.returncode == 0, pasted.stderr
+    mended = set(workflow.started()) - set(before)
+    assert len(mended) == 1
+    assert workflow.planned() == lost - mended
+    again = workflow.snakemake()
+    assert again.returncode == 0, again.stdout + again.stderr
+    after = workflow.started()
+    assert set(after) - set(before) == lost
+    assert {name: after[name] for name in before} == before
+    assert workflow.attempts() == reasons, "failed attempts stay"
+
+
+@pytest.mark.trouble
+def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(workflow: Workflow) -> None:
+    blocks = ["4KiB", "8KiB", "16KiB"]
+    tool = workflow.holding("/usr/bin/fio")
+    workflow.configure(disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}], tools={"fio": tool})
+    hold, cluster = workflow.directory / "hold", workflow.cluster
+    hold.touch()
+    first = workflow.start()
+    workflow.wait_for_tools(2)
+    second = workflow.snakemake()
+    assert second.returncode == 1
+    assert "is being measured already by process" in second.stderr
+    assert "Traceback" not in second.stderr
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait(10)
+    left = set(cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split())
+    assert left, "the killed snakemake's jobs go on"
+    before = workflow.started()
+    assert workflow.planned() == {
+        f"disk/{name}/WS-psync_{block}_x1/any/0" for name in ("fio", "diskbench") for block in blocks
+    } - set(before)
+
+    third = workflow.start()
+    wait_until(
+        lambda: (now := set(cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split())) and not now & left,
+        60,
+        "the jobs of the killed run are gone and new ones have come",
+        0.2,
+    )
+    workflow.wait_for_tools(2)
+    cluster.stop_controller()
+    cluster.start_controller()
+    hold.unlink()
+    for node in ("node1", "node2"):
+        for one in cluster.processes(node):
+            if one.name == "sleep":
+                one.end()
+    code = workflow.end(third)
+    failed = workflow.attempts()
+    # The tools that were ended have failed, and nothing else.
+    assert code == 1 and len(failed) == 2, workflow.said
+    assert workflow.planned() == set(failed)
+    last = workflow.snakemake()
+    assert last.returncode == 0, last.stderr
+    after = workflow.started()
+    assert len(after) == 6
+    assert {name: after[name] for name in before} == before
