@@ -8,7 +8,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from peakmark import build, cluster, head, jobs, lock, plan, progress, watch
+from peakmark import build, captions, cluster, head, jobs, lock, plan, progress, watch
 from peakmark.errors import PeakmarkError
 
 # Rules call the peakmark that stands beside this Python, on a node of a cluster as well as here.
@@ -136,4 +136,14 @@ def kernels_first_of_node(wildcards):
         rules.plan.output.plan
         if KERNELS_UP_TO_DATE
         else [rules.plan.output.plan, *build.programs()]
+    )
+
+
+def for_report(name, title, caption="table"):
+    """A table of the campaign, for snakemake --report too."""
+    return report(
+        f"{CAMPAIGN}/tables/{name}.csv",
+        caption=f"../reports/captions/{caption}.rst",
+        category="Tables",
+        labels={"table": title},
     )

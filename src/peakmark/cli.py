@@ -121,7 +121,9 @@ def _parser() -> argparse.ArgumentParser:
 
     for name, run, text in (
         ("tables", _tables, "records -> measurements.csv and the tables"),
+        ("figures", _figures, "records -> figures"),
         ("report", _report, "tables and records -> figures and report.pdf"),
+        ("html", _html, "records and figures -> report.html, one page that needs nothing else"),
         ("status", _status, "done, missing and failed cells"),
         ("summary", _summary, "where the results are, and the five most telling numbers"),
     ):
@@ -129,11 +131,12 @@ def _parser() -> argparse.ArgumentParser:
         also = ", or a bundle" if name == "report" else ""
         command.add_argument("campaign", type=Path, help=f"folder of the campaign, e.g. results/quick{also}")
         command.set_defaults(run=run)
-        if name == "report":
+        if name in ("report", "html"):
             command.add_argument(
                 "--partial", action="store_true", help="also when cells are missing, with the holes marked"
             )
-            command.add_argument("-o", "--output", type=Path, metavar="FILE.pdf", help="write the PDF there")
+            command.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it there")
+            command.add_argument("--keep-figures", action="store_true", help=argparse.SUPPRESS)
         if name == "status":
             command.add_argument("--failed", action="store_true", help="only what failed or is missing")
             command.add_argument(
@@ -275,6 +278,13 @@ def _tables(options: argparse.Namespace) -> int:
     return 0
 
 
+def _figures(options: argparse.Namespace) -> int:
+    from peakmark import figures
+
+    figures.build(options.campaign)
+    return 0
+
+
 def _report(options: argparse.Namespace) -> int:
     from peakmark import figures, measurements, report, tables, unbundle
 
@@ -285,8 +295,18 @@ def _report(options: argparse.Namespace) -> int:
     if options.partial:
         measurements.build(options.campaign)
         tables.build(options.campaign)
-    figures.build(options.campaign)
+    if not options.keep_figures:
+        figures.build(options.campaign)
     print(report.build(options.campaign, partial=options.partial, target=options.output))
+    return 0
+
+
+def _html(options: argparse.Namespace) -> int:
+    from peakmark import figures, webpage
+
+    if not options.keep_figures:
+        figures.build(options.campaign)
+    print(webpage.build(options.campaign, partial=options.partial, target=options.output))
     return 0
 
 
