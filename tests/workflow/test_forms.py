@@ -9,7 +9,9 @@ from checkout import TINY, Checkout
 
 from peakmark import captions
 
-NO_NETWORK = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
+NO_NETWORK = dict.fromkeys(
+    ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9"
+)
 
 
 def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(checkout: Checkout) -> None:
