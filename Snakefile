@@ -30,8 +30,7 @@ rule all:
         rules.report.output,
         rules.html.output,
         rules.tables.output,
-        # Named as targets, as Snakemake would not miss a lost record behind tables that still stand.
-        RECORDS,
+        LOST,
 
 
 # Two campaigns that measure at once would measure each other.

@@ -39,7 +39,7 @@ try:
         config, on_cluster=workflow.resource_settings.nodes is not None
     )
     CLUSTER = find_cluster(COMPLETED)
-    PLAN = plan.make(config, CLUSTER)
+    PLAN = plan.build(COMPLETED, CLUSTER)
 except PeakmarkError as error:
     raise WorkflowError(str(error)) from None
 
@@ -61,14 +61,10 @@ wildcard_constraints:
 progress.expected_seconds = PLAN.seconds_left()
 
 
-def modules_of(instrument):
-    return PLAN.config["modules"].get(instrument, [])
-
-
 def measured():
     """What must be there before the tables: every record, or the word of each node's jobs that all its records are."""
     if not BY_NODE:
-        return [str(PLAN.record_path(cell)) for cell in PLAN.cells]
+        return [PLAN.record_name(cell) for cell in PLAN.cells]
     done = {
         group: PLAN.directory / "nodes" / "{}.{}".format(*group) for group in GROUPS
     }
@@ -80,6 +76,12 @@ def measured():
 
 
 RECORDS = measured()
+# Behind tables that still stand, Snakemake would not miss a lost record: it must be asked for by name.
+LOST = [
+    path
+    for path in (RECORDS if (PLAN.directory / "tables").exists() else [])
+    if not os.path.exists(path)
+]
 
 
 def take_machine():
@@ -107,15 +109,25 @@ def kernels_first(wildcards):
     were compiled anew or removed void no measurement (the record names the version that measured). `ancient` cannot
     say this: with it, Snakemake 9.27 takes all cells behind an outdated kernel for finished.
     """
-    if KERNELS_UP_TO_DATE or PLAN.is_measured(cell(wildcards)):
+    if PLAN.is_measured(CELLS[wildcards.cell]):
         return []
     return build.programs()
 
 
-def cell(wildcards):
-    return CELLS[
-        "{subsystem}/{instrument}/{point}/{node}/{repetition}".format(**wildcards)
+def takes_two(wildcards):
+    return CLUSTER is not None and jobs.two_nodes(CELLS[wildcards.cell])
+
+
+def measure_words(cell):
+    """What `peakmark measure` is told; a cell whose words change is measured again."""
+    tool = config.get("tools", {}).get(cell.instrument, "auto")
+    words = ["--cell", cell.spec(), "--tool", str(tool)]
+    words += [
+        f"--module={name}" for name in PLAN.config["modules"].get(cell.instrument, [])
     ]
+    if CLUSTER and jobs.two_nodes(cell):
+        words.append("--pair")
+    return shlex.join(words)
 
 
 def of_node(wildcards):
