@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
-from peakmark import figures, panels, rows, style
+from peakmark import captions, figures, panels, rows, style
 from peakmark.layout import BY_NAME
 from peakmark.resources import ROOT
 from peakmark.results import Results
@@ -85,8 +85,9 @@ def test_dram_and_caches_are_figures_of_their_own(tmp_path: Path) -> None:
 
 
 def test_every_figure_has_a_caption() -> None:
-    captions = {path.stem for path in (ROOT / "reports" / "captions").glob("*.rst")}
-    assert captions == {"overview", *(name for table in BY_NAME.values() for name, _ in rows.figures_of(table, []))}
+    known = {path.stem for path in (ROOT / "reports" / "captions").glob("*.rst")}
+    assert known == set(captions.FIGURES)
+    assert known == {"overview", *(name for table in BY_NAME.values() for name, _ in rows.figures_of(table, []))}
 
 
 def test_nothing_measured_means_no_figure() -> None:
