@@ -79,7 +79,7 @@ def _arises(results: Results) -> list[str]:
 def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
     small = format_size(SMALL_RECORD).replace("KiB", " KiB")
     text = [
-        "Sizes are binary (1 KiB = 1024 B), rates decimal (1 MB/s = 10⁶ B/s). Measured values have four significant "
+        "Sizes are binary (1 KiB = 1024 B) unless written as kB or MB, rates decimal (1 MB/s = 10⁶ B/s). Measured values have four significant "
         "digits here; the CSV files beside this report have all of them. An empty cell means that a program has no "
         "such measurement; a column that is empty throughout is explained below its table. Letters in the last column "
         "lead to notes below the table; a range in a note stands for several rows, and the CSV file has each row's own "

@@ -13,7 +13,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, ScalarFormatter
 
 from peakmark import style
 from peakmark.formatting import significant, size
@@ -25,10 +25,23 @@ HEIGHT = 5.9  # inches; leaves room for the caption on that page
 PANEL_HEIGHT = 2.0
 LEGEND_WIDTH = 1.35  # inches that one entry takes
 MAX_COLUMNS = 4
+MAX_TICKS = 9  # labels beside each other below one panel
 
 Dimension = Literal["block", "concurrency"]
 
 _VARIANTS = {"pool": "pool (DRAM)", "block": "one block (cache)"}
+
+
+class _Ticks(ScalarFormatter):
+    """Numbers of one axis with equally many decimals, and a decimal mark of choice."""
+
+    def __init__(self, mark: str) -> None:
+        super().__init__(useOffset=False)
+        self._mark = mark
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label of a tick."""
+        return str(super().__call__(x, pos)).replace(".", self._mark)
 
 
 @dataclass(frozen=True)
@@ -143,7 +156,9 @@ def _panel(
         axis.set_yscale("log")
         axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.yaxis.set_minor_locator(NullLocator())
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace(".", mark)))
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace(".", mark)))
+    else:
+        axis.yaxis.set_major_formatter(_Ticks(mark))
     axis.set_ylim(lowest, highest)
     places = sorted({_place(row, horizontal) for row in panel.rows})
     step = _octaves(places) / 40  # octaves between instruments; a tenth of it between repetitions would hide them
@@ -170,14 +185,26 @@ def _panel(
     margin = 2 ** max(0.35, _octaves(places) / 10)
     room = 2 ** (_octaves(places) / 3.2) if labels else 1.0
     axis.set_xlim(places[0] / margin, places[-1] * margin * room)
-    axis.set_xticks(
-        places, [size(place).replace(" ", "\n") if horizontal == "block" else str(place) for place in places]
-    )
+    axis.set_xticks(places, _tick_labels(places, horizontal))
     axis.xaxis.set_minor_locator(NullLocator())
     axis.set_xlabel("")
     axis.set_ylabel("")
     sns.despine(ax=axis)
     _end_labels(axis, labels, places[-1] * 2 ** (step * (len(table.series) - 1) / 2))
+
+
+def _tick_labels(places: Sequence[int], horizontal: Dimension) -> list[str]:
+    """Labels of the horizontal axis; where two would run into each other only the first is written."""
+    least = _octaves(places) / MAX_TICKS
+    labels: list[str] = []
+    last = 0.0
+    for place in places:
+        if labels and math.log2(place) - last < least:
+            labels.append("")
+            continue
+        last = math.log2(place)
+        labels.append(size(place).replace(" ", "\n") if horizontal == "block" else str(place))
+    return labels
 
 
 def _line(

@@ -180,6 +180,7 @@ def test_the_same_records_give_the_same_bytes(swept: Path, text: str, tmp_path: 
         ("12", ".", 12),
         ("1 KiB", ".", 1024),
         ("16 MiB", ".", 16 << 20),
+        ("10 MB", ".", 10**7),
         ("×8", ".", 8),
         ("2.5  2.6  2.4", ".", 2.5),
         ("RWS", ".", None),
