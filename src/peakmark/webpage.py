@@ -46,6 +46,8 @@ def build(campaign_dir: Path, partial: bool = False, target: Path | None = None)
     figures = dict.fromkeys(["overview", *names] if names else [], 100)
     data = document.build(results, rows, figures, str(results.report_config.get("logo") or "") or None, partial)
     target = target or campaign_dir / "report.html"
+    if not target.parent.is_dir():
+        raise PeakmarkError(f"cannot write the page {target}: there is no folder {target.parent}")
     try:
         write_file(target, page(data, campaign_dir, str(results.report_config.get("decimal_mark", "."))))
     except OSError as error:
@@ -131,8 +133,8 @@ def _summary(data: Data, folder: Path) -> str:
         for it in data["numbers"]
     )
     verdicts = webtables.plain(
-        ["Resource", "What was found"],
-        [[it["title"], it["sentence"]] for it in data["verdicts"]],
+        ["Resource", "Verdict", "What was found in the row that speaks for it"],
+        [[it["title"], it["short"], it["sentence"]] for it in data["verdicts"]],
         "Verdict per resource",
     )
     figure = _figure(data["overview"], "Overview", folder) if data["overview"] else ""

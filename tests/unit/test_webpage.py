@@ -120,6 +120,7 @@ def test_the_numbers_are_those_of_the_pdf(swept: Path, text: str) -> None:
         assert number["number"] in whole
     for verdict in data["verdicts"]:
         assert verdict["sentence"] in shown
+        assert verdict["short"] in shown
     wanted = 0
     for section in data["sections"]:
         for part in section["parts"]:
@@ -208,6 +209,8 @@ def test_holes_logos_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "not measured" in page.texts("td")
     assert any("Partial report" in text for text in page.texts("p"))
     assert any(a.get("alt") == "Logo" for _, a, _ in page.elements)
+    assert cli.main(["html", "--partial", str(folder), "-o", str(tmp_path / "no" / "p.html")]) == 1
+    assert "there is no folder" in capsys.readouterr().err
     logo.unlink()
     assert cli.main(["html", "--partial", str(folder)]) == 2
     assert "report.logo" in capsys.readouterr().err
