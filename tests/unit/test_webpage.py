@@ -52,17 +52,20 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    config = {"report": {"title": "Limits", "author": "Jane Dœ", "decimal_mark": ","}}
-    folder = make.write(tmp_path_factory.mktemp("results") / "sweep", make.sweep(), config=config)
-    figures.build(folder)
+def comma(swept: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shared campaign with a decimal comma, and its page."""
+    folder = tmp_path_factory.mktemp("results") / "sweep"
+    shutil.copytree(swept, folder)
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["config"]["report"]["decimal_mark"] = ","
+    (folder / "plan.json").write_text(json.dumps(plan))
     webpage.build(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
-def text(swept: Path) -> str:
-    return (swept / "report.html").read_text(encoding="utf-8")
+def text(comma: Path) -> str:
+    return (comma / "report.html").read_text(encoding="utf-8")
 
 
 def _in_browser(page: str, folder: Path) -> str:
@@ -111,8 +114,8 @@ def test_it_needs_nothing_else_and_forbids_everything_else(text: str) -> None:
     assert "https://" not in text.partition('<h2 id="provenance"')[0]
 
 
-def test_the_numbers_are_those_of_the_pdf(swept: Path, text: str) -> None:
-    results = Results.read(swept)
+def test_the_numbers_are_those_of_the_pdf(comma: Path, text: str) -> None:
+    results = Results.read(comma)
     data = document.build(results, rows.build(results), {}, None, False)
     shown = [cell.strip() for cell in Page(text).texts("td", "th")]
     whole = " ".join(Page(text).texts("body")[0].split())
@@ -170,8 +173,8 @@ def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
     assert any(HOSTILE in cell for cell in page.texts("td"))
 
 
-def test_the_same_records_give_the_same_bytes(swept: Path, text: str, tmp_path: Path) -> None:
-    assert webpage.build(swept, target=tmp_path / "again.html").read_text(encoding="utf-8") == text
+def test_the_same_records_give_the_same_bytes(comma: Path, text: str, tmp_path: Path) -> None:
+    assert webpage.build(comma, target=tmp_path / "again.html").read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize(
