@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import signal
@@ -18,6 +19,9 @@ from peakmark.instruments.base import Command, Completed
 
 KEPT_BYTES = 16 << 20
 """More than any known tool prints; a tool that goes on for ever must not fill the disk of records."""
+
+RESERVED_BYTES = 64 << 10
+FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
 
 LOOK_S = 1.0
 """How often a running client's server is looked after: rarely enough not to be measured."""
@@ -121,6 +125,8 @@ def start(
     for name, text in command.files.items():
         (directory / name).write_text(text, encoding="utf-8")
     with (directory / f"{streams}stdout").open("wb") as out, (directory / f"{streams}stderr").open("wb") as err:
+        for stream in (out, err):
+            _reserve(stream.fileno())
         try:
             process = subprocess.Popen(
                 argv,
@@ -139,6 +145,12 @@ def start(
     finally:
         end(process)
         guard.ended(process.pid)
+
+
+def _reserve(descriptor: int) -> None:
+    """Room for a program's words, taken before the program can fill the disk: it must be able to say so."""
+    libc = ctypes.CDLL(None)
+    libc.fallocate(descriptor, FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(RESERVED_BYTES))
 
 
 def end(process: subprocess.Popen[bytes], grace_s: float = 2.0) -> None:
