@@ -10,6 +10,7 @@ from snakemake.exceptions import WorkflowError
 
 from peakmark import (
     build,
+    captions,
     cluster,
     guard,
     head,
@@ -187,4 +188,14 @@ def kernels_first_of_node(wildcards):
         rules.plan.output.plan
         if KERNELS_UP_TO_DATE
         else [rules.plan.output.plan, *build.programs()]
+    )
+
+
+def for_report(name, title, caption="table"):
+    """A table of the campaign, for snakemake --report too."""
+    return report(
+        f"{CAMPAIGN}/tables/{name}.csv",
+        caption=f"../reports/captions/{caption}.rst",
+        category="Tables",
+        labels={"table": title},
     )
