@@ -3,7 +3,7 @@
 
 rule measure:
     input:
-        kernels=[] if KERNELS_UP_TO_DATE else kernels_first,
+        kernels=[] if NOTHING_FIRST else kernels_first,
     output:
         "results/{campaign}/cells/{cell}.json",
     log:

@@ -8,7 +8,20 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from peakmark import build, captions, cluster, head, jobs, lock, plan, progress, watch
+from peakmark import (
+    build,
+    captions,
+    cluster,
+    guard,
+    head,
+    integrity,
+    jobs,
+    lock,
+    plan,
+    progress,
+    resume,
+    watch,
+)
 from peakmark.errors import PeakmarkError
 
 # Rules call the peakmark that stands beside this Python, on a node of a cluster as well as here.
@@ -25,6 +38,7 @@ def find_cluster(completed):
     """The cluster, asked by the process that submits and handed to the jobs; None where this machine measures."""
     if workflow.is_main_process:
         os.environ.pop(cluster.VARIABLE, None)
+        os.environ.pop(guard.OWNER, None)
         # Jobs are counted only by executors that hand them elsewhere.
         if workflow.resource_settings.nodes is not None:
             earlier = plan.RESULTS / completed["campaign"] / "plan.json"
@@ -58,7 +72,24 @@ wildcard_constraints:
     campaign=PLAN.campaign.replace(".", "[.]"),
 
 
-progress.expected_seconds = PLAN.seconds_left()
+# What is there already, read once. A job looks at its own cells only.
+FOUND = integrity.survey(PLAN.directory, PLAN.cells) if workflow.is_main_process else {}
+NEWER = resume.newer_than_all(FOUND)
+
+
+def is_measured(cell):
+    """Whether the cell has a whole, unchanged record with its present options."""
+    finding = FOUND.get(cell.id)
+    return finding.state == integrity.GOOD if finding else PLAN.is_measured(cell)
+
+
+def is_unfit(cell):
+    return resume.unfit(FOUND.get(cell.id))
+
+
+progress.expected_seconds = plan.total_cost(
+    cell for cell in PLAN.cells if not is_measured(cell)
+).seconds
 
 
 def measured():
@@ -70,7 +101,7 @@ def measured():
     }
     if workflow.is_main_process:
         for group, path in done.items():
-            if not all(PLAN.record_path(cell).exists() for cell in GROUPS[group]):
+            if not all(is_measured(cell) for cell in GROUPS[group]):
                 path.unlink(missing_ok=True)
     return [str(path) for path in done.values()]
 
@@ -85,13 +116,17 @@ LOST = [
 
 
 def take_machine():
-    """Who measures must be alone: on this machine, or with this campaign."""
+    """Who measures must be alone: on this machine, or with this campaign. Then records that do not count are set aside."""
     try:
+        held = [head.lock(PLAN.directory)]
         if CLUSTER is None:
-            return lock.acquire("campaign")
-        held = head.lock(PLAN.directory)
-        head.check()
-        head.cancel_left_over(PLAN)
+            held.append(lock.acquire("campaign"))
+            # A cell does not outlive a killed Snakemake here; jobs of a cluster do, until the next run.
+            os.environ[guard.OWNER] = guard.own()
+        else:
+            head.check()
+            head.cancel_left_over(PLAN)
+        resume.begin(PLAN, FOUND)
         return held
     except PeakmarkError as error:
         raise WorkflowError(str(error)) from None
@@ -102,6 +137,8 @@ if CLUSTER is not None and workflow.is_main_process:
 
 
 KERNELS_UP_TO_DATE = build.up_to_date()
+# Asking each of ten thousand cells takes seconds; mostly no cell has anything to wait for.
+NOTHING_FIRST = KERNELS_UP_TO_DATE and not any(is_unfit(cell) for cell in PLAN.cells)
 
 
 def kernels_first(wildcards):
@@ -109,9 +146,12 @@ def kernels_first(wildcards):
     were compiled anew or removed void no measurement (the record names the version that measured). `ancient` cannot
     say this: with it, Snakemake 9.27 takes all cells behind an outdated kernel for finished.
     """
-    if PLAN.is_measured(CELLS[wildcards.cell]):
-        return []
-    return build.programs()
+    one = CELLS[wildcards.cell]
+    # A record that does not count is older than this file, and so its cell is measured again.
+    again = [NEWER] if is_unfit(one) else []
+    if KERNELS_UP_TO_DATE or is_measured(one):
+        return again
+    return [*again, *build.programs()]
 
 
 def takes_two(wildcards):
@@ -137,12 +177,12 @@ def of_node(wildcards):
 def missing_of_node(wildcards):
     """What the job will have to do; all of it when only options have changed."""
     cells = of_node(wildcards)
-    return [one for one in cells if not PLAN.record_path(one).exists()] or cells
+    return [one for one in cells if not is_measured(one)] or cells
 
 
 def kernels_first_of_node(wildcards):
     """The same for a node's job; it reads the plan, which must not void it either."""
-    if all(PLAN.is_measured(one) for one in of_node(wildcards)):
+    if all(is_measured(one) for one in of_node(wildcards)):
         return []
     return (
         rules.plan.output.plan

@@ -89,6 +89,13 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--scratch", type=Path, default=None, help="directory for the disk cells")
     doctor.set_defaults(run=_doctor)
 
+    clean = commands.add_parser("clean", help="remove what dead runs left on scratch disks, and nothing else")
+    clean.add_argument(
+        "places", type=Path, nargs="*", metavar="PLACE", help="scratch directories or campaigns; default: $TMPDIR, /tmp"
+    )
+    clean.add_argument("--dry-run", action="store_true", help="only say what would go")
+    clean.set_defaults(run=_clean)
+
     compare = commands.add_parser(
         "compare",
         help="two campaigns, or a campaign and published results: what became better or worse",
@@ -251,6 +258,13 @@ def _doctor(options: argparse.Namespace) -> int:
     text, healthy = doctor.examine(options.scratch, KERNELS)
     print(text)
     return 0 if healthy else 1
+
+
+def _clean(options: argparse.Namespace) -> int:
+    from peakmark import clean
+
+    print(clean.clean(options.places, options.dry_run))
+    return 0
 
 
 def _share(text: str) -> float:

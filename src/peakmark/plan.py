@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import config as configuration
-from peakmark import layouts, published, site
+from peakmark import integrity, layouts, published, site
 from peakmark.catalogue import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
 from peakmark.cell import SUBSYSTEMS, Cell, Scalar
 from peakmark.cluster import Cluster, on_this_machine
@@ -69,20 +67,8 @@ class Plan:
         return f"{RESULTS}/{self.campaign}/cells/{cell.id}.json"
 
     def is_measured(self, cell: Cell) -> bool:
-        """Whether the cell has a record that was made with its present options."""
-        try:
-            record = json.loads(self.record_path(cell).read_text(encoding="utf-8"))
-            return bool(record["cell"] == cell.to_json())
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
-
-    def missing(self) -> list[Cell]:
-        """The cells that have no record yet, in running order."""
-        return [cell for cell in self.cells if not os.path.exists(self.record_name(cell))]  # noqa: PTH110
-
-    def seconds_left(self) -> float:
-        """Expected seconds of the cells that have no record yet."""
-        return total_cost(self.missing()).seconds
+        """Whether the cell has a whole, unchanged record that was made with its present options."""
+        return integrity.look(self.record_path(cell), cell).state == integrity.GOOD
 
     def to_json(self) -> dict[str, Any]:
         return {

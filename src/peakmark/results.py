@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peakmark import inputs, records
+from peakmark import inputs, integrity, records
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
@@ -37,6 +37,9 @@ class Results:
     """All that one campaign holds so far; ``records`` and ``attempts`` are sorted by path.
 
     facts   node name -> machine facts, from ``machine/<node>.json``
+
+    ``records`` holds those that count: whole, unchanged, of planned cells with the plan's options. ``left_out`` says of
+    every other one in a sentence why it does not.
     """
 
     directory: Path
@@ -45,6 +48,7 @@ class Results:
     records: tuple[StoredRecord, ...]
     attempts: tuple[StoredRecord, ...]
     facts: Mapping[str, Mapping[str, Any]]
+    left_out: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -98,16 +102,19 @@ class Results:
     def read(cls, directory: Path) -> Results:
         """The campaign below ``directory``.
 
-        Errors: RecordError when there is no plan, or a record is damaged.
+        Errors: RecordError when there is no plan.
         """
         campaign = Campaign.open(directory)
+        cells = tuple(campaign.cells)
+        left_out: list[str] = []
         return cls(
             directory=directory,
             plan=campaign.plan,
-            cells=tuple(campaign.cells),
-            records=tuple(_records(directory, "cells")),
-            attempts=tuple(_records(directory, "attempts")),
+            cells=cells,
+            records=tuple(_records(directory, cells, left_out)),
+            attempts=tuple(_attempts(directory, left_out)),
             facts={path.stem: _facts(path) for path in sorted((directory / "machine").glob("*.json"))},
+            left_out=tuple(left_out),
         )
 
 
@@ -121,13 +128,23 @@ def _facts(path: Path) -> Mapping[str, Any]:
     return data
 
 
-def _records(directory: Path, folder: str) -> list[StoredRecord]:
-    """Records below a folder; ``<repetition>.raw/`` beside a record holds what the tool wrote, which may be JSON
-    too.
-    """
+def _records(directory: Path, cells: tuple[Cell, ...], left_out: list[str]) -> list[StoredRecord]:
+    planned = {f"cells/{cell.id}.json": cell for cell in cells}
     found = []
-    for path in sorted((directory / folder).rglob("*.json")):
-        relative = path.relative_to(directory)
-        if not any(part.endswith(".raw") or part.startswith(".") for part in relative.parts):
-            found.append(StoredRecord(relative.as_posix(), records.read(path)))
+    for name in integrity.record_names(directory, "cells"):
+        finding = integrity.look(directory / name, planned.get(name))
+        if finding.state == integrity.GOOD and finding.data is not None:
+            found.append(StoredRecord(name, finding.data))
+        elif finding.state != integrity.ABSENT:
+            left_out.append(finding.reason)
+    return found
+
+
+def _attempts(directory: Path, left_out: list[str]) -> list[StoredRecord]:
+    found = []
+    for name in integrity.record_names(directory, "attempts"):
+        try:
+            found.append(StoredRecord(name, records.read(directory / name)))
+        except RecordError as error:
+            left_out.append(str(error))
     return found

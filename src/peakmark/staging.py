@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import inputs
+from peakmark import inputs, records
 from peakmark.errors import RecordError
 from peakmark.results import Results, StoredRecord
 
@@ -55,7 +55,7 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
         if replace is None:
             put_json(record.path)
         else:
-            put(record.path, dump({**replaced(record.data, replace), "raw": digests}).encode())
+            put(record.path, records.text_of({**replaced(record.data, replace), "raw": digests}).encode())
     for name, path in inputs.collect(results):
         put(name, path.read_bytes())
     index = inputs.index(results)
@@ -93,5 +93,5 @@ def replaced(value: Any, replace: Replace) -> Any:
 
 
 def dump(value: Any) -> str:
-    """JSON as records are written."""
+    """JSON as the plan is written."""
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"

@@ -97,7 +97,7 @@ def test_nothing_measured_means_no_figure() -> None:
 
 
 def test_a_single_point_and_a_strange_node_can_be_drawn(tmp_path: Path) -> None:
-    of = make.cell("rambench", "LAT", subsystem="memory", block=16384, node="$n_1$")
+    of = make.cell("rambench", "LAT", subsystem="memory", block=16384, node="n_1.x_y-2")
     folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "latency", 1e-9)])])
     assert len(figures.build(folder)) == 4 - 2  # no headline row, so no overview
 
