@@ -27,7 +27,7 @@ rule all:
         rules.report.output,
         rules.tables.output,
         # Named as targets, as Snakemake would not miss a lost record behind tables that still stand.
-        RECORDS,
+        all_records if ROUNDS else RECORDS,
 
 
 # Two campaigns that measure at once would measure each other.

@@ -14,6 +14,8 @@ rule measure:
         point="[^/]+",
         node="[^/]+",
         repetition="[0-9]+",
+    # The plan's order, which mixes programs and repetitions.
+    priority: lambda wildcards: priority(wildcards)
     threads: lambda wildcards: jobs.threads([cell(wildcards)], CLUSTER)
     resources:
         **SITE,
@@ -69,8 +71,24 @@ rule measure_node:
         tasks=lambda wildcards: 2 if wildcards.part == "pair" else None,
         mpi=lambda wildcards: "srun" if wildcards.part == "pair" else None,
     params:
-        cells=lambda wildcards: jobs.fingerprint(of_node(wildcards)),
+        cells=lambda wildcards: jobs.fingerprint(of_node(wildcards), PLAN),
         plan=f"{CAMPAIGN}/plan.json",
     shell:
         "peakmark measure-node --plan {params.plan:q} --node {wildcards.node:q} --part {wildcards.part:q}"
         " --output {output:q} 2> {log:q}"
+
+
+# Rows whose number of repetitions depends on what they show: after each round, which of them get another.
+checkpoint decide:
+    input:
+        plan=rules.plan.output.plan,
+        records=asked_before,
+    output:
+        f"{CAMPAIGN}/repetitions/{{round}}.json",
+    log:
+        f"{CAMPAIGN}/logs/repetitions/{{round}}.log",
+    wildcard_constraints:
+        round="[0-9]+",
+    localrule: True
+    shell:
+        "peakmark decide --plan {input.plan:q} --round {wildcards.round} --output {output:q} 2> {log:q}"

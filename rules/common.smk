@@ -8,7 +8,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from peakmark import build, cluster, head, jobs, lock, plan, progress, watch
+from peakmark import adaptive, build, cluster, head, jobs, lock, plan, progress, watch
 from peakmark.errors import PeakmarkError
 
 # Rules call the peakmark that stands beside this Python, on a node of a cluster as well as here.
@@ -45,6 +45,8 @@ except PeakmarkError as error:
 
 CAMPAIGN = str(PLAN.directory)
 CELLS = {cell.id: cell for cell in PLAN.cells}
+# Without priorities Snakemake runs jobs in an order of its own, and repetitions in none.
+PRIORITY = {cell.id: len(PLAN.cells) - place for place, cell in enumerate(PLAN.cells)}
 GROUPS = jobs.groups(PLAN)
 BY_NODE = CLUSTER is not None and PLAN.config["fan_out"] == "node"
 SITE = {
@@ -66,20 +68,44 @@ def modules_of(instrument):
 
 
 def measured():
-    """What must be there before the tables: every record, or the word of each node's jobs that all its records are."""
+    """What must be there before the tables: every record that is needed in any case, or the word of each node's jobs
+    that all its records are."""
     if not BY_NODE:
-        return [str(PLAN.record_path(cell)) for cell in PLAN.cells]
+        return [str(PLAN.record_path(cell)) for cell in PLAN.surely()]
     done = {
         group: PLAN.directory / "nodes" / "{}.{}".format(*group) for group in GROUPS
     }
     if workflow.is_main_process:
+        missing = {cell.id for cell in PLAN.missing()}
         for group, path in done.items():
-            if not all(PLAN.record_path(cell).exists() for cell in GROUPS[group]):
+            if any(cell.id in missing for cell in GROUPS[group]):
                 path.unlink(missing_ok=True)
     return [str(path) for path in done.values()]
 
 
 RECORDS = measured()
+# After the last round nothing is left to decide, but the decision tells what was spared.
+ROUNDS = 0 if BY_NODE else adaptive.rounds(PLAN.criteria)
+
+
+def asked_in(number):
+    """Records of a round of repetitions, by the decisions after the round before."""
+    if number == 0:
+        return RECORDS
+    path = checkpoints.decide.get(round=number - 1).output[0]
+    cells = adaptive.asked(PLAN.cells, PLAN.criteria, adaptive.read(Path(path)), number)
+    return [path, *(str(PLAN.record_path(cell)) for cell in cells)]
+
+
+def asked_before(wildcards):
+    return asked_in(int(wildcards.round))
+
+
+def all_records(wildcards):
+    """Every record that is needed, round by round."""
+    return RECORDS + [
+        path for number in range(1, ROUNDS + 1) for path in asked_in(number)
+    ]
 
 
 def take_machine():
@@ -116,6 +142,10 @@ def cell(wildcards):
     return CELLS[
         "{subsystem}/{instrument}/{point}/{node}/{repetition}".format(**wildcards)
     ]
+
+
+def priority(wildcards):
+    return PRIORITY[cell(wildcards).id]
 
 
 def of_node(wildcards):

@@ -4,7 +4,7 @@
 rule tables:
     input:
         rules.plan.output,
-        RECORDS,
+        all_records if ROUNDS else RECORDS,
     output:
         expand(
             f"{CAMPAIGN}/tables/{{table}}.csv",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from peakmark import records
+from peakmark.adaptive import Decisions
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
@@ -36,6 +37,8 @@ class StoredRecord:
 class Results:
     """All that one campaign holds so far; ``records`` and ``attempts`` are sorted by path.
 
+    cells   the planned cells without those that were spared, as their rows were sure enough without them
+    spared  how many those are, by the ``decisions`` on rows that have as many repetitions as they need
     facts   node name -> machine facts, from ``machine/<node>.json``
     """
 
@@ -45,6 +48,8 @@ class Results:
     records: tuple[StoredRecord, ...]
     attempts: tuple[StoredRecord, ...]
     facts: Mapping[str, Mapping[str, Any]]
+    spared: int = 0
+    decisions: Decisions = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -99,13 +104,16 @@ class Results:
         Errors: RecordError when there is no plan, or a record is damaged.
         """
         campaign = Campaign.open(directory)
+        spared = campaign.spared()
         return cls(
             directory=directory,
             plan=campaign.plan,
-            cells=tuple(campaign.cells),
+            cells=tuple(cell for cell in campaign.cells if cell.id not in spared),
             records=tuple(_records(directory, "cells")),
             attempts=tuple(_records(directory, "attempts")),
             facts={path.stem: _facts(path) for path in sorted((directory / "machine").glob("*.json"))},
+            spared=len(spared),
+            decisions=campaign.decisions,
         )
 
 

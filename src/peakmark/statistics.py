@@ -259,7 +259,15 @@ def ratio_interval(
 
 def is_narrow(summary: Summary, until: float) -> bool:
     """Whether half the 95 % interval is at most ``until`` (0.02: 2 %) of the median: measuring may stop [HB]."""
-    return summary.enough and (summary.high - summary.low) / 2 <= until * abs(summary.median)
+    return summary.enough and half_interval(summary) <= until
+
+
+def half_interval(summary: Summary) -> float:
+    """Half the interval of the median as a share of the median; infinite for a median of 0 with any spread."""
+    half = (summary.high - summary.low) / 2
+    if half == 0:
+        return 0.0
+    return half / abs(summary.median) if summary.median != 0 else math.inf
 
 
 def summarise(values: Values) -> Summary:
