@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from peakmark import statistics
+from peakmark import disturbance, statistics
 from peakmark.peaks import Peak, efficiency
 from peakmark.peaks.words import quantity
 from peakmark.statistics import Summary
@@ -28,6 +28,7 @@ class Thresholds:
     drift    change from first to last repetition            loss   share of UDP messages that did not arrive
     device   least share of the bytes that the disk moved    pool   least multiple of the last cache that a pool must be
     band     factor between two instruments for the same quantity
+    others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by the hypervisor
     """
 
     limit: float = 1.05
@@ -39,6 +40,8 @@ class Thresholds:
     device: float = 0.9
     pool: float = 4.0
     band: float = 1.5
+    others: float = 0.2
+    steal: float = 0.02
 
 
 DEFAULT = Thresholds()
@@ -91,6 +94,11 @@ class Measured:
     def fact(self, part: str, name: str) -> Any:
         """A fact of the machine, None where there is none."""
         return (self.facts.get(part) or {}).get(name)
+
+    @property
+    def noises(self) -> list[Mapping[str, Any]]:
+        """What else went on, of every run that tells it."""
+        return [run.context["noise"] for run in self.runs if run.context.get("noise")]
 
     def details(self, name: str) -> list[float]:
         """A numeric detail of every run that has it."""
@@ -255,8 +263,8 @@ def _spread(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         yield Note("first-differs", text, True)
     elif trend is not None and trend.p <= 0.05 and abs(trend.relative) > thresholds.drift:
         text = (
-            f"values drift by {trend.relative:+.0%} from the first to the last repetition (p = {trend.p:.2g}): the"
-            " machine changed meanwhile (heat, filling disk, other users); repeat on an idle node"
+            f"values drift by {trend.relative:+.0%} from the first to the last repetition (p = {trend.p:.2g}"
+            f"{disturbance.heat(row.noises)}): the machine changed meanwhile (heat, filling disk, other users); repeat on an idle node"
         )
         yield Note("drift", text, True)
     if row.summary.cv is not None and row.summary.cv > thresholds.spread:
@@ -266,6 +274,11 @@ def _spread(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     if odd:
         numbers = ", ".join(str(index + 1) for index in odd)
         yield Note("outlier", f"repetition {numbers} of {len(values)} lies far from the others and is kept", False)
+
+
+def _disturbed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    for code, text, doubt in disturbance.find(row.noises, thresholds.others, thresholds.steal):
+        yield Note(code, text, doubt)
 
 
 def _few(row: Measured, _: Thresholds) -> Iterator[Note]:
@@ -306,6 +319,7 @@ CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     _residual,
     _concurrency,
     _spread,
+    _disturbed,
     _few,
     _loopback,
 )

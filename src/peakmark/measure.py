@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from peakmark import execute, kernels, lock, machine, modules, pair, records
+from peakmark import execute, kernels, lock, machine, modules, noise, pair, records
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
@@ -47,6 +47,7 @@ class _Context:
     clock_hz_before: float | None = None
     clock_hz_after: float | None = None
     scratch: str | None = None
+    noise: dict[str, Any] | None = None
     commands: list[dict[str, Any]] = field(default_factory=list)
     peakmark: str = field(default_factory=version)
 
@@ -89,7 +90,7 @@ def measure(request: Request) -> dict[str, Any]:
     status, reason, parsed = "ok", None, Parsed(())
     failure: PeakmarkError | None = None
     try:
-        with lock.held(_lock_name()), modules.loaded(request.modules):
+        with lock.held(_lock_name()), modules.loaded(request.modules), _listening(context):
             parsed = _attempt(request, context, completed)
     except Unavailable as error:
         status, reason = "unavailable", str(error)
@@ -105,6 +106,22 @@ def measure(request: Request) -> dict[str, Any]:
         record["raw"] = _store_raw(request.output.with_suffix(".raw"), completed)
     records.write(request.output, record)
     return record
+
+
+@contextmanager
+def _listening(context: _Context) -> Iterator[None]:
+    """Keep what else went on on this node meanwhile."""
+    cpus = sorted(os.sched_getaffinity(0))
+    before = noise.read(cpus)
+    try:
+        yield
+    finally:
+        after = noise.read(cpus)
+        context.noise = {
+            "before": before.to_json(),
+            "during": noise.between(before, after),
+            "after": after.to_json(),
+        }
 
 
 def _attempt(request: Request, context: _Context, completed: list[Completed]) -> Parsed:

@@ -54,12 +54,12 @@ def order_cpus(host: Host, cpus: list[int]) -> tuple[list[int], int]:
 def cgroup_limit(host: Host, controller: str, file_v2: str, file_v1: str) -> int | None:
     """The smallest limit on the way from this process's cgroup to the root, or None where nothing limits."""
     files = {1: file_v1, 2: file_v2}
-    found = [host.read_int(f"{folder}/{files[version]}") for version, folder in _folders(host, controller)]
+    found = [host.read_int(f"{folder}/{files[version]}") for version, folder in folders(host, controller)]
     known = [value for value in found if value is not None]
     return min(known) if known else None
 
 
-def _folders(host: Host, controller: str) -> list[tuple[int, str]]:
+def folders(host: Host, controller: str) -> list[tuple[int, str]]:
     """(cgroup version, folder) of this process's group and all above it, by the mount points the kernel names."""
     mounts: dict[str, tuple[int, str, str]] = {}
     for line in (host.read("/proc/self/mountinfo") or "").splitlines():
@@ -91,7 +91,7 @@ def _folders(host: Host, controller: str) -> list[tuple[int, str]]:
 def _cpu_quota(host: Host) -> float | None:
     """CPUs' worth of time the cgroup grants (2.5 is two and a half CPUs), or None without a quota."""
     grants = []
-    for version, folder in _folders(host, "cpu"):
+    for version, folder in folders(host, "cpu"):
         if version == 2:
             quota, _, period = (host.read(f"{folder}/cpu.max") or "max").partition(" ")
             if quota.isdigit() and period.isdigit() and int(period) > 0:
