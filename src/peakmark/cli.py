@@ -238,9 +238,11 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _machine(options: argparse.Namespace) -> int:
-    from peakmark import machine
+    from peakmark import machine, tools
 
-    print(json.dumps(machine.collect(options.scratch, cpubench=options.kernels / "cpubench"), indent=1, sort_keys=True))
+    found = tools.present(options.kernels)
+    facts = machine.collect(options.scratch, tools=found, cpubench=options.kernels / "cpubench")
+    print(json.dumps(facts, indent=1, sort_keys=True))
     return 0
 
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from peakmark import execute, kernels, lock, machine, modules, noise, pair, records
+from peakmark import execute, kernels, lock, machine, modules, noise, pair, records, tools
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
@@ -180,7 +180,9 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
                 f"{scratch} has {free / 1e9:.1f} GB free, the cell needs {need * MARGIN / 1e9:.1f} GB: "
                 "free some space, set scratch: to another directory, or make size: smaller"
             )
-        facts = machine.cached(request.campaign / "machine", scratch, request.kernels)
+        facts = machine.cached(
+            request.campaign / "machine", scratch, request.kernels, lambda: tools.present(request.kernels)
+        )
         limits = facts["limits"]
         yield Workspace(
             directory=directory,
