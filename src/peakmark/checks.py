@@ -16,6 +16,7 @@ from peakmark.statistics import Summary
 from peakmark.units import format_size
 
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
+NEAR_LIMIT = 0.7  # share of a cgroup's limit from which on it is the limit that is measured
 HPL_THRESHOLD = 16.0  # HPL's own limit of the scaled residual
 
 
@@ -303,6 +304,33 @@ def _loopback(row: Measured, _: Thresholds) -> Iterator[Note]:
         yield Note("loopback", text, False)
 
 
+def _limited_disk(row: Measured, _: Thresholds) -> Iterator[Note]:
+    """A limit of the cgroup that the measurement came near to; one far above it changes nothing."""
+    limits: Mapping[str, int] = next((run.context["io_limits"] for run in row.runs if run.context.get("io_limits")), {})
+    way = {"R": "read", "W": "write"}.get(row.workload[:1], "")
+    block = row.block or 1
+    rate = {"throughput": row.centre / block, "iops": row.centre, "latency": row.concurrency / row.centre}
+    operations = rate.get(row.metric, 0.0)
+    for name, value, unit in ((f"{way}_bps", operations * block, "B/s"), (f"{way}_iops", operations, "1/s")):
+        limit = limits.get(name)
+        if limit and value > NEAR_LIMIT * limit:
+            text = (
+                f"a cgroup lets this job {way} at most {quantity(limit, unit, 3)} on the disk: that limit was measured,"
+                " not the disk; ask for a job without it (io.max, blkio.throttle)"
+            )
+            yield Note("io-limit", text, True)
+
+
+def _shaped(row: Measured, _: Thresholds) -> Iterator[Note]:
+    shapes = {str((run.context.get("network") or {}).get("shaping") or "") for run in row.runs} - {""}
+    if shapes:
+        text = (
+            f"the interface is slowed down on purpose ({'; '.join(sorted(shapes))}): that was measured, not the link;"
+            " see tc qdisc show, and have it removed"
+        )
+        yield Note("shaped", text, True)
+
+
 def _residual(row: Measured, _: Thresholds) -> Iterator[Note]:
     residuals = row.details("residual") if row.instrument == "hpl" else []
     if residuals and not max(residuals) < HPL_THRESHOLD:
@@ -316,6 +344,8 @@ CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     _pool_in_cache,
     _clock,
     _udp_loss,
+    _limited_disk,
+    _shaped,
     _residual,
     _concurrency,
     _spread,

@@ -9,18 +9,21 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from peakmark import execute, kernels, lock, machine, modules, noise, pair, records, tools
+from peakmark import execute, interfaces, kernels, lock, machine, modules, noise, pair, records, tools
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
-from peakmark.instruments.base import Completed, Instrument, Invocation, Parsed, Workspace
+from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Workspace
+from peakmark.machine import limits
+from peakmark.machine.host import Host
+from peakmark.pair import Peer
 from peakmark.resources import version
 
 SCRATCH_PREFIX = "peakmark-"
@@ -48,6 +51,7 @@ class _Context:
     clock_hz_after: float | None = None
     scratch: str | None = None
     noise: dict[str, Any] | None = None
+    io_limits: dict[str, int] | None = None
     commands: list[dict[str, Any]] = field(default_factory=list)
     peakmark: str = field(default_factory=version)
 
@@ -62,6 +66,7 @@ class Request:
     tool      configured path of a reference tool, None to look on PATH
     pair      the far end runs on the second node of this Slurm job; otherwise everything stays on this machine
     modules   environment modules that bring the tool
+    far_end   brings a server up elsewhere, given the command and a directory; None: on this machine, over loopback
     """
 
     cell: Cell
@@ -71,6 +76,7 @@ class Request:
     tool: str | None = None
     pair: bool = False
     modules: tuple[str, ...] = ()
+    far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
 
 
 def measure(request: Request) -> dict[str, Any]:
@@ -133,7 +139,9 @@ def _attempt(request: Request, context: _Context, completed: list[Completed]) ->
     context.tool = asdict(tool)
     with workspace(request, instrument) as space:
         context.cpus = list(space.cpus)
-        context.scratch = str(space.directory.parent) if cell.subsystem == "disk" else None
+        if cell.subsystem == "disk":
+            context.scratch = str(space.directory.parent)
+            context.io_limits = limits.io_limits(Host(), space.facts["storage"]["members"] or ())
         invocation = instrument.prepare(cell, tool, space)
         completed += _execute(request, invocation, space, context)
         parsed = instrument.parse(cell, completed)
@@ -183,11 +191,10 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
         facts = machine.cached(
             request.campaign / "machine", scratch, request.kernels, lambda: tools.present(request.kernels)
         )
-        limits = facts["limits"]
         yield Workspace(
             directory=directory,
-            cpus=tuple(limits["cpus_allowed"]),
-            memory_bytes=int(limits["memory_bytes"]),
+            cpus=tuple(facts["limits"]["cpus_allowed"]),
+            memory_bytes=int(facts["limits"]["memory_bytes"]),
             kernels=request.kernels,
             facts=facts,
         )
@@ -203,6 +210,8 @@ def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: 
         return stack.enter_context(
             pair.across(invocation.server, space.directory, str(interface) if interface else None, cpus)
         )
+    if invocation.server is not None and request.far_end is not None:
+        return stack.enter_context(request.far_end(invocation.server, space.directory))
     if invocation.server is not None:
         return stack.enter_context(pair.serving(invocation.server, space.directory))
     return pair.target() if pair.wanted(invocation) else None
@@ -215,7 +224,8 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, context
         values: Mapping[str, str] = {}
         peer = _far_end(request, invocation, space, stack)
         if peer is not None:
-            values, context.server_host, context.network = peer.values, peer.host, peer.to_json()
+            values, context.server_host = peer.values, peer.host
+            context.network = {**peer.to_json(), "shaping": interfaces.shaping(peer.interface)}
         for number, command in enumerate(invocation.commands):
             folder = space.directory / f"run{number}"
             folder.mkdir()

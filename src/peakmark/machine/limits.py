@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -86,6 +87,34 @@ def folders(host: Host, controller: str) -> list[tuple[int, str]]:
         inside = PurePosixPath("/" + path.lstrip("/"))
         folders += [(version, f"{mount.rstrip('/')}{'' if str(p) == '/' else p}") for p in (inside, *inside.parents)]
     return folders
+
+
+def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
+    """What cgroups let this process move on any of these disks at most, None without a limit.
+
+    Keys read_bps, write_bps (B/s), read_iops, write_iops (1/s), each only where there is a limit.
+    """
+    devices = {host.read(f"/sys/block/{disk}/dev") for disk in disks} - {None}
+    found: dict[str, int] = {}
+
+    def keep(name: str, text: str) -> None:
+        if text.isdigit() and int(text) > 0:
+            found[name] = min(found.get(name, int(text)), int(text))
+
+    for version, folder in folders(host, "blkio"):
+        if version == 2:
+            for line in (host.read(f"{folder}/io.max") or "").splitlines():
+                device, *entries = line.split()
+                for entry in entries if device in devices else ():
+                    short, _, text = entry.partition("=")
+                    keep({"r": "read", "w": "write"}.get(short[:1], short) + f"_{short[1:]}", text)
+            continue
+        for name in ("read_bps", "write_bps", "read_iops", "write_iops"):
+            for line in (host.read(f"{folder}/blkio.throttle.{name}_device") or "").splitlines():
+                device, _, text = line.partition(" ")
+                if device in devices:
+                    keep(name, text.strip())
+    return found or None
 
 
 def _cpu_quota(host: Host) -> float | None:
