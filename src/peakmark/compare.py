@@ -68,14 +68,17 @@ def judge(
 ) -> tuple[float, float, float, Verdict, str]:
     """(ratio, low, high, verdict, reason) of two samples.
 
-    better, worse         the whole interval of the ratio lies beyond 1 by more than ``tolerance``
-    no difference shown   it does not; a difference that is smaller than the interval may be there
+    better, worse         the whole interval of the ratio lies beyond 1 by more than ``tolerance``, and the ranks are as
+                          uneven as like and like would rarely be: intervals of so few values alone are too bold
+    no difference shown   not both; a difference that is smaller than the interval may be there
     cannot tell           too few values: even wholly apart they would not be rarer than chance
     """
     ratio, low, high = statistics.ratio_interval(before, after, confidence)
     if not statistics.can_differ(len(before), len(after), confidence):
         counts = f"{len(before)} and {len(after)}"
         return ratio, low, high, "cannot tell", f"{counts} values are too few: chance alone sets them apart as far"
+    if statistics.rank_test(before, after) > 1 - confidence:
+        return ratio, low, high, "no difference shown", ""
     if low > 1 + tolerance:
         return ratio, low, high, "worse" if lower_is_better else "better", ""
     if high < 1 - tolerance:

@@ -196,3 +196,42 @@ def test_with_a_real_limit_of_this_project() -> None:
     peak = peaks.for_row("cpu", "DP", "", None, 1, "rate", VM, {}, 3.2e9)
     assert codes(row([48.4e9] * 6, peak=peak)) == []
     assert codes(row([64e9] * 6, peak=peak)) == ["above-limit"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "metric", "value", "marked"),
+    [
+        ({"read_bps": 20_000_000}, "throughput", 19e6, True),
+        ({"read_bps": 20_000_000}, "throughput", 10e6, False),
+        ({"write_bps": 20_000_000}, "throughput", 19e6, False),
+        ({"read_iops": 500}, "iops", 495.0, True),
+        ({"read_bps": 4096 * 500}, "iops", 495.0, True),
+        ({"read_iops": 500}, "latency", 2 / 490, True),
+        ({"read_iops": 500}, "latency", 2 / 100, False),
+        (None, "throughput", 19e6, False),
+    ],
+)
+def test_a_disk_that_a_cgroup_holds_back(
+    limits: dict[str, int] | None, metric: str, value: float, marked: bool
+) -> None:
+    identity = {"subsystem": "disk", "instrument": "diskbench", "workload": "RR", "metric": metric, "block": 4096}
+    values = [value * factor for factor in (1, 1.001, 0.999, 1.002, 0.998, 1)]
+    found = check_row(row(values, {}, {"io_limits": limits}, concurrency=2, **identity))
+    assert [note.code for note in found] == (["io-limit"] if marked else [])
+    if marked:
+        assert "cgroup" in found[0].text and "io.max" in found[0].text
+
+
+def test_a_link_that_is_shaped() -> None:
+    context = {"network": {"loopback": False, "shaping": "tbf 100 Mbit/s"}}
+    network = {
+        "subsystem": "network",
+        "instrument": "netbench",
+        "workload": "TCP",
+        "metric": "throughput",
+        "unit": "bit/s",
+    }
+    (note,) = check_row(row(context=context, **network))
+    assert (note.code, note.doubt) == ("shaped", True)
+    assert "tbf 100 Mbit/s" in note.text and "tc qdisc show" in note.text
+    assert codes(row(context={"network": {"loopback": False, "shaping": None}}, **network)) == []
