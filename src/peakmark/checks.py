@@ -97,9 +97,14 @@ class Measured:
         return (self.facts.get(part) or {}).get(name)
 
     @property
+    def in_time(self) -> list[Run]:
+        """The runs as they were measured: a repetition that had failed came after the others."""
+        return sorted(self.runs, key=lambda run: str(run.context.get("started") or ""))
+
+    @property
     def noises(self) -> list[Mapping[str, Any]]:
         """What else went on, of every run that tells it."""
-        return [run.context["noise"] for run in self.runs if run.context.get("noise")]
+        return [run.context["noise"] for run in self.in_time if run.context.get("noise")]
 
     def details(self, name: str) -> list[float]:
         """A numeric detail of every run that has it."""
@@ -258,7 +263,8 @@ def _concurrency(row: Measured, _: Thresholds) -> Iterator[Note]:
 
 def _spread(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     values = [run.value for run in row.runs]
-    first, trend = statistics.first_difference(values), statistics.drift(values)
+    in_time = [run.value for run in row.in_time]
+    first, trend = statistics.first_difference(in_time), statistics.drift(in_time)
     if first is not None and abs(first.relative) > thresholds.first and abs(first.z) > statistics.OUTLIER_Z:
         text = f"the first repetition is {first.relative:+.0%} from the others: lengthen warmup:"
         yield Note("first-differs", text, True)

@@ -87,12 +87,13 @@ def _cluster(made: planning.Plan, cluster: Cluster) -> list[str]:
     wall = max([alone, *per_node])
     chosen = "chosen by Slurm" if cluster.nodes == (ANY,) else shown(cluster.nodes)
     limit = f", jobs of at most {duration(cluster.limit * 60.0)}" if cluster.limit else ""
+    most = "at most " if made.criteria else ""
     lines = [
         f"partition     {cluster.partition}: {cluster.count} nodes can be used now, {cluster.cpus} CPUs each{limit}",
         f"nodes         {chosen}",
-        f"jobs          {len(jobs.groups(made)) if made.config['fan_out'] == 'node' else len(made.cells)}",
-        f"node-hours    {node_seconds / 3600:.2f}",
-        f"wall time     {duration(wall)} when the nodes are free, of it {duration(alone)} one cell at a time",
+        f"jobs          {most}{len(jobs.groups(made)) if made.config['fan_out'] == 'node' else len(made.cells)}",
+        f"node-hours    {most}{node_seconds / 3600:.2f}",
+        f"wall time     {most}{duration(wall)} when the nodes are free, of it {duration(alone)} one cell at a time",
     ]
     if cluster.left_out:
         names = ", ".join(f"{name} ({state})" for name, state in cluster.left_out.items())

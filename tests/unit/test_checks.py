@@ -158,6 +158,16 @@ def test_a_cold_first_repetition_and_a_drift() -> None:
     assert codes(row([100.6, 100.5, 100.4, 100.3, 100.2, 100.1])) == []
 
 
+def test_drift_is_one_over_time_not_over_numbers() -> None:
+    """A repetition that had failed was measured after all others."""
+    values = [110.0, 101.0, 108.5, 107.0, 105.2, 103.0]
+    late = row(values)
+    runs = [Run(value, {}, {"started": f"2026-11-21T04:0{9 if number == 1 else number}:00+00:00"})
+            for number, value in enumerate(values)]  # fmt: skip
+    assert codes(late) == []
+    assert codes(Measured(**{**vars(late), "runs": runs})) == ["drift"]
+
+
 def test_an_outlier_is_named_and_kept() -> None:
     found = check_row(row([100.0, 100.1, 99.9, 100.2, 104.0, 99.8, 100.0]))
     assert [(note.code, note.doubt) for note in found] == [("outlier", False)]
