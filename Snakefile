@@ -13,7 +13,7 @@ min_version("9.0")
 configfile: "config/config.yaml"
 
 
-report: "reports/captions/workflow.rst"
+report: "reports/snakemake/workflow.rst"
 
 
 include: "rules/common.smk"

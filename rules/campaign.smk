@@ -113,7 +113,7 @@ def for_report(name, title, caption="table"):
     """A table of the campaign, for snakemake --report too."""
     return report(
         f"{CAMPAIGN}/tables/{name}.csv",
-        caption=f"../reports/captions/{caption}.rst",
+        caption=f"../reports/snakemake/{caption}.rst",
         category="Tables",
         labels={"table": title},
     )

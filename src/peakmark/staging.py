@@ -93,5 +93,5 @@ def replaced(value: Any, replace: Replace) -> Any:
 
 
 def dump(value: Any) -> str:
-    """JSON as records are written."""
+    """JSON as the plan is written."""
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
