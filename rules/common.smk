@@ -10,6 +10,7 @@ from snakemake.exceptions import WorkflowError
 
 from peakmark import (
     build,
+    captions,
     cluster,
     guard,
     head,
@@ -52,7 +53,7 @@ try:
         config, on_cluster=workflow.resource_settings.nodes is not None
     )
     CLUSTER = find_cluster(COMPLETED)
-    PLAN = plan.make(config, CLUSTER)
+    PLAN = plan.build(COMPLETED, CLUSTER)
 except PeakmarkError as error:
     raise WorkflowError(str(error)) from None
 
@@ -91,14 +92,10 @@ progress.expected_seconds = plan.total_cost(
 ).seconds
 
 
-def modules_of(instrument):
-    return PLAN.config["modules"].get(instrument, [])
-
-
 def measured():
     """What must be there before the tables: every record, or the word of each node's jobs that all its records are."""
     if not BY_NODE:
-        return [str(PLAN.record_path(cell)) for cell in PLAN.cells]
+        return [PLAN.record_name(cell) for cell in PLAN.cells]
     done = {
         group: PLAN.directory / "nodes" / "{}.{}".format(*group) for group in GROUPS
     }
@@ -110,6 +107,12 @@ def measured():
 
 
 RECORDS = measured()
+# Behind tables that still stand, Snakemake would not miss a lost record: it must be asked for by name.
+LOST = [
+    path
+    for path in (RECORDS if (PLAN.directory / "tables").exists() else [])
+    if not os.path.exists(path)
+]
 
 
 def take_machine():
@@ -134,6 +137,8 @@ if CLUSTER is not None and workflow.is_main_process:
 
 
 KERNELS_UP_TO_DATE = build.up_to_date()
+# Asking each of ten thousand cells takes seconds; mostly no cell has anything to wait for.
+NOTHING_FIRST = KERNELS_UP_TO_DATE and not any(is_unfit(cell) for cell in PLAN.cells)
 
 
 def kernels_first(wildcards):
@@ -141,7 +146,7 @@ def kernels_first(wildcards):
     were compiled anew or removed void no measurement (the record names the version that measured). `ancient` cannot
     say this: with it, Snakemake 9.27 takes all cells behind an outdated kernel for finished.
     """
-    one = cell(wildcards)
+    one = CELLS[wildcards.cell]
     # A record that does not count is older than this file, and so its cell is measured again.
     again = [NEWER] if is_unfit(one) else []
     if KERNELS_UP_TO_DATE or is_measured(one):
@@ -149,10 +154,20 @@ def kernels_first(wildcards):
     return [*again, *build.programs()]
 
 
-def cell(wildcards):
-    return CELLS[
-        "{subsystem}/{instrument}/{point}/{node}/{repetition}".format(**wildcards)
+def takes_two(wildcards):
+    return CLUSTER is not None and jobs.two_nodes(CELLS[wildcards.cell])
+
+
+def measure_words(cell):
+    """What `peakmark measure` is told; a cell whose words change is measured again."""
+    tool = config.get("tools", {}).get(cell.instrument, "auto")
+    words = ["--cell", cell.spec(), "--tool", str(tool)]
+    words += [
+        f"--module={name}" for name in PLAN.config["modules"].get(cell.instrument, [])
     ]
+    if CLUSTER and jobs.two_nodes(cell):
+        words.append("--pair")
+    return shlex.join(words)
 
 
 def of_node(wildcards):
@@ -173,4 +188,14 @@ def kernels_first_of_node(wildcards):
         rules.plan.output.plan
         if KERNELS_UP_TO_DATE
         else [rules.plan.output.plan, *build.programs()]
+    )
+
+
+def for_report(name, title, caption="table"):
+    """A table of the campaign, for snakemake --report too."""
+    return report(
+        f"{CAMPAIGN}/tables/{name}.csv",
+        caption=f"../reports/captions/{caption}.rst",
+        category="Tables",
+        labels={"table": title},
     )

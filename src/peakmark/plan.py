@@ -60,19 +60,15 @@ class Plan:
         return RESULTS / self.campaign
 
     def record_path(self, cell: Cell) -> Path:
-        return self.directory / "cells" / f"{cell.id}.json"
+        return Path(self.record_name(cell))
+
+    def record_name(self, cell: Cell) -> str:
+        """The path as text; for tens of thousands of cells, Path objects would be felt."""
+        return f"{RESULTS}/{self.campaign}/cells/{cell.id}.json"
 
     def is_measured(self, cell: Cell) -> bool:
         """Whether the cell has a whole, unchanged record that was made with its present options."""
         return integrity.look(self.record_path(cell), cell).state == integrity.GOOD
-
-    def missing(self) -> list[Cell]:
-        """The cells that have no record yet, in running order."""
-        return [cell for cell in self.cells if not self.record_path(cell).exists()]
-
-    def seconds_left(self) -> float:
-        """Expected seconds of the cells that have no record yet."""
-        return total_cost(self.missing()).seconds
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peakmark import integrity, records
+from peakmark import inputs, integrity, records
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
@@ -63,9 +63,11 @@ class Results:
 
     @property
     def report_config(self) -> Mapping[str, Any]:
-        """``report:`` of the configuration: title, author, course, logo, language, decimal_mark, summary."""
-        section: Mapping[str, Any] = self.config.get("report") or {}
-        return section
+        """``report:`` of the configuration: title, author, course, logo, language, decimal_mark, summary.
+
+        Files it names are a bundle's own copies where this is one.
+        """
+        return inputs.resolve(self.directory, self.config.get("report") or {})
 
     @property
     def missing(self) -> tuple[Cell, ...]:

@@ -86,7 +86,7 @@ def test_dram_and_caches_are_figures_of_their_own(tmp_path: Path) -> None:
 
 def test_every_figure_has_a_caption() -> None:
     captions = {path.stem for path in (ROOT / "reports" / "captions").glob("*.rst")}
-    assert captions == {"overview", *(name for table in BY_NAME.values() for name, _ in rows.figures_of(table, []))}
+    assert captions >= {"overview", *(name for table in BY_NAME.values() for name, _ in rows.figures_of(table, []))}
 
 
 def test_nothing_measured_means_no_figure() -> None:
