@@ -32,7 +32,7 @@ lint: setup-test ## formatting, types, linters
 	ruff format --check .
 	mypy
 	shellcheck envs/install.sh .ci/run
-	@$(MAKE) --no-print-directory -C src/kernels format-check
+	@$(MAKE) --no-print-directory -C src/kernels format-check cppcheck
 
 test-unit: setup-test kernels
 	python -m pytest tests/unit
