@@ -5,7 +5,11 @@ PRESET ?= config/presets/quick.yaml
 # The environment's programs first, so that rules and tests find the same ones.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
+<<<<<<< HEAD
 .PHONY: help setup setup-test kernels demo bench-kernels test test-unit test-kernels test-workflow test-faults test-cluster test-trouble fuzz soak cluster cluster-down lint format requirements clean
+=======
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method test test-unit test-kernels test-workflow test-cluster test-trouble cluster cluster-down lint format requirements clean
+>>>>>>> method
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -25,7 +29,14 @@ demo: setup ## measure this machine with the quick preset, to the PDF
 bench-kernels: setup kernels ## our kernels beside the reference tools; ARGS="--quick", see docs/performance.md
 	@PYTHONPATH=src python -m benchmarks.kernels $(ARGS)
 
+<<<<<<< HEAD
 test: setup-test lint test-unit test-kernels test-workflow test-faults test-cluster ## everything, below 20 minutes on 2 cores
+=======
+bench-method: setup kernels ## does the method see faults put in on purpose, and nothing else? ARGS="--quick", see docs/method.md
+	@PYTHONPATH=src python -m benchmarks.method $(ARGS)
+
+test: setup-test lint test-unit test-kernels test-workflow test-cluster ## everything, below 20 minutes on 2 cores
+>>>>>>> method
 
 lint: setup-test ## formatting, types, linters
 	ruff check .

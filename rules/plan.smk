@@ -7,7 +7,11 @@ rule plan:
         config=f"{CAMPAIGN}/config.json",
     log:
         f"{CAMPAIGN}/logs/plan.log",
+    # Before the first cell, never beside one.
+    priority: len(PLAN.cells) + 1
     localrule: True
+    resources:
+        cell=1,
     params:
         # Functions: Snakemake would look for wildcards in a text, and a title may have braces.
         config=lambda wildcards: json.dumps(config, sort_keys=True),

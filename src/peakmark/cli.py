@@ -77,6 +77,12 @@ def _parser() -> argparse.ArgumentParser:
     node.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
     node.set_defaults(run=_measure_node)
 
+    decide = commands.add_parser("decide", help="which rows need more repetitions (what a rule calls)")
+    decide.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
+    decide.add_argument("--round", required=True, type=int, help="number of the round that has ended, from 0")
+    decide.add_argument("--output", required=True, type=Path, help="results/<campaign>/repetitions/<round>.json")
+    decide.set_defaults(run=_decide)
+
     serve = commands.add_parser("serve", help="far end of a two-node cell (what measure calls)")
     serve.set_defaults(run=_serve)
 
@@ -218,6 +224,18 @@ def _measure_node(options: argparse.Namespace) -> int:
     return 0
 
 
+def _decide(options: argparse.Namespace) -> int:
+    from peakmark import adaptive
+    from peakmark.campaign import Campaign
+
+    campaign = Campaign.open(options.plan.parent)
+    earlier = adaptive.read(options.output.with_name(f"{options.round - 1}.json")) if options.round else {}
+    stored = adaptive.read_records(campaign.directory, campaign.cells, campaign.criteria)
+    decisions = adaptive.decide(campaign.cells, campaign.criteria, earlier, options.round, stored)
+    adaptive.write(options.output, decisions)
+    return 0
+
+
 def _serve(_: argparse.Namespace) -> int:
     from peakmark import serve
 
@@ -257,9 +275,11 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _machine(options: argparse.Namespace) -> int:
-    from peakmark import machine
+    from peakmark import machine, tools
 
-    print(json.dumps(machine.collect(options.scratch, cpubench=options.kernels / "cpubench"), indent=1, sort_keys=True))
+    found = tools.present(options.kernels)
+    facts = machine.collect(options.scratch, tools=found, cpubench=options.kernels / "cpubench")
+    print(json.dumps(facts, indent=1, sort_keys=True))
     return 0
 
 

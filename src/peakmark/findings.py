@@ -44,6 +44,7 @@ def of(rows: Sequence[Row], mark: str = ".") -> list[Finding]:
         ),
         *(Finding("Block size", text) for text in _blocks(table, measured)),
         *(Finding("Reference", text) for text in _references(table, measured, mark)),
+        *(Finding("Disagreement", text) for text in _disagreements(table, measured, mark)),
         *(Finding("Limit", text) for text in _limits(table, measured, mark)),
         *(Finding("Doubtful rows", text) for text in _doubtful(measured)),
     ]
@@ -283,6 +284,24 @@ def _references(table: Table, rows: Sequence[Row], mark: str) -> Iterator[str]:
             text += f"; shown to be {shown} of {len(judged)} rows"
             text += " with enough repetitions" if len(judged) < len(pairs) else ""
         yield f"{text}."
+
+
+def _disagreements(table: Table, rows: Sequence[Row], mark: str) -> Iterator[str]:
+    """Programs that say different things about one quantity: that says something about the measurement."""
+    for entry in table.references:
+        if entry.instrument in NOT_ALIKE:
+            continue
+        pairs = [(row, row.measured.centre / row.series[entry.instrument].centre) for row in rows
+                 if entry.instrument in row.series]  # fmt: skip
+        factors = [(max(ratio, 1 / ratio), row) for row, ratio in pairs]
+        beyond = [pair for pair in factors if pair[0] > DEFAULT.band]
+        if beyond:
+            factor, row = max(beyond, key=lambda pair: pair[0])
+            yield (
+                f"{table.own.heading} and {entry.heading} are more than a factor of {significant(DEFAULT.band, 2, mark)}"
+                f" apart in {len(beyond)} of {len(pairs)} rows, at most {significant(factor, 3, mark)} ({_row(row)}): a"
+                " finding about the measurement, not about the machine; the notes say what to look at."
+            )
 
 
 def _derived(series: Series) -> bool:
