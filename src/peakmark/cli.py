@@ -23,6 +23,7 @@ KERNELS = Path("build/kernels")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0, 1 (failed), 2 (wrong use)."""
     options = _parser().parse_args(arguments)
+    os.umask(os.umask(0o077) | 0o002)  # whatever the user's says, nothing is for everybody to write
     try:
         return int(options.run(options) or 0)
     except ConfigError as error:
