@@ -38,7 +38,7 @@ lint: setup-test ## formatting, types, linters
 	ruff format --check .
 	mypy
 	shellcheck envs/install.sh .ci/run
-	@$(MAKE) --no-print-directory -C src/kernels format-check
+	@$(MAKE) --no-print-directory -C src/kernels format-check cppcheck
 
 test-unit: setup-test kernels
 	python -m pytest tests/unit
@@ -53,16 +53,21 @@ fuzz: setup-test kernels ## the parsers of C and Python against made-up input, f
 	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/instruments/test_broken.py tests/unit/test_integrity.py
 
 test-workflow: setup-test
-	python -m pytest tests/workflow
+	python -m pytest tests/workflow -m "not trouble"
 
 test-faults: setup-test kernels ## killed programs, full disks, broken tools, bad networks
-	python -m pytest tests/faults
+	python -m pytest tests/faults -m "not trouble"
 
 test-cluster: setup-test
 	python -m pytest tests/cluster -m "not trouble"
 
-test-trouble: setup-test ## lost jobs, dead nodes, killed snakemake on the test cluster: five minutes more
-	python -m pytest tests/cluster -m trouble
+test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, hanging tools: ten minutes more
+	for folder in faults workflow cluster; do python -m pytest tests/$$folder -m trouble || exit 1; done
+
+CELLS ?= 2000
+SEED ?= 1
+soak: setup-test kernels ## CELLS=2000 short cells on the test cluster while everything breaks (root); see docs/soak.md
+	@python tests/cluster/soak.py --cells $(CELLS) --seed $(SEED)
 
 cluster: setup-test ## a real Slurm cluster of two nodes on this machine, to try things on (root)
 	@python -m tests.cluster.testcluster up

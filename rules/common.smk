@@ -11,6 +11,9 @@ from snakemake.exceptions import WorkflowError
 from peakmark import cluster, jobs, plan
 from peakmark.errors import PeakmarkError
 
+# Snakemake makes folders too: none is for everybody to write.
+os.umask(os.umask(0o077) | 0o002)
+
 # Rules call the peakmark that stands beside this Python, on a node of a cluster as well as here.
 shell.prefix(f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; ')
 
