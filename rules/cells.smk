@@ -3,13 +3,15 @@
 
 rule measure:
     input:
-        kernels=[] if NOTHING_FIRST else kernels_first,
+        kernels=kernels_first if SOMETHING_FIRST else [],
     output:
         "results/{campaign}/cells/{cell}.json",
     log:
         "results/{campaign}/logs/{cell}.log",
     wildcard_constraints:
         cell="(cpu|memory|disk|network)/.+/[0-9]+",
+    # The plan's order, which mixes programs and repetitions.
+    priority: lambda wildcards: PRIORITY[wildcards.cell]
     threads: lambda wildcards: jobs.threads([CELLS[wildcards.cell]], CLUSTER)
     resources:
         **SITE,
@@ -32,7 +34,7 @@ rule measure:
 # The records are no declared outputs: Snakemake would delete the finished ones of a job that fails later.
 rule measure_node:
     input:
-        first=kernels_first_of_node,
+        first=kernels_first_of_node if workflow.is_main_process else [],
     output:
         "results/{campaign}/nodes/{node}.{part}",
     log:
@@ -52,7 +54,7 @@ rule measure_node:
         tasks=lambda wildcards: 2 if wildcards.part == "pair" else None,
         mpi=lambda wildcards: "srun" if wildcards.part == "pair" else None,
     params:
-        cells=lambda wildcards: jobs.fingerprint(of_node(wildcards)),
+        cells=lambda wildcards: jobs.fingerprint(of_node(wildcards), PLAN),
         plan=f"{CAMPAIGN}/plan.json",
     shell:
         "peakmark measure-node --plan {params.plan:q} --node {wildcards.node:q} --part {wildcards.part:q}"

@@ -4,7 +4,7 @@
 rule tables:
     input:
         rules.plan.output,
-        RECORDS,
+        all_records if ROUNDS else RECORDS,
     output:
         [for_report(name, title) for name, title in captions.tables().items()],
         for_report("runs", "Every run", "runs"),

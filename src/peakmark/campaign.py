@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peakmark import records
+from peakmark import adaptive, records
+from peakmark.adaptive import Criterion, Decisions
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
 
@@ -37,6 +38,22 @@ class Campaign:
     @property
     def cells(self) -> list[Cell]:
         return [Cell.from_json(cell) for cell in self.plan["cells"]]
+
+    @property
+    def criteria(self) -> dict[str, Criterion]:
+        """Row -> what decides how many of its repetitions are made; rows with a fixed number have no entry."""
+        return {row: Criterion(**one) for row, one in self.plan.get("adaptive", {}).items()}
+
+    @property
+    def decisions(self) -> Decisions:
+        """The newest decision for each of those rows, as far as there is one. Errors: RecordError."""
+        return adaptive.standing(self.directory, self.criteria)
+
+    def spared(self) -> set[str]:
+        """Ids of planned cells that are not needed and have no record."""
+        cells = self.cells if self.criteria else []
+        ids = adaptive.spared(cells, self.decisions)
+        return {cell.id for cell in cells if cell.id in ids and not self.record_path(cell).exists()}
 
     def record_path(self, cell: Cell) -> Path:
         return self.directory / "cells" / f"{cell.id}.json"

@@ -63,7 +63,12 @@ class Cell:
     @property
     def id(self) -> str:
         """Path of the record below ``cells/``, without ``.json``; unique in a campaign."""
-        return f"{self.subsystem}/{self.instrument}/{self.point}/{self.node}/{self.repetition}"
+        return f"{self.row}/{self.repetition}"
+
+    @property
+    def row(self) -> str:
+        """What the repetitions of one measurement share: the id without the repetition."""
+        return f"{self.subsystem}/{self.instrument}/{self.point}/{self.node}"
 
     def to_json(self) -> dict[str, Any]:
         """The cell as JSON values; ``block`` in bytes, keys as the fields."""

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from peakmark import statistics
+from peakmark import disturbance, statistics
 from peakmark.peaks import Peak, efficiency
 from peakmark.peaks.words import quantity
 from peakmark.statistics import Summary
 from peakmark.units import format_size
 
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
+NEAR_LIMIT = 0.7  # share of a cgroup's limit from which on it is the limit that is measured
 HPL_THRESHOLD = 16.0  # HPL's own limit of the scaled residual
 
 
@@ -28,6 +29,7 @@ class Thresholds:
     drift    change from first to last repetition            loss   share of UDP messages that did not arrive
     device   least share of the bytes that the disk moved    pool   least multiple of the last cache that a pool must be
     band     factor between two instruments for the same quantity
+    others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by the hypervisor
     """
 
     limit: float = 1.05
@@ -39,6 +41,8 @@ class Thresholds:
     device: float = 0.9
     pool: float = 4.0
     band: float = 1.5
+    others: float = 0.2
+    steal: float = 0.02
 
 
 DEFAULT = Thresholds()
@@ -91,6 +95,16 @@ class Measured:
     def fact(self, part: str, name: str) -> Any:
         """A fact of the machine, None where there is none."""
         return (self.facts.get(part) or {}).get(name)
+
+    @property
+    def in_time(self) -> list[Run]:
+        """The runs as they were measured: a repetition that had failed came after the others."""
+        return sorted(self.runs, key=lambda run: str(run.context.get("started") or ""))
+
+    @property
+    def noises(self) -> list[Mapping[str, Any]]:
+        """What else went on, of every run that tells it."""
+        return [run.context["noise"] for run in self.in_time if run.context.get("noise")]
 
     def details(self, name: str) -> list[float]:
         """A numeric detail of every run that has it."""
@@ -249,14 +263,15 @@ def _concurrency(row: Measured, _: Thresholds) -> Iterator[Note]:
 
 def _spread(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     values = [run.value for run in row.runs]
-    first, trend = statistics.first_difference(values), statistics.drift(values)
+    in_time = [run.value for run in row.in_time]
+    first, trend = statistics.first_difference(in_time), statistics.drift(in_time)
     if first is not None and abs(first.relative) > thresholds.first and abs(first.z) > statistics.OUTLIER_Z:
         text = f"the first repetition is {first.relative:+.0%} from the others: lengthen warmup:"
         yield Note("first-differs", text, True)
     elif trend is not None and trend.p <= 0.05 and abs(trend.relative) > thresholds.drift:
         text = (
-            f"values drift by {trend.relative:+.0%} from the first to the last repetition (p = {trend.p:.2g}): the"
-            " machine changed meanwhile (heat, filling disk, other users); repeat on an idle node"
+            f"values drift by {trend.relative:+.0%} from the first to the last repetition (p = {trend.p:.2g}"
+            f"{disturbance.heat(row.noises)}): the machine changed meanwhile (heat, filling disk, other users); repeat on an idle node"
         )
         yield Note("drift", text, True)
     if row.summary.cv is not None and row.summary.cv > thresholds.spread:
@@ -266,6 +281,11 @@ def _spread(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     if odd:
         numbers = ", ".join(str(index + 1) for index in odd)
         yield Note("outlier", f"repetition {numbers} of {len(values)} lies far from the others and is kept", False)
+
+
+def _disturbed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    for code, text, doubt in disturbance.find(row.noises, thresholds.others, thresholds.steal):
+        yield Note(code, text, doubt)
 
 
 def _few(row: Measured, _: Thresholds) -> Iterator[Note]:
@@ -290,6 +310,33 @@ def _loopback(row: Measured, _: Thresholds) -> Iterator[Note]:
         yield Note("loopback", text, False)
 
 
+def _limited_disk(row: Measured, _: Thresholds) -> Iterator[Note]:
+    """A limit of the cgroup that the measurement came near to; one far above it changes nothing."""
+    limits: Mapping[str, int] = next((run.context["io_limits"] for run in row.runs if run.context.get("io_limits")), {})
+    way = {"R": "read", "W": "write"}.get(row.workload[:1], "")
+    block = row.block or 1
+    rate = {"throughput": row.centre / block, "iops": row.centre, "latency": row.concurrency / row.centre}
+    operations = rate.get(row.metric, 0.0)
+    for name, value, unit in ((f"{way}_bps", operations * block, "B/s"), (f"{way}_iops", operations, "1/s")):
+        limit = limits.get(name)
+        if limit and value > NEAR_LIMIT * limit:
+            text = (
+                f"a cgroup lets this job {way} at most {quantity(limit, unit, 3)} on the disk: that limit was measured,"
+                " not the disk; ask for a job without it (io.max, blkio.throttle)"
+            )
+            yield Note("io-limit", text, True)
+
+
+def _shaped(row: Measured, _: Thresholds) -> Iterator[Note]:
+    shapes = {str((run.context.get("network") or {}).get("shaping") or "") for run in row.runs} - {""}
+    if shapes:
+        text = (
+            f"the interface is slowed down on purpose ({'; '.join(sorted(shapes))}): that was measured, not the link;"
+            " see tc qdisc show, and have it removed"
+        )
+        yield Note("shaped", text, True)
+
+
 def _residual(row: Measured, _: Thresholds) -> Iterator[Note]:
     residuals = row.details("residual") if row.instrument == "hpl" else []
     if residuals and not max(residuals) < HPL_THRESHOLD:
@@ -303,9 +350,12 @@ CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     _pool_in_cache,
     _clock,
     _udp_loss,
+    _limited_disk,
+    _shaped,
     _residual,
     _concurrency,
     _spread,
+    _disturbed,
     _few,
     _loopback,
 )

@@ -23,6 +23,7 @@ KERNELS = Path("build/kernels")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0, 1 (failed), 2 (wrong use)."""
     options = _parser().parse_args(arguments)
+    os.umask(os.umask(0o077) | 0o002)  # whatever the user's says, nothing is for everybody to write
     try:
         return int(options.run(options) or 0)
     except ConfigError as error:
@@ -77,6 +78,12 @@ def _parser() -> argparse.ArgumentParser:
     node.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
     node.set_defaults(run=_measure_node)
 
+    decide = commands.add_parser("decide", help="which rows need more repetitions (what a rule calls)")
+    decide.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
+    decide.add_argument("--round", required=True, type=int, help="number of the round that has ended, from 0")
+    decide.add_argument("--output", required=True, type=Path, help="results/<campaign>/repetitions/<round>.json")
+    decide.set_defaults(run=_decide)
+
     serve = commands.add_parser("serve", help="far end of a two-node cell (what measure calls)")
     serve.set_defaults(run=_serve)
 
@@ -124,7 +131,12 @@ def _parser() -> argparse.ArgumentParser:
     bundle.add_argument(
         "--license", metavar="NAME", help="of the data: an SPDX identifier such as CC-BY-4.0, or an address"
     )
+    bundle.add_argument("--anonymise", action="store_true", help="without names of hosts and users, and addresses")
     bundle.set_defaults(run=_bundle)
+
+    sbom = commands.add_parser("sbom", help="what this installation consists of: a CycloneDX bill of materials (JSON)")
+    sbom.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
+    sbom.set_defaults(run=_sbom)
 
     for name, run, text in (
         ("tables", _tables, "records -> measurements.csv and the tables"),
@@ -144,6 +156,12 @@ def _parser() -> argparse.ArgumentParser:
             )
             command.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it there")
             command.add_argument("--keep-figures", action="store_true", help=argparse.SUPPRESS)
+        if name == "report":
+            command.add_argument(
+                "--anonymise",
+                action="store_true",
+                help="report-anonymous.pdf without names of hosts and users, and addresses",
+            )
         if name == "status":
             command.add_argument("--failed", action="store_true", help="only what failed or is missing")
             command.add_argument(
@@ -207,6 +225,18 @@ def _measure_node(options: argparse.Namespace) -> int:
     return 0
 
 
+def _decide(options: argparse.Namespace) -> int:
+    from peakmark import adaptive
+    from peakmark.campaign import Campaign
+
+    campaign = Campaign.open(options.plan.parent)
+    earlier = adaptive.read(options.output.with_name(f"{options.round - 1}.json")) if options.round else {}
+    stored = adaptive.read_records(campaign.directory, campaign.cells, campaign.criteria)
+    decisions = adaptive.decide(campaign.cells, campaign.criteria, earlier, options.round, stored)
+    adaptive.write(options.output, decisions)
+    return 0
+
+
 def _serve(_: argparse.Namespace) -> int:
     from peakmark import serve
 
@@ -246,9 +276,11 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _machine(options: argparse.Namespace) -> int:
-    from peakmark import machine
+    from peakmark import machine, tools
 
-    print(json.dumps(machine.collect(options.scratch, cpubench=options.kernels / "cpubench"), indent=1, sort_keys=True))
+    found = tools.present(options.kernels)
+    facts = machine.collect(options.scratch, tools=found, cpubench=options.kernels / "cpubench")
+    print(json.dumps(facts, indent=1, sort_keys=True))
     return 0
 
 
@@ -306,6 +338,8 @@ def _report(options: argparse.Namespace) -> int:
         rebuilt = unbundle.report(options.campaign, options.output, options.partial)
         print(f"{rebuilt.path}: {rebuilt.comparison}")
         return 0
+    if options.anonymise:
+        return _anonymous_report(options)
     if options.partial:
         measurements.build(options.campaign)
         tables.build(options.campaign)
@@ -325,9 +359,48 @@ def _html(options: argparse.Namespace) -> int:
 
 
 def _bundle(options: argparse.Namespace) -> int:
-    from peakmark import bundle
+    from peakmark import anonymise, bundle, document, sbom
+    from peakmark.crate import Extra
+    from peakmark.results import Results
 
-    print(bundle.write(options.campaign, options.output, partial=options.partial, licence=options.license))
+    results = Results.read(options.campaign)
+    # The bill says nothing of hosts and users; its time is that of the newest record, so that bundles can be compared.
+    bill = sbom.make(KERNELS, document.newest(results), results.config.get("tools"))
+    said = "CycloneDX bill of materials of the installation that made this bundle"
+    path = bundle.write(
+        options.campaign,
+        options.output,
+        partial=options.partial,
+        licence=options.license,
+        extra=[Extra("sbom.cdx.json", "Software bill of materials", said, bill.encode(), sbom.MEDIA_TYPE)],
+        replace=anonymise.replacer(results) if options.anonymise else None,
+    )
+    print(path)
+    return 0
+
+
+def _anonymous_report(options: argparse.Namespace) -> int:
+    """The report of a copy in which every name is replaced."""
+    import shutil
+    import tempfile
+
+    from peakmark import anonymise, bundle, staging
+    from peakmark.results import Results
+
+    results = Results.read(options.campaign)
+    target = options.output or options.campaign / "report-anonymous.pdf"
+    with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
+        folder = Path(name) / results.name
+        staging.copy(results, folder, anonymise.replacer(results))
+        shutil.copyfile(bundle.build_all(folder, options.partial), target)
+    print(target)
+    return 0
+
+
+def _sbom(options: argparse.Namespace) -> int:
+    from peakmark import sbom
+
+    print(sbom.make(options.kernels), end="")
     return 0
 
 

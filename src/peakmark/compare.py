@@ -33,16 +33,23 @@ class Point:
 
 @dataclass(frozen=True)
 class Side:
-    """One side: its name, and its values in SI units by point. ``bare`` says that its points have no variant and node."""
+    """One side: its name, and its values in SI units by point. ``bare`` says that its points have no variant and node.
+
+    doubtful  points whose rows carry a note that casts doubt on them
+    """
 
     name: str
     values: Mapping[Point, tuple[float, ...]]
     bare: bool
+    doubtful: frozenset[Point] = frozenset()
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row on both sides. ratio: median after / before, with its interval; above 1 is more, which may be worse."""
+    """One row on both sides. ratio: median after / before, with its interval; above 1 is more, which may be worse.
+
+    doubtful  A, B or both: sides on which a note casts doubt on the row
+    """
 
     point: Point
     before: tuple[float, ...]
@@ -52,6 +59,7 @@ class Comparison:
     high: float
     verdict: Verdict
     reason: str
+    doubtful: str = ""
 
     @property
     def table(self) -> Table:
@@ -68,14 +76,17 @@ def judge(
 ) -> tuple[float, float, float, Verdict, str]:
     """(ratio, low, high, verdict, reason) of two samples.
 
-    better, worse         the whole interval of the ratio lies beyond 1 by more than ``tolerance``
-    no difference shown   it does not; a difference that is smaller than the interval may be there
+    better, worse         the whole interval of the ratio lies beyond 1 by more than ``tolerance``, and the ranks are as
+                          uneven as like and like would rarely be: intervals of so few values alone are too bold
+    no difference shown   not both; a difference that is smaller than the interval may be there
     cannot tell           too few values: even wholly apart they would not be rarer than chance
     """
     ratio, low, high = statistics.ratio_interval(before, after, confidence)
     if not statistics.can_differ(len(before), len(after), confidence):
         counts = f"{len(before)} and {len(after)}"
         return ratio, low, high, "cannot tell", f"{counts} values are too few: chance alone sets them apart as far"
+    if statistics.rank_test(before, after) > 1 - confidence:
+        return ratio, low, high, "no difference shown", ""
     if low > 1 + tolerance:
         return ratio, low, high, "worse" if lower_is_better else "better", ""
     if high < 1 - tolerance:
@@ -110,24 +121,35 @@ def _workload(table: str, workload: str) -> str:
 
 
 def _campaign(path: Path) -> Side:
-    values = {
-        Point(name, instrument, row.key.workload, row.key.variant, row.key.block or 0, row.key.concurrency, row.key.node):
-        series.values
-        for name, found in rows.build(Results.read(path)).items()
-        for row in found
-        for instrument, series in row.series.items()
-    }  # fmt: skip
-    return Side(path.name, values, bare=False)
+    values: dict[Point, tuple[float, ...]] = {}
+    doubtful = set()
+    for name, found in rows.build(Results.read(path)).items():
+        for row in found:
+            key = row.key
+            for instrument, series in row.series.items():
+                place = (key.workload, key.variant, key.block or 0, key.concurrency, key.node)
+                point = Point(name, instrument, *place)
+                values[point] = series.values
+                if row.doubts:
+                    doubtful.add(point)
+    return Side(path.name, values, bare=False, doubtful=frozenset(doubtful))
+
+
+def _bare_point(point: Point) -> Point | None:
+    """The name of a point in published results, None for caches, which nobody published."""
+    if point.variant == "block":
+        return None
+    workload, block = published.stands_for(point.workload, point.block or None)
+    return Point(point.table, point.instrument, workload, "", published.rounded(block) or 0, point.concurrency, "")
 
 
 def _bare(side: Side) -> dict[Point, tuple[float, ...]]:
     """A campaign's points as published results name them: without variant and node, DRAM only, blocks in powers of 1024."""
     found: dict[Point, tuple[float, ...]] = {}
     for point, values in side.values.items():
-        if point.variant == "block":
+        bare = _bare_point(point)
+        if bare is None:
             continue
-        workload, block = published.stands_for(point.workload, point.block or None)
-        bare = Point(point.table, point.instrument, workload, "", published.rounded(block) or 0, point.concurrency, "")
         # Two nodes or two variants for one published row: which of them is meant is not for us to say.
         if bare in found:
             raise ConfigError(
@@ -145,12 +167,16 @@ def compare(
     bare = before.bare or after.bare
     old = _bare(before) if bare and not before.bare else dict(before.values)
     new = _bare(after) if bare and not after.bare else dict(after.values)
+    doubts = {
+        name: side.doubtful | ({_bare_point(point) for point in side.doubtful} if bare else set())
+        for name, side in (("A", before), ("B", after))
+    }
     found = []
     for point in sorted(old.keys() & new.keys(), key=_place):
         lower = BY_NAME[point.table].lower_is_better
-        found.append(
-            Comparison(point, old[point], new[point], *judge(old[point], new[point], lower, confidence, tolerance))
-        )
+        doubtful = " and ".join(name for name, points in doubts.items() if point in points)
+        judged = judge(old[point], new[point], lower, confidence, tolerance)
+        found.append(Comparison(point, old[point], new[point], *judged, doubtful))
     return found, len(old.keys() - new.keys()), len(new.keys() - old.keys())
 
 
@@ -194,6 +220,12 @@ def report(before: Side, after: Side, confidence: float = 0.95, tolerance: float
             f"{judged} rows were judged: if nothing had changed, chance alone would call about "
             f"{significant(by_chance, 2)} of them better and as many worse"
         )
+    doubtful = sum(bool(one.doubtful) for one in found)
+    if doubtful:
+        which = (
+            "row carries notes that cast doubt on it" if doubtful == 1 else "rows carry notes that cast doubt on them"
+        )
+        lines.append(f"{doubtful} {which}: see the reports before believing a verdict")
     if counts["cannot tell"]:
         lines.append(f"cannot tell: too few values; {statistics.ENOUGH} repetitions on both sides are enough")
     if only_before or only_after:
@@ -207,4 +239,6 @@ def _line(one: Comparison, width: int) -> str:
     interval = f"{one.low:.3f} to {one.high:.3f}" if min(len(one.before), len(one.after)) > 1 else "no interval"
     values = f"{significant(old):>10} -> {significant(new):>10} {unit:<8}"
     counts = f"n {len(one.before)}, {len(one.after)}"
-    return f"{describe(one.point):<{width}}  {values} {one.ratio:7.3f} ({interval})  {counts}  {one.verdict}"
+    return f"{describe(one.point):<{width}}  {values} {one.ratio:7.3f} ({interval})  {counts}  {one.verdict}" + (
+        f" (doubtful: {one.doubtful})" if one.doubtful else ""
+    )

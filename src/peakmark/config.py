@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from peakmark import schemas
+from peakmark import adaptive, schemas
 from peakmark.catalogue import WORKLOADS
 from peakmark.errors import ConfigError
 from peakmark.resources import schema
@@ -41,6 +41,8 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
     if error is not None:
         raise ConfigError(schemas.sentence(error))
     completed = _with_defaults(_plain(config), config_schema)
+    for key in ("repetitions", "reference_repetitions"):
+        adaptive.parse(key, completed[key])
     for subsystem in WORKLOADS:
         for index, grid in enumerate(completed[subsystem]):
             _check_grid(subsystem, f"{subsystem}[{index}]", grid)
@@ -131,6 +133,7 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
                     parse_size(value)
                 except ConfigError as error:
                     raise ConfigError(f"{place}.{key}: {error}") from error
+        adaptive.parse(f"{place}.repetitions", part.get("repetitions"))
     if subsystem != "cpu" and "blocks" not in grid:
         raise ConfigError(f"{where} lacks blocks: {subsystem} needs sizes such as [4KiB, 1MiB]")
     if subsystem == "cpu" and "blocks" in grid:

@@ -48,6 +48,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         ),
         *(Finding("Block size", text) for text in trends.blocks(words, measured)),
         *(Finding("Reference", text) for text in _references(words, measured)),
+        *(Finding("Disagreement", text) for text in _disagreements(words, measured)),
         *(Finding("Limit", text) for text in _limits(words, measured)),
         *(Finding("Doubtful rows", text) for text in _doubtful(words, measured)),
     ]
@@ -154,6 +155,28 @@ def _references(words: Words, rows: Sequence[Row]) -> Iterator[str]:
             text += f"; shown to be {shown} of {len(judged)} rows"
             text += " with enough repetitions" if len(judged) < len(pairs) else ""
         yield f"{text}."
+
+
+def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:
+    """Programs that say different things about one quantity: that says something about the measurement."""
+    for entry in words.table.references:
+        if entry.instrument in NOT_ALIKE:
+            continue
+        pairs = [
+            (row, row.measured.centre / row.series[entry.instrument].centre)
+            for row in rows
+            if entry.instrument in row.series
+        ]
+        factors = [(max(ratio, 1 / ratio), row) for row, ratio in pairs]
+        beyond = [pair for pair in factors if pair[0] > DEFAULT.band]
+        if beyond:
+            factor, row = max(beyond, key=lambda pair: pair[0])
+            yield (
+                f"{words.program(words.table.own)} and {words.program(entry)} are more than a factor of"
+                f" {significant(DEFAULT.band, 2, words.mark)} apart in {len(beyond)} of {len(pairs)} rows, at most"
+                f" {significant(factor, 3, words.mark)} ({words.row(row)}): a finding about the measurement, not about"
+                " the machine; the notes say what to look at."
+            )
 
 
 def _derived(series: Series) -> bool:

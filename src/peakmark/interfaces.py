@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import socket
 import struct
 
 from peakmark.errors import MeasurementError
+from peakmark.machine.host import run_tool
 
 SIOCGIFADDR = 0x8915  # <linux/sockios.h>
 PORT = 9  # discard; nothing is sent
@@ -41,6 +43,31 @@ def towards(peer: str) -> str:
         if address == own:
             return name
     raise MeasurementError(f"no interface of {socket.gethostname()} has the address {own} that leads to {peer}")
+
+
+# Queue disciplines that hold traffic back on purpose (tc(8)); the others only order it.
+SHAPERS = ("tbf", "netem", "htb", "hfsc", "cbq", "cake")
+
+
+def shaping(interface: str) -> str | None:
+    """How an interface is slowed down on purpose, None where it is not or ``tc`` does not answer: ``tbf 100 Mbit/s``."""
+    try:
+        queues = json.loads(run_tool(["tc", "-j", "qdisc", "show", "dev", interface]) or "[]")
+    except ValueError:
+        return None
+    words = []
+    for queue in queues:
+        if queue.get("kind") not in SHAPERS:
+            continue
+        options = queue.get("options") or {}
+        rate = options.get("rate") or options.get("bandwidth")
+        delay = options.get("delay")
+        seconds = delay.get("delay") if isinstance(delay, dict) else delay
+        text = str(queue["kind"])
+        text += f" {rate * 8 / 1e6:g} Mbit/s" if isinstance(rate, int | float) else ""
+        text += f" delay {seconds * 1e3:g} ms" if isinstance(seconds, int | float) else ""
+        words.append(text)
+    return ", ".join(words) or None
 
 
 def _addresses() -> dict[str, str]:

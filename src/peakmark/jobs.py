@@ -58,9 +58,11 @@ def node_comment(campaign: str, node: str, its_part: str) -> str:
     return f"rule_measure_node_wildcards_{campaign}_{node}_{its_part}"
 
 
-def fingerprint(cells: Iterable[Cell]) -> str:
-    """Changes whenever what is to be measured changes."""
-    return hashlib.sha256("\n".join(cell.spec() for cell in cells).encode()).hexdigest()
+def fingerprint(cells: Iterable[Cell], made: planning.Plan) -> str:
+    """Changes whenever what is to be measured changes, or what decides how often."""
+    cells = list(cells)
+    criteria = sorted({f"{cell.row} {made.criteria[cell.row]}" for cell in cells if cell.row in made.criteria})
+    return hashlib.sha256("\n".join([*(cell.spec() for cell in cells), *criteria]).encode()).hexdigest()
 
 
 def threads(cells: Iterable[Cell], cluster: Cluster | None) -> int:

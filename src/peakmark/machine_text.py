@@ -38,6 +38,7 @@ def _groups(facts: Facts) -> list[dict[str, Any]]:
         "Disk": _storage(facts.get("storage") or {}),
         "Network": _network(facts.get("network") or {}),
         "System": _system(facts),
+        "Programs and libraries": _programs(facts),
     }
     groups = [{"title": title, "items": items} for title, items in builders.items() if items]
     missing = [[name, f"unknown: {how}"] for name, how in (facts.get("unknown") or {}).items()]
@@ -89,7 +90,7 @@ def _memory(memory: Facts) -> Lines:
             "Type": memory.get("type"),
             "Transfers": f"{memory['speed_mts']} MT/s" if memory.get("speed_mts") else None,
             "Channels": f"{memory['channels']} ({memory.get('channels_source')})" if memory.get("channels") else None,
-            "Modules": len(memory["modules"]) if memory.get("modules") else None,
+            "Modules": memory.get("modules"),
             "Huge pages": f"{huge.get('total')} of {binary(huge.get('size'))}" if huge else None,
             "Transparent huge pages": memory.get("transparent_huge_pages"),
             "Swap": binary(memory.get("swap_total")) or "none",
@@ -150,11 +151,32 @@ def _system(facts: Facts) -> Lines:
             "C library": f"glibc {system['glibc']}" if system.get("glibc") else None,
             "Architecture": system.get("architecture"),
             "CPUs the job may use": f"{len(cpus)}: {', '.join(str(cpu) for cpu in cpus)}" if cpus else None,
+            "CPU time the job may use": f"that of {limits['cpu_quota']:g} CPUs (cgroup quota)"
+            if limits.get("cpu_quota")
+            else None,
             "Memory the job may use": binary(limits.get("memory_bytes")),
             "Slurm": _slurm(facts.get("slurm")),
             "Facts collected": facts.get("collected"),
         }
     )
+
+
+def _programs(facts: Facts) -> Lines:
+    build, blas = facts.get("build") or {}, facts.get("blas") or {}
+    core = f", core type {blas['core_type']}" if blas.get("core_type") else ""
+    special = (build.get("isa_flags") or {}).items()
+    pairs = {
+        "Compiler of the own kernels": build.get("compiler"),
+        "Its flags": build.get("flags"),
+        "Further flags": "; ".join(f"{isa}: {flags}" for isa, flags in special if flags),
+        "BLAS": f"{blas.get('config') or blas['name']}{core} ({blas.get('library')})" if blas.get("name") else None,
+    }
+    for name, tool in (facts.get("tools") or {}).items():
+        pairs[name] = f"{tool['version']}, {tool['path']}"
+    # The file behind the name holds the version.
+    for name, path in (facts.get("libraries") or {}).items():
+        pairs[name] = path.rpartition("/")[2]
+    return _lines(pairs)
 
 
 def _slurm(slurm: Any) -> str | None:

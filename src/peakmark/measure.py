@@ -8,18 +8,21 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from peakmark import execute, guard, kernels, lock, machine, modules, pair, records, scratch
+from peakmark import execute, guard, interfaces, kernels, lock, machine, modules, noise, pair, records, scratch, tools
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError, RecordError, Unavailable
 from peakmark.instruments import REGISTRY
-from peakmark.instruments.base import Completed, Instrument, Invocation, Parsed, Workspace
+from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Workspace
+from peakmark.machine import limits
+from peakmark.machine.host import Host
+from peakmark.pair import Peer
 from peakmark.resources import version
 
 NOT_POSSIBLE = 77
@@ -46,6 +49,8 @@ class _Context:
     clock_hz_before: float | None = None
     clock_hz_after: float | None = None
     scratch: str | None = None
+    noise: dict[str, Any] | None = None
+    io_limits: dict[str, int] | None = None
     commands: list[dict[str, Any]] = field(default_factory=list)
     peakmark: str = field(default_factory=version)
 
@@ -60,6 +65,7 @@ class Request:
     tool      configured path of a reference tool, None to look on PATH
     pair      the far end runs on the second node of this Slurm job; otherwise everything stays on this machine
     modules   environment modules that bring the tool
+    far_end   brings a server up elsewhere, given the command and a directory; None: on this machine, over loopback
     """
 
     cell: Cell
@@ -69,6 +75,7 @@ class Request:
     tool: str | None = None
     pair: bool = False
     modules: tuple[str, ...] = ()
+    far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
 
 
 def measure(request: Request) -> dict[str, Any]:
@@ -89,7 +96,7 @@ def measure(request: Request) -> dict[str, Any]:
     failure: PeakmarkError | None = None
     try:
         # The guard after the lock: the next measurement begins when this one's remains are gone.
-        with lock.held(_lock_name()), guard.standing(), modules.loaded(request.modules):
+        with lock.held(_lock_name()), guard.standing(), modules.loaded(request.modules), _listening(context):
             parsed = _attempt(request, context, completed)
     except Unavailable as error:
         status, reason = "unavailable", str(error)
@@ -123,6 +130,22 @@ def _keep_raw(request: Request, completed: Sequence[Completed]) -> dict[str, str
         ) from error
 
 
+@contextmanager
+def _listening(context: _Context) -> Iterator[None]:
+    """Keep what else went on on this node meanwhile."""
+    cpus = sorted(os.sched_getaffinity(0))
+    before = noise.read(cpus)
+    try:
+        yield
+    finally:
+        after = noise.read(cpus)
+        context.noise = {
+            "before": before.to_json(),
+            "during": noise.between(before, after),
+            "after": after.to_json(),
+        }
+
+
 def _attempt(request: Request, context: _Context, completed: list[Completed]) -> Parsed:
     cell = request.cell
     instrument = REGISTRY.get(cell.instrument)
@@ -132,7 +155,9 @@ def _attempt(request: Request, context: _Context, completed: list[Completed]) ->
     context.tool = asdict(tool)
     with workspace(request, instrument) as space:
         context.cpus = list(space.cpus)
-        context.scratch = str(space.directory.parent) if cell.subsystem == "disk" else None
+        if cell.subsystem == "disk":
+            context.scratch = str(space.directory.parent)
+            context.io_limits = limits.io_limits(Host(), space.facts["storage"]["members"] or ())
         invocation = instrument.prepare(cell, tool, space)
         completed += _execute(request, invocation, space, context)
         parsed = instrument.parse(cell, completed)
@@ -173,7 +198,9 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
                 f"{place} has {free / 1e9:.1f} GB free, the cell needs {need * MARGIN / 1e9:.1f} GB: "
                 "free some space, set scratch: to another directory, or make size: smaller"
             )
-        facts = machine.cached(request.campaign / "machine", place, request.kernels)
+        facts = machine.cached(
+            request.campaign / "machine", place, request.kernels, lambda: tools.present(request.kernels)
+        )
         limits = facts["limits"]
         yield Workspace(
             directory=directory,
@@ -192,6 +219,8 @@ def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: 
         return stack.enter_context(
             pair.across(invocation.server, space.directory, str(interface) if interface else None, cpus)
         )
+    if invocation.server is not None and request.far_end is not None:
+        return stack.enter_context(request.far_end(invocation.server, space.directory))
     if invocation.server is not None:
         return stack.enter_context(pair.serving(invocation.server, space.directory))
     return pair.target() if pair.wanted(invocation) else None
@@ -210,7 +239,8 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, context
             return f"the server {reason}" if reason else scratch.too_much(space.directory, _disk_limit(request.cell))
 
         if peer is not None:
-            values, context.server_host, context.network = peer.values, peer.host, peer.to_json()
+            values, context.server_host = peer.values, peer.host
+            context.network = {**peer.to_json(), "shaping": interfaces.shaping(peer.interface)}
         for number, command in enumerate(invocation.commands):
             folder = space.directory / f"run{number}"
             folder.mkdir()

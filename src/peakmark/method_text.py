@@ -64,6 +64,7 @@ def _arises(results: Results) -> list[str]:
         "the own kernel. The interval is the 95 % confidence interval of the median from order statistics, which "
         "assumes no distribution; below six repetitions there is none, and the smallest and largest value stand in its "
         "place.",
+        *_adaptive(results),
         "The efficiency is the summarised value divided by the theoretical value; for latencies the theoretical value "
         "divided by the summarised one. It is never a mean of ratios. Above 105 % the row is marked: then the limit or "
         "the measurement is wrong.",
@@ -73,6 +74,22 @@ def _arises(results: Results) -> list[str]:
         "What the numbers say stands below each table and is computed from it. One row is called faster than another only "
         f"where both have {ENOUGH} repetitions or more and their intervals do not touch; everything else is said not to "
         "be shown, or repeats values without a claim.",
+    ]
+
+
+def _adaptive(results: Results) -> list[str]:
+    """How the number of repetitions was decided, where it was."""
+    if not results.decisions:
+        return []
+    criteria = dict.fromkeys(one.criterion for one in results.decisions.values())
+    words = "; ".join(f"{one.least} to {one.most} until ±{one.until * 100:g} %" for one in criteria)
+    reached = sum(one.decision == "narrow" for one in results.decisions.values())
+    return [
+        "Repetitions were made in rounds, each half as long as all before it together. After a round a row got no "
+        "further repetition once half the interval of its median was narrow enough, in every figure that its program "
+        f"reports: {words}. {reached} of {len(results.decisions)} rows became as sure as that, and {results.spared} "
+        "planned repetitions were spared. Looking between rounds makes such intervals hold slightly less often than "
+        "their level says; they are the same intervals, computed from all repetitions there are."
     ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import integrity, records
+from peakmark import adaptive, integrity, records
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.cluster import settings_of
@@ -23,7 +23,8 @@ def present_path(directory: Path, node: str, part: str) -> Path:
 
 
 def run(plan: Path, node: str, part: str, output: Path, kernels: Path) -> None:
-    """Measure every cell of the node's part that has no valid record, in the plan's order; then write ``output``.
+    """Measure every cell of the node's part that is needed and has no valid record, in the plan's order; then write
+    ``output``. Which repetitions are needed is decided after each round, as between Snakemake's jobs.
 
     Errors: MeasurementError when cells failed; all others have been measured nevertheless.
     """
@@ -31,10 +32,30 @@ def run(plan: Path, node: str, part: str, output: Path, kernels: Path) -> None:
     config: Mapping[str, Any] = campaign.plan["config"]
     settings = settings_of(config)
     mine = [cell for cell in campaign.cells if cell.node == node and part_of(cell, settings) == part]
-    waiting = [cell for cell in mine if not _measured(campaign.record_path(cell), cell)]
-    now = present_path(campaign.directory, node, part)
+    rows = {cell.row for cell in mine}
+    criteria = {row: one for row, one in campaign.criteria.items() if row in rows}
+    decisions: adaptive.Decisions = {}
+    tried: list[Cell] = []
+    failed: list[Cell] = []
+    for number in range(max(1, adaptive.rounds(criteria))):
+        asked = adaptive.asked(mine, criteria, decisions, number)
+        waiting = [cell for cell in asked if not _measured(campaign.record_path(cell), cell)]
+        tried += waiting
+        failed += _measure(campaign, waiting, present_path(campaign.directory, node, part), kernels)
+        if criteria:
+            stored = adaptive.read_records(campaign.directory, mine, criteria)
+            decisions = adaptive.decide(mine, criteria, decisions, number, stored)
+    if criteria:
+        adaptive.write(campaign.directory / adaptive.FOLDER / f"{node}.{part}.json", decisions)
+    if failed:
+        raise MeasurementError(f"{len(failed)} of {len(tried)} cells failed on {node}: {failed[0].id}, ...")
+    records.write_file(output, json.dumps({"cells": [cell.id for cell in mine]}, indent=1) + "\n")
+
+
+def _measure(campaign: Campaign, cells: list[Cell], now: Path, kernels: Path) -> list[Cell]:
+    """Measure one after the other; ``now`` names the present one. Returns those that failed."""
     failed = []
-    for cell in waiting:
+    for cell in cells:
         records.write_file(now, cell.id + "\n")
         try:
             measure(request(campaign, cell, kernels))
@@ -42,9 +63,7 @@ def run(plan: Path, node: str, part: str, output: Path, kernels: Path) -> None:
             failed.append(cell)
             print(f"peakmark: {error}", file=sys.stderr, flush=True)
     now.unlink(missing_ok=True)
-    if failed:
-        raise MeasurementError(f"{len(failed)} of {len(waiting)} cells failed on {node}: {failed[0].id}, ...")
-    records.write_file(output, json.dumps({"cells": [cell.id for cell in mine]}, indent=1) + "\n")
+    return failed
 
 
 def request(campaign: Campaign, cell: Cell, kernels: Path) -> Request:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from peakmark import adaptive, integrity, layouts, published, site
 from peakmark import config as configuration
-from peakmark import integrity, layouts, published, site
+from peakmark.adaptive import Criterion
 from peakmark.catalogue import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
 from peakmark.cell import SUBSYSTEMS, Cell, Scalar
 from peakmark.cluster import Cluster, on_this_machine
@@ -43,12 +44,16 @@ class Reference:
 
 @dataclass(frozen=True)
 class Plan:
-    """A campaign: completed configuration, cells in running order, reference tools, the cluster if there is one."""
+    """A campaign: completed configuration, cells in running order, reference tools, the cluster if there is one.
+
+    criteria  row -> what decides how many of its planned repetitions are made; rows with a fixed number have no entry
+    """
 
     config: Mapping[str, Any]
     cells: tuple[Cell, ...]
     references: tuple[Reference, ...]
     cluster: Cluster | None = None
+    criteria: Mapping[str, Criterion] = field(default_factory=dict)
 
     @property
     def campaign(self) -> str:
@@ -70,6 +75,24 @@ class Plan:
         """Whether the cell has a whole, unchanged record that was made with its present options."""
         return integrity.look(self.record_path(cell), cell).state == integrity.GOOD
 
+    def wanted(self) -> list[Cell]:
+        """The cells that are asked for by now, in running order: repetitions that may prove needless come later."""
+        if not self.criteria:
+            return list(self.cells)
+        decisions = adaptive.standing(self.directory, self.criteria)
+
+        def asked(cell: Cell) -> bool:
+            criterion = self.criteria.get(cell.row)
+            if criterion is None or cell.repetition < criterion.least:
+                return True
+            return cell.row in decisions and cell.repetition < decisions[cell.row].asked
+
+        return [cell for cell in self.cells if asked(cell)]
+
+    def surely(self) -> list[Cell]:
+        """The cells that are measured in any case, in running order; all others may be spared."""
+        return adaptive.in_round(self.cells, self.criteria, 0)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": 1,
@@ -78,6 +101,7 @@ class Plan:
             "cluster": self.cluster.to_json() if self.cluster else None,
             "cells": [cell.to_json() for cell in self.cells],
             "references": [reference.to_json() for reference in self.references],
+            "adaptive": {row: criterion.to_json() for row, criterion in sorted(self.criteria.items())},
         }
 
 
@@ -107,16 +131,24 @@ def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
     references = tuple(_references(completed))
     missing = {reference.instrument for reference in references if reference.path is None}
     cells: dict[str, Cell] = {}
-    for cell in (one for node in nodes for one in _cells(completed, node)):
+    criteria: dict[str, Criterion | None] = {}
+    for cell, criterion in (one for node in nodes for one in _cells(completed, node)):
         if cell.instrument in missing:
             continue
+        if criteria.setdefault(cell.row, criterion) != criterion:
+            raise ConfigError(
+                f"two grids of {cell.subsystem} ask for {cell.row} with different repetitions, of which one ends when "
+                "its interval is narrow: give both the same, or put them in one grid"
+            )
         other = cells.setdefault(cell.id, cell)
         if other != cell:
             raise ConfigError(
                 f"two grids of {cell.subsystem} ask for {cell.id} with different options: "
                 "give them different blocks, variants or concurrency, or put them in one grid"
             )
-    return Plan(completed, tuple(_interleaved(cells.values(), completed["seed"])), references, cluster)
+    ordered = tuple(_interleaved(cells.values(), completed["seed"]))
+    adaptive_rows = {row: criterion for row, criterion in criteria.items() if criterion is not None}
+    return Plan(completed, ordered, references, cluster, adaptive_rows)
 
 
 def cost(cell: Cell) -> Cost:
@@ -156,7 +188,10 @@ def _references(config: Mapping[str, Any]) -> Iterator[Reference]:
         yield Reference(name, executables[0], path, reason, instrument.package)
 
 
-def _cells(config: Mapping[str, Any], node: str) -> Iterator[Cell]:
+Planned = tuple[Cell, Criterion | None]
+
+
+def _cells(config: Mapping[str, Any], node: str) -> Iterator[Planned]:
     for subsystem in SUBSYSTEMS:
         for grid in config[subsystem]:
             yield from _own_cells(config, subsystem, grid, node)
@@ -218,29 +253,34 @@ def _total_key(subsystem: str, workload: str) -> str:
     return TOTALS[subsystem]
 
 
-def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], node: str) -> Iterator[Cell]:
-    repetitions = grid.get("repetitions", config["repetitions"])
-    for (workload, variant, block, concurrency), repetition in product(
-        list(_points(subsystem, grid)), range(repetitions)
-    ):
+def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], node: str) -> Iterator[Planned]:
+    count, criterion = _repetitions(grid.get("repetitions", config["repetitions"]))
+    for (workload, variant, block, concurrency), repetition in product(list(_points(subsystem, grid)), range(count)):
         round_of = _round(subsystem, workload, block, concurrency)
         options = _options(config, subsystem, grid, repetition, round_of)
         if "total" in grid:
             key = _total_key(subsystem, workload)
             total = configuration.parse_total(f"{subsystem} total", grid["total"])
             options[key] = _scaled_count(config, total, round_of if key == "total" else concurrency)
-        yield Cell(subsystem, KERNELS[subsystem], workload, variant, block, concurrency, node, repetition, options)
+        kernel = KERNELS[subsystem]
+        yield Cell(subsystem, kernel, workload, variant, block, concurrency, node, repetition, options), criterion
+
+
+def _repetitions(value: Any) -> tuple[int, Criterion | None]:
+    """How many repetitions to plan, and what may end them sooner."""
+    criterion = adaptive.parse("repetitions", value)
+    return (int(value), None) if criterion is None else (criterion.most, criterion)
 
 
 def _reference_cells(
     config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], name: str, narrow: Mapping[str, Any], node: str
-) -> Iterator[Cell]:
+) -> Iterator[Planned]:
     """Cells of one reference beside one grid: only the points the tool can stand beside."""
     narrowed = {
         **grid,
         **{key: narrow[key] for key in ("workloads", "concurrency", "blocks", "variants") if key in narrow},
     }
-    repetitions = narrow.get("repetitions", config["reference_repetitions"])
+    count, criterion = _repetitions(narrow.get("repetitions", config["reference_repetitions"]))
     seen: set[tuple[str, str, int | None, int]] = set()
     for workload, variant, block, concurrency in _points(subsystem, narrowed):
         coverage = _coverage(name, subsystem, workload, variant, block)
@@ -255,7 +295,7 @@ def _reference_cells(
         if point in seen:
             continue
         seen.add(point)
-        for repetition in range(repetitions):
+        for repetition in range(count):
             round_of = _round(subsystem, workload, block, concurrency)
             options = _options(config, subsystem, {**grid, **narrow}, repetition, round_of)
             for key in ("budget_s", "nb", "ops", "count"):
@@ -265,7 +305,7 @@ def _reference_cells(
                 options["budget_s"] = _scaled(config, narrow["budget_s"], SHORTEST_S)
             if "count" in narrow:
                 options["count"] = _scaled_count(config, narrow["count"])
-            yield Cell(subsystem, name, *point, node, repetition, options)
+            yield Cell(subsystem, name, *point, node, repetition, options), criterion
 
 
 def _coverage(name: str, subsystem: str, workload: str, variant: str, block: int | None) -> Coverage | None:

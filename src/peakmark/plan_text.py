@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from peakmark import jobs
 from peakmark import plan as planning
+from peakmark.adaptive import Criterion
 from peakmark.cell import SUBSYSTEMS, Cell
 from peakmark.cluster import ANY, Cluster, settings_of
 from peakmark.units import format_size
@@ -18,9 +19,10 @@ OVERHEAD_S = 8.0
 def describe(made: planning.Plan, every_cell: bool = False) -> str:
     """Cells, reference tools, disk space and expected time of a plan."""
     whole = planning.total_cost(made.cells)
-    lines = [f"campaign {made.campaign}: {len(made.cells)} cells, about {duration(whole.seconds)}", ""]
+    lines = [f"campaign {made.campaign}: {len(made.cells)} cells, about {duration(whole.seconds)}"]
+    lines += [*_adaptive(made), ""]
     for subsystem in SUBSYSTEMS:
-        lines += _subsystem(subsystem, [cell for cell in made.cells if cell.subsystem == subsystem], every_cell)
+        lines += _subsystem(made, subsystem, [cell for cell in made.cells if cell.subsystem == subsystem], every_cell)
     lines.append("")
     lines.append("reference tools")
     for reference in made.references:
@@ -38,6 +40,33 @@ def describe(made: planning.Plan, every_cell: bool = False) -> str:
     if made.cluster is not None:
         lines += ["", *_cluster(made, made.cluster)]
     return "\n".join(lines)
+
+
+def _adaptive(made: planning.Plan) -> list[str]:
+    """What is measured in any case, and what the repetitions beyond it may cost at most."""
+    if not made.criteria:
+        return []
+    sure = made.surely()
+    least = planning.total_cost(sure).seconds
+    lines = [f"at least {len(sure)} cells, {duration(least)}; the rest as far as intervals are not narrow enough:"]
+    cells: dict[Criterion, list[Cell]] = defaultdict(list)
+    for cell in made.cells:
+        criterion = made.criteria.get(cell.row)
+        if criterion is not None and cell.repetition >= criterion.least:
+            cells[criterion].append(cell)
+    at_most = least
+    for criterion, more in cells.items():
+        nodes = len({cell.node for cell in more})
+        seconds = planning.total_cost(more).seconds
+        limit = seconds if criterion.within_s is None else min(seconds, criterion.within_s * nodes)
+        at_most += limit
+        lines.append(
+            f"  {criterion.least} to {criterion.most} repetitions until the median's interval is within"
+            f" ±{criterion.until * 100:g} %: {len({cell.row for cell in more})} rows, at most {duration(limit)} more"
+            + (f" (within: {duration(criterion.within_s)})" if criterion.within_s is not None else "")
+        )
+    lines.append(f"in all at most {duration(at_most)}")
+    return lines
 
 
 def _cluster(made: planning.Plan, cluster: Cluster) -> list[str]:
@@ -58,12 +87,13 @@ def _cluster(made: planning.Plan, cluster: Cluster) -> list[str]:
     wall = max([alone, *per_node])
     chosen = "chosen by Slurm" if cluster.nodes == (ANY,) else shown(cluster.nodes)
     limit = f", jobs of at most {duration(cluster.limit * 60.0)}" if cluster.limit else ""
+    most = "at most " if made.criteria else ""
     lines = [
         f"partition     {cluster.partition}: {cluster.count} nodes can be used now, {cluster.cpus} CPUs each{limit}",
         f"nodes         {chosen}",
-        f"jobs          {len(jobs.groups(made)) if made.config['fan_out'] == 'node' else len(made.cells)}",
-        f"node-hours    {node_seconds / 3600:.2f}",
-        f"wall time     {duration(wall)} when the nodes are free, of it {duration(alone)} one cell at a time",
+        f"jobs          {most}{len(jobs.groups(made)) if made.config['fan_out'] == 'node' else len(made.cells)}",
+        f"node-hours    {most}{node_seconds / 3600:.2f}",
+        f"wall time     {most}{duration(wall)} when the nodes are free, of it {duration(alone)} one cell at a time",
     ]
     if cluster.left_out:
         names = ", ".join(f"{name} ({state})" for name, state in cluster.left_out.items())
@@ -77,7 +107,7 @@ def shown(names: Iterable[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _subsystem(subsystem: str, cells: list[Cell], every_cell: bool) -> list[str]:
+def _subsystem(made: planning.Plan, subsystem: str, cells: list[Cell], every_cell: bool) -> list[str]:
     if not cells:
         return []
     lines = [f"{subsystem:<8} {len(cells)} cells, {duration(planning.total_cost(cells).seconds)}"]
@@ -94,9 +124,15 @@ def _subsystem(subsystem: str, cells: list[Cell], every_cell: bool) -> list[str]
         concurrency = " ".join(str(one) for one in sorted({cell.concurrency for cell in group}))
         lines.append(
             f"  {name:<22} {workloads}{'; ' + blocks if blocks else ''}; x{concurrency}; "
-            f"{max(repetitions.values())} repetition{'s' if max(repetitions.values()) > 1 else ''}"
+            f"{_count(made, group, max(repetitions.values()))}"
         )
     return lines
+
+
+def _count(made: planning.Plan, group: list[Cell], most: int) -> str:
+    """``1 repetition``, ``6 to 30 repetitions``."""
+    least = min((made.criteria[cell.row].least for cell in group if cell.row in made.criteria), default=most)
+    return f"{least} to {most} repetitions" if least < most else f"{most} repetition{'s' if most > 1 else ''}"
 
 
 def _ordered(names: Iterable[str]) -> list[str]:

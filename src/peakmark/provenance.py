@@ -28,7 +28,11 @@ def build(results: Results) -> dict[str, Any]:
     facts = [
         ["Campaign", results.name],
         ["peakmark", ", ".join(versions) or "no record yet"],
-        ["Records", f"{len(results.records)} of {len(results.cells)} cells, {len(results.attempts)} failed attempts"],
+        [
+            "Records",
+            f"{len(results.records)} of {len(results.cells)} cells, {len(results.attempts)} failed attempts"
+            + (f"; {results.spared} planned repetitions spared" if results.spared else ""),
+        ],
         ["First and last start", f"{times[0]} to {times[-1]}" if times else "no record yet"],
         ["Slurm jobs", f"{len(jobs)}, {min(jobs)} to {max(jobs)}" if jobs else "none: measured without Slurm"],
     ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from peakmark import inputs, integrity, records
+from peakmark.adaptive import Decisions
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
@@ -36,6 +37,8 @@ class StoredRecord:
 class Results:
     """All that one campaign holds so far; ``records`` and ``attempts`` are sorted by path.
 
+    cells   the planned cells without those that were spared, as their rows were sure enough without them
+    spared  how many those are, by the ``decisions`` on rows that have as many repetitions as they need
     facts   node name -> machine facts, from ``machine/<node>.json``
 
     ``records`` holds those that count: whole, unchanged, of planned cells with the plan's options. ``left_out`` says of
@@ -49,6 +52,8 @@ class Results:
     attempts: tuple[StoredRecord, ...]
     facts: Mapping[str, Mapping[str, Any]]
     left_out: tuple[str, ...] = ()
+    spared: int = 0
+    decisions: Decisions = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -105,7 +110,8 @@ class Results:
         Errors: RecordError when there is no plan.
         """
         campaign = Campaign.open(directory)
-        cells = tuple(campaign.cells)
+        spared = campaign.spared()
+        cells = tuple(cell for cell in campaign.cells if cell.id not in spared)
         left_out: list[str] = []
         return cls(
             directory=directory,
@@ -115,6 +121,8 @@ class Results:
             attempts=tuple(_attempts(directory, left_out)),
             facts={path.stem: _facts(path) for path in sorted((directory / "machine").glob("*.json"))},
             left_out=tuple(left_out),
+            spared=len(spared),
+            decisions=campaign.decisions,
         )
 
 

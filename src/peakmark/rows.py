@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from peakmark import checks, peaks, published, statistics
+from peakmark import adaptive, checks, peaks, published, statistics
 from peakmark.cell import Cell
 from peakmark.formatting import significant
 from peakmark.layout import TABLES, Table
@@ -204,7 +204,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     done = series[table.own.instrument].summary.n if table.own.instrument in series else 0
     row = Row(table, key, series, peak, missing=max(0, len(planned) - done))
     checked = list(_checked(row, facts))
-    notes = [*_holes(results, row, planned), *(text for text, _ in checked), *_remarks(row)]
+    notes = [*_holes(results, row, planned), *(text for text, _ in checked), *_unsure(results, row), *_remarks(row)]
     doubts = [text for text, doubt in checked if doubt]
     return replace(row, notes=tuple(dict.fromkeys(notes)), doubts=tuple(doubts))
 
@@ -274,6 +274,16 @@ def _holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[str]:
     reason = f": {(refused or failed)[-1]}" if refused or failed else ""
     total = "not measured" if row.own is None else f"{row.missing} of {len(planned)} not measured"
     yield f"{row.table.own.heading}: {total}{reason}"
+
+
+def _unsure(results: Results, row: Row) -> Iterator[str]:
+    """Series that were repeated up to their limit without becoming as sure as was asked."""
+    for entry in row.table.series:
+        points = row.series[entry.instrument].points if entry.instrument in row.series else ()
+        decision = results.decisions.get(points[0].record.cell.row) if points else None
+        text = adaptive.shortfall(decision) if decision else None
+        if text:
+            yield f"{entry.heading}: {text}"
 
 
 def _remarks(row: Row) -> Iterator[str]:

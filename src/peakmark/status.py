@@ -15,7 +15,7 @@ from peakmark.cell import SUBSYSTEMS, Cell
 from peakmark.cluster import settings_of
 from peakmark.errors import RecordError
 
-STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing")
+STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing", "spared")
 UNFIT = {integrity.DAMAGED: "damaged", integrity.OTHER: "outdated"}
 """Records that do not count, and what such a cell is called here."""
 
@@ -53,10 +53,13 @@ def describe(campaign: Campaign, only_failed: bool = False) -> str:
     """Counts by subsystem and node, jobs, then every cell that has failed, with reason, log and command."""
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
-    missing = [one for one in standings if one.state != "done"]
+    missing = [one for one in standings if one.state not in ("done", "spared")]
     lines = []
     if not only_failed:
-        lines.append(f"{campaign.directory}: {len(standings) - len(missing)} of {len(standings)} cells done")
+        spared = sum(one.state == "spared" for one in standings)
+        done = len(standings) - spared - len(missing)
+        more = f"; {spared} spared, as their rows are sure enough or cannot be made so" if spared else ""
+        lines.append(f"{campaign.directory}: {done} of {len(standings) - spared} cells done{more}")
         lines += _counts("subsystem", SUBSYSTEMS, standings, lambda one: one.cell.subsystem)
         if campaign.plan.get("cluster"):
             nodes = sorted({one.node for one in missing}, key=slurm.natural)
@@ -85,6 +88,7 @@ def look(campaign: Campaign, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
     name = str(campaign.plan["campaign"])
     settings = settings_of(campaign.plan.get("config", {}))
     current = _current(campaign)
+    spared = campaign.spared()
     found = []
     for cell in campaign.cells:
         own = by_comment.get(jobs.comment(name, cell))
@@ -92,6 +96,9 @@ def look(campaign: Campaign, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
         record = integrity.look(campaign.record_path(cell), cell)
         if record.state == integrity.GOOD:
             found.append(Standing(cell, "done"))
+            continue
+        if cell.id in spared:
+            found.append(Standing(cell, "spared"))
             continue
         failure = last_failure(campaign, cell)
         job = own or its_node

@@ -68,6 +68,27 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
     assert "node-hours" in planned
 
 
+def test_repetitions_go_on_until_the_interval_is_narrow(workflow: Workflow) -> None:
+    """Nothing is as sure as that after seven repetitions: a job for each of them, then one job of a node for all."""
+    grid = [{"workloads": ["DP"], "concurrency": [1], "repetitions": {"min": 6, "max": 7, "until": "0.000001%"}}]
+    workflow.configure(cpu=grid)
+    done = workflow.snakemake()
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = workflow.records()
+    assert len({record["context"]["job_id"] for record in records.values()}) == len(records) == 7
+    last = max(records.values(), key=lambda record: str(record["context"]["started"]))
+    assert last["cell"]["repetition"] == 6, "asked for by what the others showed"
+    assert workflow.planned() == set()
+
+    workflow.configure(campaign="whole", nodes="all", fan_out="node", cpu=grid)
+    done = workflow.snakemake()
+    assert done.returncode == 0, done.stdout + done.stderr
+    status = workflow.peakmark("status", "results/whole")
+    assert "14 of 14 cells done" in status
+    decisions = sorted(path.name for path in (workflow.directory / "results/whole/repetitions").iterdir())
+    assert decisions == ["node1.own.json", "node2.own.json"]
+
+
 @pytest.mark.trouble
 def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(workflow: Workflow) -> None:
     blocks = ["4KiB", "8KiB", "16KiB", "32KiB"]

@@ -158,6 +158,16 @@ def test_a_cold_first_repetition_and_a_drift() -> None:
     assert codes(row([100.6, 100.5, 100.4, 100.3, 100.2, 100.1])) == []
 
 
+def test_drift_is_one_over_time_not_over_numbers() -> None:
+    """A repetition that had failed was measured after all others."""
+    values = [110.0, 101.0, 108.5, 107.0, 105.2, 103.0]
+    late = row(values)
+    runs = [Run(value, {}, {"started": f"2026-11-21T04:0{9 if number == 1 else number}:00+00:00"})
+            for number, value in enumerate(values)]  # fmt: skip
+    assert codes(late) == []
+    assert codes(Measured(**{**vars(late), "runs": runs})) == ["drift"]
+
+
 def test_an_outlier_is_named_and_kept() -> None:
     found = check_row(row([100.0, 100.1, 99.9, 100.2, 104.0, 99.8, 100.0]))
     assert [(note.code, note.doubt) for note in found] == [("outlier", False)]
@@ -196,3 +206,42 @@ def test_with_a_real_limit_of_this_project() -> None:
     peak = peaks.for_row("cpu", "DP", "", None, 1, "rate", VM, {}, 3.2e9)
     assert codes(row([48.4e9] * 6, peak=peak)) == []
     assert codes(row([64e9] * 6, peak=peak)) == ["above-limit"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "metric", "value", "marked"),
+    [
+        ({"read_bps": 20_000_000}, "throughput", 19e6, True),
+        ({"read_bps": 20_000_000}, "throughput", 10e6, False),
+        ({"write_bps": 20_000_000}, "throughput", 19e6, False),
+        ({"read_iops": 500}, "iops", 495.0, True),
+        ({"read_bps": 4096 * 500}, "iops", 495.0, True),
+        ({"read_iops": 500}, "latency", 2 / 490, True),
+        ({"read_iops": 500}, "latency", 2 / 100, False),
+        (None, "throughput", 19e6, False),
+    ],
+)
+def test_a_disk_that_a_cgroup_holds_back(
+    limits: dict[str, int] | None, metric: str, value: float, marked: bool
+) -> None:
+    identity = {"subsystem": "disk", "instrument": "diskbench", "workload": "RR", "metric": metric, "block": 4096}
+    values = [value * factor for factor in (1, 1.001, 0.999, 1.002, 0.998, 1)]
+    found = check_row(row(values, {}, {"io_limits": limits}, concurrency=2, **identity))
+    assert [note.code for note in found] == (["io-limit"] if marked else [])
+    if marked:
+        assert "cgroup" in found[0].text and "io.max" in found[0].text
+
+
+def test_a_link_that_is_shaped() -> None:
+    context = {"network": {"loopback": False, "shaping": "tbf 100 Mbit/s"}}
+    network = {
+        "subsystem": "network",
+        "instrument": "netbench",
+        "workload": "TCP",
+        "metric": "throughput",
+        "unit": "bit/s",
+    }
+    (note,) = check_row(row(context=context, **network))
+    assert (note.code, note.doubt) == ("shaped", True)
+    assert "tbf 100 Mbit/s" in note.text and "tc qdisc show" in note.text
+    assert codes(row(context={"network": {"loopback": False, "shaping": None}}, **network)) == []

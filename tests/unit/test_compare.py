@@ -14,14 +14,17 @@ from peakmark.errors import ConfigError
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]
 
 
-def campaign(folder: Path, factor: float = 1.0, repetitions: int = 6, node: str = "any") -> Path:
-    """A disk, its throughput and latency, ``factor`` times as fast."""
+def campaign(folder: Path, factor: float = 1.0, repetitions: int = 6, node: str = "any", limited: bool = False) -> Path:
+    """A disk, its throughput and latency, ``factor`` times as fast; ``limited`` by a cgroup at what it reads."""
+    context = {"io_limits": {"read_bps": int(4e8 * factor)}} if limited else {}
     records = []
     for number in range(repetitions):
         of = make.cell(
             "diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number, node=node
         )
-        records.append(make.record(of, [make.measurement(of, "throughput", 4e8 * factor * STEADY[number])]))
+        records.append(
+            make.record(of, [make.measurement(of, "throughput", 4e8 * factor * STEADY[number])], context=context)
+        )
         of = make.cell("diskbench", "RR", subsystem="disk", variant="psync", block=4096, repetition=number, node=node)
         values = {"iops": 1e4 * factor * STEADY[number], "latency": 1e-4 / factor * STEADY[number]}
         records.append(make.record(of, [make.measurement(of, metric, value) for metric, value in values.items()]))
@@ -103,6 +106,17 @@ def test_two_campaigns_row_by_row(tmp_path: Path) -> None:
     assert counts["worse"] == 3
     assert "0 better; 3 worse" in text
     assert "chance alone" in text
+
+
+def test_a_verdict_on_a_doubtful_row_says_so(tmp_path: Path) -> None:
+    before = compare.read(str(campaign(tmp_path / "a")))
+    after = compare.read(str(campaign(tmp_path / "b", 0.5, limited=True)))
+    found, _, _ = compare.compare(before, after)
+    assert [one.doubtful for one in found] == ["B", "", ""]
+    text, _ = compare.report(before, after)
+    assert "worse (doubtful: B)" in text
+    assert "1 row carries notes that cast doubt" in text
+    assert "doubt" not in compare.report(before, before)[0]
 
 
 def test_a_published_set_may_be_either_side(tmp_path: Path) -> None:

@@ -236,6 +236,18 @@ def test_the_report_shows_them_once_below_their_table(tmp_path: Path) -> None:
     assert list(frame["sentence"]) == [finding.text for finding in findings.of(rows)]
 
 
+def test_programs_that_disagree_are_a_finding_and_a_mark_on_the_row(tmp_path: Path) -> None:
+    values = {("RS", MIB, 1): 100e6, ("RS", MIB, 2): 200e6}
+    rows = disk(tmp_path / "apart", values, iozone={("RS", MIB, 1): 30e6, ("RS", MIB, 2): 190e6})
+    (text,) = said(rows, "Disagreement")
+    assert "MyDiskBench and IOZone are more than a factor of 1.5 apart in 1 of 2 rows, at most 3.33" in text
+    assert "RS of 1 MiB, 1 thread" in text and "about the measurement" in text
+    assert [any("a factor 3.3" in note for note in row.doubts) for row in rows] == [True, False]
+    assert [row.measured.centre for row in rows] == [pytest.approx(100e6, rel=0.01), pytest.approx(200e6, rel=0.01)]
+    together = disk(tmp_path / "together", values, iozone={("RS", MIB, 1): 90e6, ("RS", MIB, 2): 190e6})
+    assert said(together, "Disagreement") == []
+
+
 def test_they_speak_as_the_headings_of_a_layout_do(tmp_path: Path) -> None:
     lab = layouts.load("file-io-lab").sheets[0]
     rows = disk(tmp_path / "lab", GRID, iozone={key: 0.5 * value for key, value in GRID.items()})

@@ -443,3 +443,28 @@ def test_speed_only_of_what_hangs_on_a_wire(tmp_path: Path) -> None:
 )
 def test_cpu_lists(text: str | None, numbers: list[int]) -> None:
     assert parse_cpu_list(text) == numbers
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_limits_of_the_disk_are_the_smallest_on_the_way_up(tmp_path: Path, version: int) -> None:
+    files = {"/sys/block/vda/dev": "254:0\n"}
+    if version == 2:
+        files |= {
+            "/proc/self/mountinfo": "31 24 0:27 / /cg rw - cgroup2 cgroup2 rw\n",
+            "/proc/self/cgroup": "0::/job/step\n",
+            "/cg/job/io.max": "254:0 rbps=2000 wbps=max riops=70 wiops=max\n8:0 rbps=1 wbps=1 riops=1 wiops=1\n",
+            "/cg/job/step/io.max": "254:0 rbps=3000 wbps=9 riops=max wiops=max\n",
+        }
+    else:
+        files |= {
+            "/proc/self/mountinfo": "31 24 0:27 / /cg rw - cgroup cgroup rw,blkio\n",
+            "/proc/self/cgroup": "7:blkio:/job/step\n",
+            "/cg/job/blkio.throttle.read_bps_device": "254:0 2000\n8:0 1\n",
+            "/cg/job/step/blkio.throttle.read_bps_device": "254:0 3000\n",
+            "/cg/job/step/blkio.throttle.write_bps_device": "254:0 9\n",
+            "/cg/job/blkio.throttle.read_iops_device": "254:0 70\n",
+        }
+    machine_here = host(tmp_path, files)
+    assert limits.io_limits(machine_here, ["vda"]) == {"read_bps": 2000, "write_bps": 9, "read_iops": 70}
+    assert limits.io_limits(machine_here, ["sdb"]) is None
+    assert limits.io_limits(host(tmp_path / "bare", {}), ["vda"]) is None

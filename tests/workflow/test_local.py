@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from checkout import TINY, Checkout
 
+from peakmark.cell import Cell
+
 TABLES = [
     "cpu",
     "memory_throughput",
@@ -45,6 +47,8 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
     assert str(results.relative_to(checkout.directory) / "report.pdf") in first.stdout
 
     before = checkout.started("tiny")
+    order = [Cell.from_json(cell).id for cell in plan["cells"]]
+    assert sorted(before, key=lambda name: before[name]) == order, "the plan's order mixes repetitions and programs"
     again = checkout.snakemake(config)
     assert again.returncode == 0, again.stderr
     assert checkout.started("tiny") == before

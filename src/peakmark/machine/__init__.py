@@ -10,13 +10,13 @@ import datetime
 import json
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from peakmark import records
 from peakmark.errors import RecordError
-from peakmark.machine import cpu, limits, memory, network, software, storage
+from peakmark.machine import cpu, libraries, limits, memory, network, software, storage
 from peakmark.machine.host import Host
 from peakmark.machine.software import ToolLike
 from peakmark.schemas import validate_fast
@@ -56,6 +56,9 @@ def collect(
         "limits": limits.collect(host),
         "tools": software.collect_tools(tools or {}),
         "slurm": software.collect_slurm(host),
+        "build": libraries.collect_build(host, cpubench.parent if cpubench else None),
+        "blas": libraries.collect_blas(host, tools["hpl"].path if tools and "hpl" in tools else None),
+        "libraries": libraries.collect_libraries(host, [tool.path for tool in (tools or {}).values()]),
     }
     _observe_clock(host, facts, cpubench)
     facts["unknown"] = dict(sorted(host.unknown.items()))
@@ -96,8 +99,15 @@ def read(path: Path) -> dict[str, Any]:
     return dict(facts)
 
 
-def cached(folder: Path, scratch: Path | None = None, kernels: Path | None = None) -> dict[str, Any]:
+def cached(
+    folder: Path,
+    scratch: Path | None = None,
+    kernels: Path | None = None,
+    tools: Callable[[], Mapping[str, ToolLike]] | None = None,
+) -> dict[str, Any]:
     """Facts of this machine from ``folder/<host>.json``, collected and written there by the first who asks.
+
+    tools  finds the programs that measure; asked only when facts are collected
 
     What may differ from job to job is always read anew: limits, Slurm's job, and the disk if ``scratch`` is another.
     """
@@ -109,6 +119,7 @@ def cached(folder: Path, scratch: Path | None = None, kernels: Path | None = Non
         if scratch is not None and facts["storage"]["scratch"] != str(scratch):
             facts["storage"] = storage.collect(host, scratch)
         return facts
-    facts = collect(scratch, cpubench=None if kernels is None else kernels / "cpubench", host=host)
+    found = tools() if tools else None
+    facts = collect(scratch, tools=found, cpubench=None if kernels is None else kernels / "cpubench", host=host)
     records.write_file(path, json.dumps(facts, indent=1, sort_keys=True) + "\n")
     return facts

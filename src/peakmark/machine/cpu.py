@@ -45,6 +45,12 @@ def collect(host: Host) -> dict[str, Any]:
     isa = [name for flag, name in ISA_FLAGS.items() if flag in flags]
     sockets, cores, threads = _counts(host, lscpu)
     clock, clock_source = _clocks(host, lscpu, cpuinfo)
+    governor, turbo = host.read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), _turbo(host)
+    for name, value in (("governor", governor), ("turbo", turbo)):
+        if value is None:
+            host.missing(
+                f"cpu.{name}", "the kernel offers no cpufreq here: on a virtual machine its host decides, ask there"
+            )
     return {
         "vendor": vendor,
         "model_name": model_name,
@@ -62,8 +68,8 @@ def collect(host: Host) -> dict[str, Any]:
         "caches": _caches(host),
         "numa_nodes": max(1, len(host.glob("/sys/devices/system/node/node[0-9]*"))),
         "virtualised": lscpu.get("Hypervisor vendor") or ("unknown hypervisor" if "hypervisor" in flags else None),
-        "governor": host.read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "turbo": _turbo(host),
+        "governor": governor,
+        "turbo": turbo,
         "microcode": cpuinfo.get("microcode"),
         "mitigations": _mitigations(host),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -54,12 +55,12 @@ def order_cpus(host: Host, cpus: list[int]) -> tuple[list[int], int]:
 def cgroup_limit(host: Host, controller: str, file_v2: str, file_v1: str) -> int | None:
     """The smallest limit on the way from this process's cgroup to the root, or None where nothing limits."""
     files = {1: file_v1, 2: file_v2}
-    found = [host.read_int(f"{folder}/{files[version]}") for version, folder in _folders(host, controller)]
+    found = [host.read_int(f"{folder}/{files[version]}") for version, folder in folders(host, controller)]
     known = [value for value in found if value is not None]
     return min(known) if known else None
 
 
-def _folders(host: Host, controller: str) -> list[tuple[int, str]]:
+def folders(host: Host, controller: str) -> list[tuple[int, str]]:
     """(cgroup version, folder) of this process's group and all above it, by the mount points the kernel names."""
     mounts: dict[str, tuple[int, str, str]] = {}
     for line in (host.read("/proc/self/mountinfo") or "").splitlines():
@@ -88,10 +89,38 @@ def _folders(host: Host, controller: str) -> list[tuple[int, str]]:
     return folders
 
 
+def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
+    """What cgroups let this process move on any of these disks at most, None without a limit.
+
+    Keys read_bps, write_bps (B/s), read_iops, write_iops (1/s), each only where there is a limit.
+    """
+    devices = {host.read(f"/sys/block/{disk}/dev") for disk in disks} - {None}
+    found: dict[str, int] = {}
+
+    def keep(name: str, text: str) -> None:
+        if text.isdigit() and int(text) > 0:
+            found[name] = min(found.get(name, int(text)), int(text))
+
+    for version, folder in folders(host, "blkio"):
+        if version == 2:
+            for line in (host.read(f"{folder}/io.max") or "").splitlines():
+                device, *entries = line.split()
+                for entry in entries if device in devices else ():
+                    short, _, text = entry.partition("=")
+                    keep({"r": "read", "w": "write"}.get(short[:1], short) + f"_{short[1:]}", text)
+            continue
+        for name in ("read_bps", "write_bps", "read_iops", "write_iops"):
+            for line in (host.read(f"{folder}/blkio.throttle.{name}_device") or "").splitlines():
+                device, _, text = line.partition(" ")
+                if device in devices:
+                    keep(name, text.strip())
+    return found or None
+
+
 def _cpu_quota(host: Host) -> float | None:
     """CPUs' worth of time the cgroup grants (2.5 is two and a half CPUs), or None without a quota."""
     grants = []
-    for version, folder in _folders(host, "cpu"):
+    for version, folder in folders(host, "cpu"):
         if version == 2:
             quota, _, period = (host.read(f"{folder}/cpu.max") or "max").partition(" ")
             if quota.isdigit() and period.isdigit() and int(period) > 0:

@@ -1,0 +1,99 @@
+"""``python -m benchmarks.method``: measure, print, write. See docs/method.md."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from benchmarks.kernels.__main__ import facts_in_short
+from benchmarks.method import same, table, verdicts
+from benchmarks.method.faults import FAULTS
+from benchmarks.method.sides import Bench
+from peakmark import machine
+from peakmark.errors import PeakmarkError
+from peakmark.records import write_file
+
+SIZES = (6, 10)
+DRAWS = 300
+
+
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="make bench-method ARGS=...",
+        description="Like against like must show no difference; faults put in on purpose must be found and named.",
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer rows and repetitions: half a minute")
+    parser.add_argument("--only", choices=["same", "faults"], help="one of the two halves")
+    parser.add_argument("--scratch", type=Path, default=Path(os.environ.get("TMPDIR") or "/tmp"), metavar="DIRECTORY",  # noqa: S108
+                        help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
+    parser.add_argument("--kernels", type=Path, default=Path("build/kernels"), metavar="DIRECTORY")
+    parser.add_argument("--out", type=Path, default=Path("results/bench-method"), metavar="DIRECTORY")
+    return parser.parse_args(words)
+
+
+def _ended(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Exit code 1 when a fault was missed or too many false differences were claimed."""
+    chosen = arguments(words)
+    signal.signal(signal.SIGTERM, _ended)  # so that namespaces, control groups and files are removed
+    facts = machine.collect(chosen.scratch, cpubench=chosen.kernels / "cpubench")
+    started = time.monotonic()
+    blocks, repetitions = (1, 6) if chosen.quick else (4, 8)
+    counts: dict[str, same.Count] = {}
+    outcomes: list[verdicts.Outcome] = []
+    with tempfile.TemporaryDirectory(prefix="peakmark-method-", dir=chosen.scratch) as work:
+        bench = Bench(chosen.kernels, Path(work), facts)
+        if chosen.only != "faults":
+            grids = same.QUICK if chosen.quick else same.GRIDS
+            many = f"{repetitions} against {repetitions}"
+            every, _, values = same.really(same.measure(bench, grids, blocks, repetitions))
+            counts[f"real campaigns, cells in turn, {many}"] = every
+            if not chosen.quick:
+                every, calm, _ = same.really(same.measure_apart(bench, grids, 2, repetitions))
+                counts[f"real campaigns, {table.APART}, {many}"] = every
+                counts[f"real campaigns, {table.APART}, rows without a doubt, {many}"] = calm
+            for size in SIZES:
+                drawn = same.resampled(values, size, 30 if chosen.quick else DRAWS)
+                if drawn.judged:
+                    counts[f"drawn from the real values, {size} against {size}"] = drawn
+            print(f"like against like: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+        for number, fault in enumerate(FAULTS if chosen.only != "same" else ()):
+            outcomes.append(verdicts.judge(bench, fault, number, 4 if chosen.quick else repetitions))
+            print(f"{fault.name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    folder = chosen.out / datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    short = facts_in_short(facts)
+    text = "\n\n".join(part for part in (counts and table.same(counts), outcomes and table.faults(outcomes)) if part)
+    write_file(folder / "summary.csv", table.to_csv(counts, outcomes, short))
+    write_file(folder / "table.md", text + "\n")
+    write_file(folder / "machine.json", json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    print(text)
+    print()
+    for one in outcomes:
+        if one.named:
+            print(f"{one.fault}: {one.note}")
+    print(", ".join(f"{key} {value}" for key, value in short.items()))
+    print(f"{time.monotonic() - started:.0f} s; written to {folder}")
+    wrong = table.missed(counts, outcomes)
+    for sentence in wrong:
+        print(f"missed: {sentence}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except PeakmarkError as failure:
+        sys.exit(f"bench-method: {failure}")

@@ -1,0 +1,126 @@
+"""Like against like: two campaigns of the same cells on the same machine at the same time. Every difference is false."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.method.sides import Bench, Surroundings
+from peakmark import compare
+from peakmark.cell import Cell
+from peakmark.compare import Point
+from peakmark.layout import BY_NAME
+
+CLAIMED = ("better", "worse")
+
+GRIDS: dict[str, Any] = {
+    "cpu": [{"workloads": ["DP", "HP"], "concurrency": [1], "seconds": 0.05}],
+    "memory": [
+        {"workloads": ["RWS"], "concurrency": [1], "variants": ["block"], "blocks": ["16KiB"], "seconds": 0.05},
+        {"workloads": ["RS"], "concurrency": [1], "variants": ["pool"], "blocks": ["1MiB"], "pool": "64MiB",
+         "seconds": 0.05},
+        {"workloads": ["LAT"], "concurrency": [1], "blocks": ["256KiB"], "seconds": 0.05},
+    ],
+    "disk": [
+        {"workloads": ["RS", "WS"], "concurrency": [1], "blocks": ["1MiB"], "size": "16MiB", "seconds": 0.05},
+        {"workloads": ["RR"], "concurrency": [1], "blocks": ["4KiB"], "size": "8MiB", "seconds": 0.05},
+    ],
+    "network": [
+        {"workloads": ["TCP"], "concurrency": [1], "blocks": ["32KiB"], "seconds": 0.05},
+        {"workloads": ["LAT-TCP"], "concurrency": [1], "blocks": ["1B"], "seconds": 0.05},
+    ],
+}  # fmt: skip
+QUICK: dict[str, Any] = {"cpu": GRIDS["cpu"], "memory": GRIDS["memory"][:1]}
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many comparisons claimed a difference that is none."""
+
+    claimed: int
+    judged: int
+
+    @property
+    def share(self) -> float:
+        return self.claimed / self.judged if self.judged else math.nan
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % Wilson interval of the share (Wilson, JASA 22 (1927), pages 209-212)."""
+        if not self.judged:
+            return math.nan, math.nan
+        z, n, p = 1.96, self.judged, self.share
+        middle = p + z * z / (2 * n)
+        half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        return max(0.0, (middle - half) / (1 + z * z / n)), (middle + half) / (1 + z * z / n)
+
+
+def measure(bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: int) -> list[tuple[Path, Path]]:
+    """Pairs of campaigns, their cells in turn: each repetition of A beside that of B, the first of the two by lot."""
+    pairs = []
+    for block in range(blocks):
+        sides = _sides(bench, f"turn/{block}", grids, repetitions)
+        lot = random.Random(block)  # noqa: S311 - an order, not a secret
+        orders = []
+        for cells in zip(*(cells for _, cells in sides), strict=True):
+            both = [(folder, cell) for (folder, _), cell in zip(sides, cells, strict=True)]
+            lot.shuffle(both)
+            orders += both
+        bench.measure(orders, Surroundings())
+        pairs.append((sides[0][0], sides[1][0]))
+    return pairs
+
+
+def measure_apart(bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: int) -> list[tuple[Path, Path]]:
+    """Pairs of campaigns, one wholly after the other: what a machine does differently meanwhile is a difference."""
+    pairs = []
+    for block in range(blocks):
+        sides = _sides(bench, f"apart/{block}", grids, repetitions)
+        for folder, cells in sides:
+            bench.measure([(folder, cell) for cell in cells], Surroundings())
+        pairs.append((sides[0][0], sides[1][0]))
+    return pairs
+
+
+def _sides(bench: Bench, name: str, grids: Mapping[str, Any], repetitions: int) -> list[tuple[Path, Sequence[Cell]]]:
+    return [bench.campaign(f"same/{name}/{side}", grids, repetitions) for side in ("A", "B")]
+
+
+def really(pairs: Iterable[tuple[Path, Path]]) -> tuple[Count, Count, dict[Point, list[float]]]:
+    """By ``peakmark compare`` on campaigns as they were measured: all rows, those on which no note casts doubt, and all
+    values of each row."""
+    claimed, judged, calm_claimed, calm_judged = 0, 0, 0, 0
+    values: dict[Point, list[float]] = defaultdict(list)
+    for before, after in pairs:
+        found, _, _ = compare.compare(compare.read(str(before)), compare.read(str(after)))
+        for one in found:
+            judged += one.verdict != "cannot tell"
+            claimed += one.verdict in CLAIMED
+            if not one.doubtful:
+                calm_judged += one.verdict != "cannot tell"
+                calm_claimed += one.verdict in CLAIMED
+            values[one.point] += [*one.before, *one.after]
+    return Count(claimed, judged), Count(calm_claimed, calm_judged), dict(values)
+
+
+def resampled(values: Mapping[Point, Sequence[float]], size: int, draws: int, seed: int = 1) -> Count:
+    """By the same verdict on samples drawn by lot, without repeats, from all real values of a row."""
+    lot = np.random.default_rng(seed)
+    claimed, judged = 0, 0
+    for point, all_values in sorted(values.items()):
+        if len(all_values) < 2 * size:
+            continue
+        for _ in range(draws):
+            drawn = lot.permutation(np.asarray(all_values))[: 2 * size]
+            lower = BY_NAME[point.table].lower_is_better
+            verdict = compare.judge(drawn[:size].tolist(), drawn[size:].tolist(), lower)[3]
+            judged += verdict != "cannot tell"
+            claimed += verdict in CLAIMED
+    return Count(claimed, judged)

@@ -1,0 +1,98 @@
+"""A campaign of a few short cells, measured by ``peakmark.measure`` in surroundings of choice."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.kernels.namespaces import Namespaces
+from peakmark import plan
+from peakmark.cell import Cell
+from peakmark.errors import MeasurementError
+from peakmark.records import write_file
+
+LIMIT_S = 180.0
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """In what a side is measured.
+
+    environment  further variables      tools       path of a reference tool by instrument
+    cgroups      folders of control groups that the measuring process joins
+    namespaces   the client runs in one, the server in the other; None: this machine, over loopback
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    tools: Mapping[str, str] = field(default_factory=dict)
+    cgroups: tuple[Path, ...] = ()
+    namespaces: Namespaces | None = None
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where things are. facts: of this machine, collected once. work: emptied afterwards."""
+
+    kernels: Path
+    work: Path
+    facts: Mapping[str, Any]
+
+    def campaign(self, name: str, grids: Mapping[str, Any], repetitions: int) -> tuple[Path, Sequence[Cell]]:
+        """A planned campaign below ``work`` with its cells in running order."""
+        folder = self.work / name
+        config = {
+            "campaign": name.replace("/", "-"),
+            "repetitions": repetitions,
+            "reference_repetitions": repetitions,
+            "warmup": 0.02,
+            "scratch": str(self.work),
+            **grids,
+        }
+        made = plan.make(config)
+        write_file(folder / "plan.json", json.dumps(made.to_json()))
+        write_file(folder / "machine" / f"{platform.node()}.json", json.dumps(self.facts))
+        return folder, made.cells
+
+    def measure(self, orders: Sequence[tuple[Path, Cell]], around: Surroundings) -> None:
+        """Measure cells of campaigns in this order. Errors: MeasurementError with the words of the first that failed."""
+        path = self.work / "orders.json"
+        orders_json = {
+            "kernels": str(self.kernels.resolve()),
+            "tools": dict(around.tools),
+            "namespaces": asdict(around.namespaces) if around.namespaces else None,
+            "cells": [{"campaign": str(campaign), "cell": cell.to_json()} for campaign, cell in orders],
+        }
+        write_file(path, json.dumps(orders_json))
+        inside = ["ip", "netns", "exec", around.namespaces.client] if around.namespaces else []
+        join = "".join(f"echo $$ > {shlex.quote(str(group / 'cgroup.procs'))}; " for group in around.cgroups)
+        argv = [
+            *inside,
+            "sh",
+            "-c",
+            f'{join}exec "$@"',
+            "sh",
+            sys.executable,
+            "-m",
+            "benchmarks.method.worker",
+            str(path),
+        ]
+        environment = {**os.environ, **around.environment, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+        try:
+            done = subprocess.run(
+                argv, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise MeasurementError(f"{len(orders)} cells were not measured within {LIMIT_S:.0f} s") from None
+        if done.returncode != 0:
+            wrong = [line for line in done.stdout.splitlines() if " failed " in line]
+            last = done.stderr.strip().splitlines()[-1:]
+            raise MeasurementError((wrong + last + [f"the worker ended with exit code {done.returncode}"])[0])

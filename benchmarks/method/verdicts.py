@@ -1,0 +1,87 @@
+"""Was a fault found, and was it named: by ``peakmark compare`` and by the notes below the rows, as users see them."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.kernels import namespaces
+from benchmarks.method.faults import Fault
+from benchmarks.method.sides import Bench, Surroundings
+from peakmark import compare, rows, statistics
+from peakmark.compare import Comparison
+from peakmark.errors import PeakmarkError, Unavailable
+from peakmark.results import Results
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one fault. before, after, ratio: the row that differs most, in SI units.
+
+    found  the comparison calls a row different     named  a note that casts doubt on a row says what it is
+    alarm  the same words stood without the fault    note   the note, or why the fault could not be put in
+    """
+
+    fault: str
+    row: str = ""
+    before: float | None = None
+    after: float | None = None
+    ratio: float | None = None
+    verdict: str = ""
+    found: bool = False
+    named: bool = False
+    alarm: bool = False
+    note: str = ""
+    possible: bool = True
+
+
+def judge(bench: Bench, fault: Fault, number: int, repetitions: int) -> Outcome:
+    """Measure without and with the fault, and compare."""
+    try:
+        with ExitStack() as stack:
+            plain = Surroundings()
+            if fault.between_namespaces:
+                plain = Surroundings(namespaces=stack.enter_context(namespaces.joined()))
+            before, cells = bench.campaign(f"fault/{number}/without", fault.grids, repetitions)
+            bench.measure([(before, cell) for cell in cells], plain)
+            after, cells = bench.campaign(f"fault/{number}/with", fault.grids, repetitions)
+            around = stack.enter_context(fault.put(bench, plain, _median(before)))
+            bench.measure([(after, cell) for cell in cells], around)
+    except Unavailable as error:
+        return Outcome(fault.name, note=str(error), possible=False)
+    except PeakmarkError as error:
+        return Outcome(fault.name, note=str(error))
+    return _outcome(fault, before, after)
+
+
+def _median(campaign: Path) -> float:
+    """Of the own kernel's rates in the only table of rates that there is."""
+    found = compare.read(str(campaign)).values
+    return next(
+        statistics.median(values) for point, values in found.items() if point.instrument in ("cpubench", "diskbench",
+                                                                                            "netbench")
+    )  # fmt: skip
+
+
+def _outcome(fault: Fault, before: Path, after: Path) -> Outcome:
+    compared, _, _ = compare.compare(compare.read(str(before)), compare.read(str(after)))
+    most: Comparison = max(compared, key=lambda one: max(one.ratio, 1 / one.ratio))
+    said = next((text for text in _doubts(after) if fault.words in text), "")
+    return Outcome(
+        fault.name,
+        compare.describe(most.point),
+        statistics.median(most.before),
+        statistics.median(most.after),
+        most.ratio,
+        most.verdict,
+        found=most.verdict in ("better", "worse"),
+        named=bool(said),
+        alarm=any(fault.words in text for text in _doubts(before)),
+        note=said,
+    )
+
+
+def _doubts(campaign: Path) -> list[str]:
+    tables = rows.build(Results.read(campaign)).values()
+    return [text for found in tables for row in found for text in row.doubts]

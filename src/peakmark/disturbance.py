@@ -1,0 +1,101 @@
+"""What the noise around repetitions means for their row: (code, text with the remedy, whether it casts doubt)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+Said = tuple[str, str, bool]
+
+
+def find(noises: Sequence[Mapping[str, Any]], others: float, steal: float) -> Iterator[Said]:
+    """Remarks on the noise of a row's repetitions, as records hold it.
+
+    others  CPUs' worth of time of other programs, steal share of CPU time taken by the hypervisor, from which on a
+            repetition counts as disturbed
+
+    A median stands while fewer than half of the repetitions are disturbed: then the remark casts no doubt.
+    """
+    during = [noise["during"] for noise in noises if noise.get("during")]
+    yield from _others(during, others, len(noises))
+    yield from _steal(during, steal, len(noises))
+    yield from _held_back(during, len(noises))
+    yield from _limit(noises)
+
+
+def _often(count: int, n: int) -> str:
+    return f"in {count} of {n} repetitions" if n > 1 else "meanwhile"
+
+
+def _others(during: Sequence[Mapping[str, Any]], least: float, n: int) -> Iterator[Said]:
+    disturbed = [one for one in during if one["others"] > least]
+    if not disturbed:
+        return
+    worst = max(disturbed, key=lambda one: float(one["others"]))
+    busy = "short-lived or hidden ones"
+    if worst["busy"]:
+        busy = f"{worst['busy']} busy process{'es' if worst['busy'] > 1 else ''}"
+        busy += f", of {worst['users']} other user{'s' if worst['users'] > 1 else ''}" if worst["users"] else ""
+    yield (
+        "other-load",
+        f"other programs used up to {worst['others']:.2g} CPUs {_often(len(disturbed), n)} ({busy}): end them, or have"
+        " the node to yourself (sbatch --exclusive), and repeat",
+        2 * len(disturbed) >= n,
+    )
+
+
+def _steal(during: Sequence[Mapping[str, Any]], least: float, n: int) -> Iterator[Said]:
+    disturbed = [one["steal"] for one in during if one["steal"] is not None and one["steal"] > least]
+    if disturbed:
+        yield (
+            "steal",
+            f"the hypervisor took up to {max(disturbed):.1%} of the CPUs' time {_often(len(disturbed), n)} (steal):"
+            " repeat on a machine whose CPUs are yours alone, or at a calmer time",
+            2 * len(disturbed) >= n,
+        )
+
+
+def _held_back(during: Sequence[Mapping[str, Any]], n: int) -> Iterator[Said]:
+    held = [one["throttled_s"] / one["seconds"] for one in during if one.get("throttled_s")]
+    if held and max(held) > 0.01:
+        yield (
+            "throttled",
+            f"the CPU quota of the cgroup held the run back for up to {max(held):.0%} of its time"
+            f" {_often(len(held), n)}: ask for more CPUs or for none to be limited",
+            True,
+        )
+    hot = [one for one in during if one.get("hot")]
+    if hot:
+        yield (
+            "hot",
+            f"CPUs slowed themselves down because of heat {_often(len(hot), n)}: see to the cooling, or measure"
+            " shorter with pauses",
+            True,
+        )
+
+
+def _limit(noises: Sequence[Mapping[str, Any]]) -> Iterator[Said]:
+    """The clock that is allowed, not the one just now: CPUs that wait are slow, and that means nothing."""
+    found = [
+        float(noise[when]["clock_limit_hz"])
+        for noise in noises
+        for when in ("before", "after")
+        if (noise.get(when) or {}).get("clock_limit_hz")
+    ]
+    if found and max(found) / min(found) > 1.01:
+        yield (
+            "clock-limit",
+            f"the highest clock that is allowed was {min(found) / 1e9:.3g} GHz at one time and {max(found) / 1e9:.3g}"
+            " GHz at another: somebody set another governor or power limit; set it back and repeat",
+            True,
+        )
+
+
+def heat(noises: Sequence[Mapping[str, Any]]) -> str:
+    """``, 45 °C before the first and 83 °C after the last`` where sensors could be read, else nothing."""
+    if not noises:
+        return ""
+    first, last = noises[0].get("before") or {}, noises[-1].get("after") or {}
+    if first.get("celsius") is None or last.get("celsius") is None:
+        return ""
+    return f", {first['celsius']:.0f} °C before the first and {last['celsius']:.0f} °C after the last"

@@ -1,0 +1,257 @@
+"""What else went on while a cell was measured: the node before and after, and what others took in between.
+
+Read from /proc and /sys as any user can; what is not there is None. Nobody is named: others are counted.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from peakmark.machine import limits
+from peakmark.machine.host import Host
+
+BUSY = 0.1
+"""CPUs' worth of time from which on a process counts as busy."""
+SHORTEST_S = 0.1
+"""Time between two readings below which shares mean nothing: the kernel counts in steps of 10 ms."""
+
+_HERTZ = os.sysconf("SC_CLK_TCK")
+# Columns of /proc/stat (proc(5)). Interrupts count for nobody: our own traffic causes them in whatever runs just then.
+_USER, _NICE, _SYSTEM, _STEAL = 0, 1, 2, 7
+_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
+_ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc_thermal")
+_KERNEL_THREADS = 2  # process id of the parent of all of them
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process: parent, user, whether it is running or ready to, CPU seconds so far, when it was started."""
+
+    parent: int
+    user: int
+    running: bool
+    seconds: float
+    started: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The node at one moment.
+
+    at              seconds of a clock that only runs forwards
+    load            load average of the last minute
+    clock_hz        the slowest of the CPUs, as cpufreq has it just now; idle CPUs are slow
+    clock_limit_hz  what the governor and the firmware allow the slowest of them at most
+    celsius         the hottest sensor of the processor
+    used, stolen    CPU seconds of all programs on the node; CPU seconds the hypervisor took from the CPUs given
+    ours            CPU seconds of this process and of its children that have ended
+    throttled       seconds for which the cgroup's CPU quota held this job back
+    hot             how often CPUs have slowed down because of heat
+    """
+
+    at: float
+    load: float | None
+    clock_hz: float | None
+    clock_limit_hz: float | None
+    celsius: float | None
+    used: float
+    stolen: float
+    ours: float
+    throttled: float | None
+    hot: int | None
+    cpus: int
+    processes: Mapping[int, Process] = field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """What a record keeps of it; ``running`` and ``users`` count others that run or are ready to."""
+        running = [process for process in self.others().values() if process.running]
+        return {
+            "load": self.load,
+            "clock_hz": self.clock_hz,
+            "clock_limit_hz": self.clock_limit_hz,
+            "celsius": self.celsius,
+            "running": len(running),
+            "users": _other_users(running),
+        }
+
+    def others(self) -> dict[int, Process]:
+        """Programs that are neither this one, nor started it, nor were started by it; no kernel threads."""
+        ours = _family(self.processes, os.getpid())
+        return {
+            number: process
+            for number, process in self.processes.items()
+            if number not in ours and _KERNEL_THREADS not in (number, process.parent)
+        }
+
+
+def read(cpus: Sequence[int] = (), host: Host | None = None) -> Reading:
+    """The node now. ``cpus``: those the measurement may use; default all."""
+    host = host or Host()
+    children, own = resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)
+    used, stolen, count = _stat(host, cpus)
+    return Reading(
+        at=time.monotonic(),
+        load=_load(host),
+        clock_hz=_lowest(host, cpus, "scaling_cur_freq"),
+        clock_limit_hz=_lowest(host, cpus, "scaling_max_freq"),
+        celsius=_celsius(host),
+        used=used,
+        stolen=stolen,
+        ours=children.ru_utime + children.ru_stime + own.ru_utime + own.ru_stime,
+        throttled=_throttled(host),
+        hot=_hot(host),
+        cpus=count,
+        processes=_processes(host),
+    )
+
+
+def between(before: Reading, after: Reading) -> dict[str, Any] | None:
+    """What others took between two readings; None when they lie too close together.
+
+    seconds     time between them                       steal   share of the given CPUs' time the hypervisor took
+    others      CPUs' worth of time other programs used  busy    how many of them used more than a tenth of a CPU
+    users       how many other users these belong to     throttled_s, hot  as in Reading, between the two
+    """
+    seconds = after.at - before.at
+    if seconds < SHORTEST_S:
+        return None
+    took = _took(before.processes, after.processes)
+    others = after.others()
+    # Ours: this process and its ended children; then those that started it, kernel threads, and children that live on.
+    known = sum(amount for number, amount in took.items() if number not in others and number != os.getpid())
+    rest = (after.used - before.used) - (after.ours - before.ours) - known
+    busy = [others[number] for number, amount in took.items() if number in others and amount / seconds > BUSY]
+    return {
+        "seconds": round(seconds, 3),
+        "steal": round(max(0.0, after.stolen - before.stolen) / (seconds * after.cpus), 4) if after.cpus else None,
+        "others": round(max(0.0, rest) / seconds, 3),
+        "busy": len(busy),
+        "users": _other_users(busy),
+        "throttled_s": _difference(before.throttled, after.throttled),
+        "hot": _difference(before.hot, after.hot),
+    }
+
+
+def _difference(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else round(after - before, 3)
+
+
+def _other_users(processes: Sequence[Process]) -> int:
+    return len({process.user for process in processes} - {os.getuid()})
+
+
+def _took(before: Mapping[int, Process], after: Mapping[int, Process]) -> dict[int, float]:
+    """CPU seconds of each process that is there afterwards; all of it for one that was started meanwhile."""
+    found = {}
+    for number, process in after.items():
+        earlier = before.get(number)
+        same = earlier is not None and earlier.started == process.started
+        found[number] = process.seconds - (earlier.seconds if same and earlier else 0.0)
+    return found
+
+
+def _family(processes: Mapping[int, Process], own: int) -> set[int]:
+    """This process, those that started it, and all that it and its children started."""
+    found = {own}
+    parent = processes[own].parent if own in processes else 0
+    while parent in processes and parent not in found:
+        found.add(parent)
+        parent = processes[parent].parent
+    return found | {number for number in processes if _descends(processes, number, own)}
+
+
+def _descends(processes: Mapping[int, Process], number: int, own: int) -> bool:
+    seen: set[int] = set()
+    while number in processes and number not in seen:
+        seen.add(number)
+        number = processes[number].parent
+        if number == own:
+            return True
+    return False
+
+
+def _stat(host: Host, cpus: Sequence[int]) -> tuple[float, float, int]:
+    """CPU seconds used by programs on all CPUs, seconds stolen from those given, and how many these are."""
+    used, stolen, count = 0.0, 0.0, 0
+    wanted = {f"cpu{number}" for number in cpus}
+    for line in (host.read("/proc/stat") or "").splitlines():
+        name, *fields = line.split()
+        if not name.startswith("cpu"):
+            continue
+        ticks = [int(text) for text in fields]
+        if name == "cpu":
+            used = (ticks[_USER] + ticks[_NICE] + ticks[_SYSTEM]) / _HERTZ
+        elif (not wanted or name in wanted) and len(ticks) > _STEAL:
+            stolen += ticks[_STEAL] / _HERTZ
+            count += 1
+    return used, stolen, count
+
+
+def _load(host: Host) -> float | None:
+    text = (host.read("/proc/loadavg") or "").split()
+    return float(text[0]) if text else None
+
+
+def _lowest(host: Host, cpus: Sequence[int], name: str) -> float | None:
+    numbers: Sequence[int | str] = cpus or ["[0-9]*"]
+    pattern = "/sys/devices/system/cpu/cpu{}/cpufreq/" + name
+    paths = [path for number in numbers for path in host.glob(pattern.format(number))]
+    found = [host.read_int(f"/{path.relative_to(host.root)}") for path in paths]
+    known = [value for value in found if value]
+    return min(known) * 1e3 if known else None  # the kernel writes kHz
+
+
+def _celsius(host: Host) -> float | None:
+    """The hottest of the processor's sensors."""
+    found = []
+    for chip in host.glob("/sys/class/hwmon/hwmon*"):
+        place = f"/{chip.relative_to(host.root)}"
+        if host.read(f"{place}/name") in _SENSORS:
+            found += [host.read_int(f"/{path.relative_to(host.root)}") for path in host.glob(f"{place}/temp*_input")]
+    for zone in host.glob("/sys/class/thermal/thermal_zone*"):
+        place = f"/{zone.relative_to(host.root)}"
+        if (host.read(f"{place}/type") or "").startswith(_ZONES):
+            found.append(host.read_int(f"{place}/temp"))
+    known = [value / 1e3 for value in found if value is not None]
+    return max(known) if known else None
+
+
+def _throttled(host: Host) -> float | None:
+    """Seconds, the longest of all cgroups on the way to the root."""
+    found = []
+    for version, folder in limits.folders(host, "cpu"):
+        for line in (host.read(f"{folder}/cpu.stat") or "").splitlines():
+            name, _, value = line.partition(" ")
+            if name == ("throttled_usec" if version == 2 else "throttled_time") and value.strip().isdigit():
+                found.append(int(value) / (1e6 if version == 2 else 1e9))
+    return max(found) if found else None
+
+
+def _hot(host: Host) -> int | None:
+    paths = host.glob("/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count")
+    found = [host.read_int(f"/{path.relative_to(host.root)}") for path in paths]
+    known = [value for value in found if value is not None]
+    return sum(known) if known else None
+
+
+def _processes(host: Host) -> dict[int, Process]:
+    """Every process that may be seen. One that ends while being looked at is left out."""
+    found = {}
+    for folder in host.path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            text = (folder / "stat").read_text(encoding="utf-8", errors="replace")
+            user = folder.stat().st_uid
+            # The name in brackets may hold anything, brackets and blanks too.
+            fields = text.rpartition(")")[2].split()
+            ticks = int(fields[11]) + int(fields[12])
+            found[int(folder.name)] = Process(int(fields[1]), user, fields[0] == "R", ticks / _HERTZ, int(fields[19]))
+        except (OSError, ValueError, IndexError):
+            continue
+    return found

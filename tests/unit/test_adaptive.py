@@ -1,0 +1,246 @@
+"""Repetitions until the interval is narrow: rounds, decisions, what is spared and what a second run leaves alone."""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import campaign_data as data
+import pytest
+
+from peakmark import adaptive, config, jobs, plan, plan_text, rows
+from peakmark.adaptive import Criterion
+from peakmark.campaign import Campaign
+from peakmark.cell import Cell
+from peakmark.errors import ConfigError, RecordError
+from peakmark.results import Results
+from peakmark.status import describe
+
+WISH = {"min": 6, "max": 14, "until": "2%"}
+GRID = [{"workloads": ["DP", "SP"], "concurrency": [1]}]
+CALM = [100.0, 100.1, 99.9, 100.0, 100.2, 99.8]
+WILD = [100.0, 130.0, 80.0, 101.0, 99.0, 140.0]
+
+
+def make(repetitions: Any = None, **changes: Any) -> plan.Plan:
+    return plan.make({"campaign": "t", "cpu": GRID, "repetitions": repetitions or WISH, **changes})
+
+
+def stored(cell: Cell, value: float, **changes: Any) -> dict[str, Any]:
+    return data.record(cell, [data.measurement(cell, "rate", value)], **changes)
+
+
+def of_row(made: plan.Plan, workload: str) -> list[Cell]:
+    return sorted((cell for cell in made.cells if cell.workload == workload), key=lambda cell: cell.repetition)
+
+
+def records(made: plan.Plan, **values: list[float]) -> dict[str, list[Any]]:
+    """Row -> records with the first cells' values; keyword: workload."""
+    return {
+        of_row(made, workload)[0].row: [
+            stored(cell, value) for cell, value in zip(of_row(made, workload), series, strict=False)
+        ]
+        for workload, series in values.items()
+    }
+
+
+def test_the_wish_in_all_its_spellings() -> None:
+    for until, within in itertools.product(("2%", " 2.0 %", "0.02", 0.02), ("90 s", "1.5min", 90, "0.025 h")):
+        found = adaptive.parse("repetitions", {"min": 6, "max": 30, "until": until, "within": within})
+        assert found == Criterion(6, 30, 0.02, 90.0)
+    assert adaptive.parse("repetitions", 3) is None
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        ({"min": 5, "max": 30, "until": "2%"}, ["repetitions.min", "5", "at least 6"]),
+        ({"min": 6, "max": 2000, "until": "2%"}, ["repetitions.max", "2000", "at most 1000"]),
+        ({"min": 8, "max": 8, "until": "2%"}, ["repetitions.max", "8", "allowed is more than"]),
+        ({"min": 6, "max": 30}, ["repetitions lacks until"]),
+        (
+            {"min": 6, "max": 30, "until": "2%", "often": 1},
+            ["repetitions", "often", "allowed are max, min, until, within"],
+        ),
+        ({"min": 6, "max": 30, "until": "two"}, ["repetitions.until", '"two"', "2% or 0.02"]),
+        ({"min": 6, "max": 30, "until": 2}, ["repetitions.until", "2", "between 0 and 1"]),
+        ({"min": 6, "max": 30, "until": "0%"}, ["repetitions.until", '"0%"']),
+        ({"min": 6, "max": 30, "until": "2%", "within": "3 days"}, ["repetitions.within", '"3 days"', "30 min"]),
+        ({"min": 6, "max": 30, "until": "2%", "within": 0}, ["repetitions.within", "above 0"]),
+        ([3], ["repetitions", "[3]", "integer or object"]),
+    ],
+)
+def test_a_wrong_wish_is_one_sentence_with_key_value_and_what_is_allowed(wish: Any, words: list[str]) -> None:
+    places = [{"repetitions": wish}, {"cpu": [{**GRID[0], "repetitions": wish}]}]
+    places.append({"cpu": [{**GRID[0], "references": {"hpl": {"repetitions": wish}}}]})
+    for place in places:
+        with pytest.raises(ConfigError) as caught:
+            config.complete({"cpu": GRID, **place})
+        assert "\n" not in str(caught.value)
+        for word in words:
+            assert word.removeprefix("repetitions.") in str(caught.value)
+
+
+def test_rounds_grow_by_half_and_end_at_the_cap() -> None:
+    assert Criterion(6, 30, 0.02).counts == (6, 9, 13, 19, 28, 30)
+    assert Criterion(6, 7, 0.02).counts == (6, 7)
+    made = make()
+    together = [cell for number in range(adaptive.rounds(made.criteria)) for cell in adaptive.in_round(
+        made.cells, made.criteria, number)]  # fmt: skip
+    assert sorted(cell.id for cell in together) == sorted(cell.id for cell in made.cells)
+    assert len(together) == 2 * 14
+    assert adaptive.in_round(made.cells, made.criteria, 9) == []
+
+
+def test_fixed_rows_belong_to_the_first_round_and_are_never_decided() -> None:
+    made = make(
+        repetitions=3, cpu=[{**GRID[0], "workloads": ["DP"]}, {**GRID[0], "workloads": ["SP"], "repetitions": WISH}]
+    )
+    assert {row.split("/")[2] for row in made.criteria} == {"SP_none_x1"}
+    assert len(made.surely()) == 3 + 6
+    assert make(repetitions=3).criteria == {}
+
+
+def test_a_calm_row_ends_and_a_wild_one_gets_the_next_round() -> None:
+    made = make()
+    calm, wild = of_row(made, "DP")[0].row, of_row(made, "SP")[0].row
+    decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=WILD))
+    assert (decided[calm].decision, decided[calm].asked) == ("narrow", 6)
+    assert decided[calm].half == pytest.approx(0.002)
+    assert (decided[wild].decision, decided[wild].asked) == ("more", 9)
+    asked = adaptive.asked(made.cells, made.criteria, decided, 1)
+    assert {(cell.workload, cell.repetition) for cell in asked} == {("SP", 6), ("SP", 7), ("SP", 8)}
+    assert adaptive.asked(made.cells, made.criteria, decided, 2) == []
+    spared = adaptive.spared(made.cells, decided)
+    assert spared == {cell.id for cell in of_row(made, "DP")[6:]}, "an open row has nothing spared yet"
+
+
+def test_a_closed_row_stays_closed_and_the_cap_closes_the_rest() -> None:
+    made = make()
+    calm, wild = of_row(made, "DP")[0].row, of_row(made, "SP")[0].row
+    decided: dict[str, adaptive.Row] = {}
+    for number, count in enumerate(made.criteria[wild].counts):
+        decided = adaptive.decide(made.cells, made.criteria, decided, number, records(
+            made, DP=CALM, SP=(WILD * 3)[:count]))  # fmt: skip
+        assert decided[calm].asked == 6
+    assert (decided[wild].decision, decided[wild].asked, decided[wild].n) == ("cap", 14, 14)
+    text = adaptive.shortfall(decided[wild])
+    assert text is not None and "after 14 repetitions" in text and "±2 %" in text and "max:" in text
+    assert adaptive.shortfall(decided[calm]) is None
+
+
+def test_rows_with_failed_cells_wait() -> None:
+    made = make()
+    assert adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM[:5])) == {}
+
+
+def test_what_cannot_be_measured_is_not_tried_thirty_times() -> None:
+    made = make()
+    cells = of_row(made, "DP")[:6]
+    refused = {cells[0].row: [data.record(cell, status="unavailable", reason="no AVX-512") for cell in cells]}
+    decided = adaptive.decide(made.cells, made.criteria, {}, 0, refused)
+    assert decided[cells[0].row].decision == "unavailable"
+    assert len(adaptive.spared(made.cells, decided)) == 8
+
+
+def test_every_figure_of_a_record_must_be_sure() -> None:
+    made = make()
+    found = records(made, DP=CALM)
+    assert adaptive.half_interval(found[of_row(made, "DP")[0].row]) == pytest.approx(0.002)
+    for record, value in zip(found[of_row(made, "DP")[0].row], WILD, strict=True):
+        record["measurements"].append({**record["measurements"][0], "metric": "latency", "value": value, "unit": "s"})
+    assert adaptive.half_interval(found[of_row(made, "DP")[0].row]) == pytest.approx(30 / 100.5)
+    assert adaptive.half_interval([]) is None
+
+
+def test_time_is_for_all_rows_together_and_the_first_in_order_get_it() -> None:
+    made = make({**WISH, "within": 4})  # a record says that it took 1 s; the next round of one row is 3 s
+    decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=WILD, SP=WILD))
+    first = next(cell.row for cell in made.cells)
+    assert {row: one.decision for row, one in decided.items()} == {
+        row: "more" if row == first else "time" for row in made.criteria
+    }
+    late = next(one for row, one in decided.items() if row != first)
+    assert late.asked == 6
+    assert "within:" in str(adaptive.shortfall(late))
+    # What was measured beyond min in an earlier run counts.
+    nothing = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=WILD * 2, SP=WILD))
+    assert {one.decision for one in nothing.values()} == {"time"}
+
+
+def test_the_plan_announces_the_least_and_the_most() -> None:
+    text = plan_text.describe(make())
+    assert "28 cells" in text and "at least 12 cells" in text and "6 to 14 repetitions" in text
+    assert "in all at most" in text
+    limited = plan_text.describe(make({**WISH, "within": "2 s"}))
+    assert "at most 2 s more (within: 2 s)" in limited
+    assert "at least" not in plan_text.describe(make(3))
+
+
+def test_two_grids_must_want_the_same_for_one_row() -> None:
+    with pytest.raises(ConfigError, match="different repetitions"):
+        make(3, cpu=[GRID[0], {**GRID[0], "repetitions": WISH}])
+
+
+def test_a_new_criterion_voids_no_cell_but_the_job_of_a_node() -> None:
+    one, other = make(), make({**WISH, "until": "1%"})
+    assert [cell.spec() for cell in one.cells] == [cell.spec() for cell in other.cells]
+    assert jobs.fingerprint(one.cells, one) != jobs.fingerprint(other.cells, other)
+
+
+def campaign(tmp_path: Path, made: plan.Plan, decided: adaptive.Decisions, **values: list[float]) -> Path:
+    found = [record for series in records(made, **values).values() for record in series]
+    folder = data.write(tmp_path / "t", found)
+    data._write(folder / "plan.json", made.to_json())
+    adaptive.write(folder / adaptive.FOLDER / "0.json", decided)
+    return folder
+
+
+def test_the_spared_are_neither_missing_nor_done(tmp_path: Path) -> None:
+    made = make()
+    decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=CALM))
+    folder = campaign(tmp_path, made, decided, DP=CALM, SP=CALM)
+    text = describe(Campaign.open(folder))
+    assert "12 of 12 cells done; 16 spared" in text
+    assert text.endswith("complete")
+    results = Results.read(folder)
+    assert (len(results.cells), results.spared, results.missing) == (12, 16, ())
+    found = rows.build(results)["cpu"]
+    assert [row.missing for row in found] == [0, 0]
+    assert [row.measured.summary.n for row in found] == [6, 6]
+
+
+def test_an_undecided_row_still_misses_its_cells(tmp_path: Path) -> None:
+    made = make()
+    decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=WILD))
+    folder = campaign(tmp_path, made, decided, DP=CALM, SP=WILD)
+    assert "12 of 20 cells done; 8 spared" in describe(Campaign.open(folder))
+    assert len(Results.read(folder).missing) == 8
+
+
+def test_decisions_by_another_criterion_count_for_nothing(tmp_path: Path) -> None:
+    made = make()
+    decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=CALM))
+    folder = campaign(tmp_path, make({**WISH, "until": "1%"}), decided, DP=CALM, SP=CALM)
+    assert Campaign.open(folder).spared() == set()
+
+
+def test_a_row_that_did_not_become_sure_says_so(tmp_path: Path) -> None:
+    made = make()
+    decided: dict[str, adaptive.Row] = {}
+    values = {"DP": (WILD * 3)[:14], "SP": CALM}
+    for number in range(adaptive.rounds(made.criteria)):
+        decided = adaptive.decide(made.cells, made.criteria, decided, number, records(made, **values))
+    notes = {
+        row.key.workload: " ".join(row.notes)
+        for row in rows.build(Results.read(campaign(tmp_path, made, decided, **values)))["cpu"]
+    }
+    assert "asked was ±2 %" in notes["DP"]
+    assert "asked was" not in notes["SP"]
+
+
+def test_damaged_decisions_are_named(tmp_path: Path) -> None:
+    made = make()
+    folder = campaign(tmp_path, made, {}, DP=CALM)
+    (folder / adaptive.FOLDER / "0.json").write_text("{")
+    with pytest.raises(RecordError, match=r"0\.json cannot be read .* delete it"):
+        Campaign.open(folder).spared()

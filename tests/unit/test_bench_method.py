@@ -1,0 +1,135 @@
+"""The test of the method: what counts as a claim, what is drawn, and real faults, put in and taken out again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from benchmarks.method import __main__ as command
+from benchmarks.method import faults, same, table, verdicts
+from benchmarks.method.faults import FAULTS
+from benchmarks.method.same import Count
+from benchmarks.method.sides import Bench
+from benchmarks.method.verdicts import Outcome
+
+from peakmark import machine
+from peakmark.compare import Point
+from peakmark.machine import limits
+from peakmark.machine.host import Host
+
+KERNELS = Path(__file__).parents[2] / "build" / "kernels"
+ROW = Point("cpu", "cpubench", "DP", "", 0, 1, "any")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    # On the disk that /tmp/pytest is on: a scratch directory in memory would have no device to look at.
+    return Bench(KERNELS, tmp_path, machine.collect(tmp_path))
+
+
+def fault(name: str) -> faults.Fault:
+    return next(one for one in FAULTS if one.name.startswith(name))
+
+
+def test_a_share_of_nothing_is_none_and_few_comparisons_are_unsure() -> None:
+    assert Count(0, 0).share != Count(0, 0).share
+    assert Count(0, 10).interval == pytest.approx((0.0, 0.2775), abs=1e-3)
+    assert Count(5, 100).interval == pytest.approx((0.0215, 0.1118), abs=1e-3)
+
+
+def test_what_is_drawn_from_one_row_is_like_and_like() -> None:
+    calm = {ROW: [100 + 0.1 * ((7 * number) % 11) for number in range(40)]}
+    found = same.resampled(calm, 6, 200)
+    assert found.judged == 200
+    assert found.share <= 0.08
+    assert same.resampled(calm, 6, 200) == found, "seeded"
+    assert same.resampled(calm, 21, 200).judged == 0, "too few values for two samples without repeats"
+    # Were the values of the two sides not mixed, every comparison would claim a difference.
+    assert same.resampled({ROW: [1.0] * 20 + [2.0] * 20}, 6, 200).share <= 0.08
+
+
+def test_two_real_campaigns_of_the_same_cells_are_compared_as_users_do(bench: Bench) -> None:
+    grids = {"cpu": [{"workloads": ["DP"], "concurrency": [1], "seconds": 0.02}]}
+    (pair,) = same.measure(bench, grids, blocks=1, repetitions=4)
+    count, calm, values = same.really([pair])
+    assert calm.judged <= 1
+    assert count.judged == 1
+    assert [len(found) for found in values.values()] == [8]
+    records = [path for side in pair for path in side.glob("cells/**/*.json")]
+    assert len(records) == 8
+
+
+def left_over() -> list[str]:
+    groups = [str(path) for _, folder in limits.folders(Host(), "blkio") for path in Path(folder).glob("peakmark-*")]
+    names = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout if shutil.which("ip") else ""
+    return [*groups, *(line for line in names.splitlines() if line.startswith(f"peakmark-{os.getpid()}-"))]
+
+
+@pytest.fixture
+def nothing_left() -> Iterator[None]:
+    yield
+    assert left_over() == []
+
+
+@pytest.mark.parametrize("name", ["disk: page cache", "disk: limited by a control group", "link: 100 Mbit/s"])
+def test_a_real_fault_is_named_and_taken_out(bench: Bench, name: str, nothing_left: None) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not here")
+    outcome = verdicts.judge(bench, fault(name), 0, 4)
+    if not outcome.possible:
+        pytest.skip(outcome.note)
+    if bench.facts["storage"]["interface"] == "ram" and name.startswith("disk"):
+        pytest.skip("the scratch directory is in memory")
+    assert outcome.ratio is not None, outcome.note
+    assert outcome.named, outcome
+    assert not outcome.alarm, "the same words without the fault would mean nothing"
+
+
+def test_a_competitor_ends_with_its_block(bench: Bench) -> None:
+    put = fault("CPU").put
+    before = set(children())
+    with put(bench, faults.Surroundings(), 0.0):
+        (mine,) = set(children()) - before
+        assert Path(f"/proc/{mine}").exists()
+    assert not Path(f"/proc/{mine}").exists()
+
+
+def children() -> list[int]:
+    """Children of this process."""
+    path = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    return [int(word) for word in path.read_text().split()]
+
+
+def test_what_went_wrong_is_said_in_a_sentence_and_ends_with_one() -> None:
+    good = Outcome("CPU", "row", 2.0, 1.0, 0.5, "worse", found=True, named=True, note="words")
+    unnamed = replace(good, named=False)
+    unseen = replace(good, found=False, verdict="no difference shown")
+    impossible = Outcome("link", note="needs root", possible=False)
+    assert table.missed({"real": Count(1, 100)}, [good, impossible]) == []
+    assert table.missed({"real": Count(12, 100)}, [unnamed, unseen]) == [
+        "CPU: found but not named", "CPU: not found", "real: 12.0% false differences, more than 5% and more than chance explains"
+    ]  # fmt: skip
+    assert table.missed({"real": Count(7, 100), f"real, {table.APART}": Count(50, 100)}, []) == []
+    text = table.faults([good, unnamed, impossible])
+    assert "| CPU | row | 0.500 | worse | yes | NO |" in text
+    assert "not possible here: needs root" in text
+    lines = list(csv.DictReader(io.StringIO(table.to_csv({"real": Count(1, 100)}, [good], {"host": "vm"}))))
+    assert [(line["kind"], line["name"], line["host"]) for line in lines] == [
+        ("same", "real", "vm"),
+        ("fault", "CPU", "vm"),
+    ]
+    assert "| real | 100 | 1 | 1.0% |" in table.same({"real": Count(1, 100)})
+
+
+def test_the_command_line_names_its_choices(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.arguments(["--quick", "--only", "same"]).quick
+    with pytest.raises(SystemExit):
+        command.arguments(["--only", "luck"])
+    assert "same" in capsys.readouterr().err
