@@ -424,7 +424,9 @@ def _summary(options: argparse.Namespace) -> int:
     from peakmark import tables
 
     directory = options.campaign
-    print(f"\nreport  {directory / 'report.pdf'}\ntables  {directory / 'tables'}\n")
+    print(
+        f"\nreport  {directory / 'report.pdf'}\npage    {directory / 'report.html'}\ntables  {directory / 'tables'}\n"
+    )
     for name, value in tables.telling_numbers(directory):
         print(f"  {name:<52} {value}")
     return 0

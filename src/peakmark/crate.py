@@ -47,6 +47,7 @@ _FOLDERS = {
     "cells": ("Records", "One record per cell that was measured, with what the program printed beside it."),
     "attempts": ("Failed attempts", "Records of attempts that failed, with what the program printed."),
     "machine": ("Machine", "Facts of each node, as any user of it can read them."),
+    "repetitions": ("Repetitions", "What was decided after each round: which rows get another repetition, and why."),
     "inputs": ("Files of the configuration", "Copies of the files that the report's configuration names."),
     "tables": ("Tables", "Tables of the report as CSV, made from the records."),
 }

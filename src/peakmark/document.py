@@ -70,12 +70,13 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
     resources = [_RESOURCES[subsystem] for subsystem in verdict.planned(rows)]
     listed = resources[0] if len(resources) == 1 else f"{', '.join(resources[:-1])} and {resources[-1]}"
     missing = len(results.missing)
+    begun = bool(results.records or results.attempts)
     return {
         "title": str(config.get("title") or "Performance report"),
         "author": str(config.get("author") or ""),
         "course": str(config.get("course") or ""),
         "logo": logo,
-        "date": date(newest(results), str(config.get("language") or "en")),
+        "date": date(newest(results), str(config.get("language") or "en")) if begun else "nothing measured yet",
         "campaign": results.name,
         "lead": f"This report tells how close {machine_text.short(results)} comes to the limits that its hardware sets for "
         f"{listed}. {'Each resource' if len(resources) > 1 else 'It'} is measured by an own kernel and, beside it, by the tools "
@@ -91,10 +92,10 @@ def _number(entry: verdict.Number) -> dict[str, str]:
     return {"label": entry.label, "number": number, "unit": unit, "comparison": entry.comparison}
 
 
-def _figure(name: str, figures: Mapping[str, int]) -> dict[str, Any] | None:
+def _figure(name: str, figures: Mapping[str, int], limit: bool = True) -> dict[str, Any] | None:
     if name not in figures:
         return None
-    caption = captions.text(name)
+    caption = captions.text(name, limit)
     return {"file": f"figures/{name}.svg", "width": figures[name], "caption": caption, "alt": caption}
 
 
@@ -177,6 +178,10 @@ def _parts(
             chosen = [row for row in rows if row.key in keys]
             parts[number]["findings"] = [vars(finding) for finding in findings.of(chosen, mark, of_sheet)]
     printed = {key: of_sheet for keys, of_sheet in said if of_sheet is not None for key in keys}
-    parts[-1]["figures"] = [_figure(name, figures) for name, _ in figures_of(table, rows) if name in figures]
+    parts[-1]["figures"] = [
+        _figure(name, figures, limit=any(row.peak.value is not None for row in drawn))
+        for name, drawn in figures_of(table, rows)
+        if name in figures
+    ]
     parts[-1]["formulas"] = formulas.build(rows, printed)
     return parts

@@ -7,7 +7,6 @@ from itertools import groupby
 from typing import Any
 
 from peakmark import captions, presentation
-from peakmark.layout import SUBSYSTEM_TITLES
 from peakmark.presentation import Grid
 from peakmark.rows import Row
 
@@ -39,7 +38,7 @@ def table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
     head, subhead = _headings(grid)
     return {
         "name": grid.name,
-        "caption": f"{SUBSYSTEM_TITLES[rows[0].table.subsystem]}: {captions.inside(grid.title)}.",
+        "caption": captions.of_table(grid.title, rows[0].table.subsystem),
         "columns": [{"kind": column.kind} for column in grid.columns],
         "head": head,
         "subhead": subhead,

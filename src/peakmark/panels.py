@@ -37,6 +37,7 @@ class _Ticks(ScalarFormatter):
 
     def __init__(self, mark: str) -> None:
         super().__init__(useOffset=False)
+        self.set_scientific(False)
         self._mark = mark
 
     def __call__(self, x: float, pos: int | None = None) -> str:

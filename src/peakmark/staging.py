@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import inputs, records
+from peakmark import adaptive, inputs, records
 from peakmark.errors import RecordError
 from peakmark.results import Results, StoredRecord
 
@@ -44,6 +44,9 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
         put_json("config.json")
     for node in results.facts:
         put_json(f"machine/{node}.json")
+    # Decisions on how often rows are repeated: without them spared cells would look missing.
+    for path in sorted((results.directory / adaptive.FOLDER).glob("*.json")):
+        put_json(f"{adaptive.FOLDER}/{path.name}")
     for record in (*results.records, *results.attempts):
         digests = {}
         for name, original in raw_outputs(results, record):

@@ -162,3 +162,19 @@ def test_labels_of_blocks_that_stand_close_are_not_written_over_each_other() -> 
     places = [1 << 10, 10**6, 1 << 20, 10**7, 10 << 20]
     assert panels._tick_labels(places, "block") == ["1\nKiB", "1\nMB", "", "10\nMB", ""]
     assert panels._tick_labels([1, 2, 4, 8], "concurrency") == ["1", "2", "4", "8"]
+
+
+def test_a_caption_speaks_of_the_limit_only_where_it_is_drawn() -> None:
+    assert "dashed" in captions.text("cpu")
+    for name in captions.FIGURES:
+        if name != "overview":
+            without = captions.text(name, limit=False)
+            assert "dashed" not in without
+            assert without.endswith(".")
+            assert len(without) > 60
+
+
+def test_a_caption_names_the_resource_once() -> None:
+    assert captions.of_table("Throughput", "disk") == "Disk: throughput."
+    assert captions.of_table("Disk latency (measured in IOPS)", "disk") == "Disk latency (measured in IOPS)."
+    assert captions.of_table("TCP and UDP", "network") == "Network: TCP and UDP."

@@ -81,7 +81,10 @@ def test_missing_cells_need_partial_and_are_then_shown(tmp_path: Path) -> None:
 def test_an_empty_plan_still_gives_a_report(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [])
     figures.build(folder)
-    assert "Nothing was measured" in _text(report.build(folder))
+    text = _text(report.build(folder))
+    assert "Nothing was measured" in text
+    assert "nothing measured yet" in text
+    assert "1970" not in text
 
 
 def test_a_logo_is_shown_and_a_missing_one_is_one_sentence(tmp_path: Path) -> None:
