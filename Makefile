@@ -5,7 +5,7 @@ PRESET ?= config/presets/quick.yaml
 # The environment's programs first, so that rules and tests find the same ones.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method test test-unit test-kernels test-workflow test-cluster test-trouble cluster cluster-down lint format requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method test test-unit test-kernels test-workflow test-faults test-cluster test-trouble fuzz soak cluster cluster-down lint format requirements clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -28,7 +28,7 @@ bench-kernels: setup kernels ## our kernels beside the reference tools; ARGS="--
 bench-method: setup kernels ## does the method see faults put in on purpose, and nothing else? ARGS="--quick", see docs/method.md
 	@PYTHONPATH=src python -m benchmarks.method $(ARGS)
 
-test: setup-test lint test-unit test-kernels test-workflow test-cluster ## everything, below 20 minutes on 2 cores
+test: setup-test lint test-unit test-kernels test-workflow test-faults test-cluster ## everything, below 20 minutes on 2 cores
 
 lint: setup-test ## formatting, types, linters
 	ruff check .
@@ -43,9 +43,17 @@ test-unit: setup-test kernels
 test-kernels: setup-test
 	@$(MAKE) --no-print-directory -C src/kernels test
 	@$(MAKE) --no-print-directory -C src/kernels sanitize
+	@$(MAKE) --no-print-directory -C src/kernels fuzz
+
+fuzz: setup-test kernels ## the parsers of C and Python against made-up input, for ten minutes
+	@$(MAKE) --no-print-directory -C src/kernels fuzz FUZZ_SECONDS=120
+	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/instruments/test_broken.py tests/unit/test_integrity.py
 
 test-workflow: setup-test
 	python -m pytest tests/workflow
+
+test-faults: setup-test kernels ## killed programs, full disks, broken tools, bad networks
+	python -m pytest tests/faults
 
 test-cluster: setup-test
 	python -m pytest tests/cluster -m "not trouble"

@@ -3,7 +3,7 @@
 #   snakemake --profile local --configfile config/presets/quick.yaml    # this machine, four minutes
 #   snakemake --profile slurm                                           # every cell a Slurm job
 #
-# The flow: plan -> measure (one job per cell) -> tables, figures -> report.
+# The flow: plan -> measure (one job per cell) -> tables, figures -> report (PDF and HTML).
 
 from snakemake.utils import min_version
 
@@ -11,6 +11,9 @@ min_version("9.0")
 
 
 configfile: "config/config.yaml"
+
+
+report: "reports/captions/workflow.rst"
 
 
 include: "rules/common.smk"
@@ -25,9 +28,9 @@ rule all:
     default_target: True
     input:
         rules.report.output,
+        rules.html.output,
         rules.tables.output,
-        # Named as targets, as Snakemake would not miss a lost record behind tables that still stand.
-        all_records if ROUNDS else RECORDS,
+        all_records if ROUNDS else LOST,
 
 
 # Two campaigns that measure at once would measure each other.

@@ -3,49 +3,32 @@
 
 rule measure:
     input:
-        kernels=kernels_first,
+        kernels=[] if NOTHING_FIRST else kernels_first,
     output:
-        "results/{campaign}/cells/{subsystem}/{instrument}/{point}/{node}/{repetition}.json",
+        "results/{campaign}/cells/{cell}.json",
     log:
-        "results/{campaign}/logs/{subsystem}/{instrument}/{point}/{node}/{repetition}.log",
+        "results/{campaign}/logs/{cell}.log",
     wildcard_constraints:
-        subsystem="cpu|memory|disk|network",
-        instrument="[a-z0-9-]+",
-        point="[^/]+",
-        node="[^/]+",
-        repetition="[0-9]+",
+        cell="(cpu|memory|disk|network)/.+/[0-9]+",
     # The plan's order, which mixes programs and repetitions.
-    priority: lambda wildcards: priority(wildcards)
-    threads: lambda wildcards: jobs.threads([cell(wildcards)], CLUSTER)
+    priority: lambda wildcards: PRIORITY[wildcards.cell]
+    threads: lambda wildcards: jobs.threads([CELLS[wildcards.cell]], CLUSTER)
     resources:
         **SITE,
         # The local profile allows one at a time: nothing else may run beside a measurement.
         cell=1,
-        estimate_ms=lambda wildcards: jobs.milliseconds([cell(wildcards)]),
-        runtime=lambda wildcards: jobs.minutes([cell(wildcards)], PLAN),
-        mem_mb=lambda wildcards: jobs.megabytes([cell(wildcards)], CLUSTER),
-        slurm_extra=lambda wildcards: jobs.extra([cell(wildcards)], PLAN),
-        nodes=lambda wildcards: (
-            2 if CLUSTER and jobs.two_nodes(cell(wildcards)) else None
-        ),
-        tasks=lambda wildcards: (
-            2 if CLUSTER and jobs.two_nodes(cell(wildcards)) else None
-        ),
-        mpi=lambda wildcards: (
-            "srun" if CLUSTER and jobs.two_nodes(cell(wildcards)) else None
-        ),
+        estimate_ms=lambda wildcards: jobs.milliseconds([CELLS[wildcards.cell]]),
+        runtime=lambda wildcards: jobs.minutes([CELLS[wildcards.cell]], PLAN),
+        mem_mb=lambda wildcards: jobs.megabytes([CELLS[wildcards.cell]], CLUSTER),
+        slurm_extra=lambda wildcards: jobs.extra([CELLS[wildcards.cell]], PLAN),
+        nodes=lambda wildcards: 2 if takes_two(wildcards) else None,
+        tasks=lambda wildcards: 2 if takes_two(wildcards) else None,
+        mpi=lambda wildcards: "srun" if takes_two(wildcards) else None,
     params:
-        cell=lambda wildcards: cell(wildcards).spec(),
-        tool=lambda wildcards: config.get("tools", {}).get(wildcards.instrument, "auto"),
-        modules=lambda wildcards: [
-            f"--module={name}" for name in modules_of(wildcards.instrument)
-        ],
-        pair=lambda wildcards: (
-            "--pair" if CLUSTER and jobs.two_nodes(cell(wildcards)) else ""
-        ),
+        # One function for all of it: Snakemake asks for them cell by cell before it begins.
+        words=lambda wildcards: measure_words(CELLS[wildcards.cell]),
     shell:
-        "peakmark measure --cell {params.cell:q} --tool {params.tool:q} {params.modules:q} {params.pair}"
-        " --output {output:q} 2> {log:q}"
+        "peakmark measure {params.words} --output {output:q} 2> {log:q}"
 
 
 # The records are no declared outputs: Snakemake would delete the finished ones of a job that fails later.

@@ -1,15 +1,62 @@
-# Tables and figures -> the PDF.
+# Tables -> figures -> the PDF and the HTML page. report() is for snakemake --report.
+
+
+rule figures:
+    input:
+        rules.tables.output,
+    output:
+        report(
+            directory(f"{CAMPAIGN}/figures"),
+            patterns=["{figure}.svg"],
+            caption="../reports/captions/figure.rst",
+            category="Figures",
+            labels={"figure": "{figure}"},
+        ),
+    log:
+        f"{CAMPAIGN}/logs/figures.log",
+    localrule: True
+    params:
+        campaign=subpath(output[0], parent=True),
+        captions=captions.texts(),
+    shell:
+        "peakmark figures {params.campaign:q} > {log:q} 2>&1"
 
 
 rule report:
     input:
         rules.tables.output,
+        rules.figures.output,
     output:
-        f"{CAMPAIGN}/report.pdf",
+        report(
+            f"{CAMPAIGN}/report.pdf",
+            caption="../reports/captions/pdf.rst",
+            category="Report",
+            labels={"report": "PDF"},
+        ),
     log:
         f"{CAMPAIGN}/logs/report.log",
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),
     shell:
-        "peakmark report {params.campaign:q} > {log:q} 2>&1"
+        "peakmark report --keep-figures {params.campaign:q} > {log:q} 2>&1"
+
+
+rule html:
+    input:
+        rules.tables.output,
+        rules.figures.output,
+    output:
+        report(
+            f"{CAMPAIGN}/report.html",
+            caption="../reports/captions/html.rst",
+            category="Report",
+            labels={"report": "HTML page"},
+        ),
+    log:
+        f"{CAMPAIGN}/logs/html.log",
+    localrule: True
+    params:
+        campaign=subpath(output[0], parent=True),
+    shell:
+        "peakmark html --keep-figures {params.campaign:q} > {log:q} 2>&1"

@@ -6,21 +6,9 @@ rule tables:
         rules.plan.output,
         all_records if ROUNDS else RECORDS,
     output:
-        expand(
-            f"{CAMPAIGN}/tables/{{table}}.csv",
-            table=[
-                "cpu",
-                "memory_throughput",
-                "memory_latency",
-                "disk_throughput",
-                "disk_latency",
-                "disk_iops",
-                "network_throughput",
-                "network_latency",
-                "runs",
-                "measurements",
-            ],
-        ),
+        [for_report(name, title) for name, title in captions.tables().items()],
+        for_report("runs", "Every run", "runs"),
+        for_report("measurements", "Every measurement", "measurements"),
     log:
         f"{CAMPAIGN}/logs/tables.log",
     localrule: True

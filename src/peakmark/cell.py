@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +15,14 @@ from peakmark.units import format_size, parse_size
 SUBSYSTEMS = ("cpu", "memory", "disk", "network")
 
 Scalar = str | int | float | bool | None
+
+_NAMES = {
+    "subsystem": re.compile("|".join(SUBSYSTEMS)),
+    "instrument": re.compile(r"[a-z0-9][a-z0-9-]*"),
+    "workload": re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*"),
+    "variant": re.compile(r"([a-z0-9][a-z0-9_-]*)?"),
+    "node": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*"),
+}
 
 
 @dataclass(frozen=True)
@@ -80,10 +90,10 @@ class Cell:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:
-        """Inverse of ``to_json``. Errors: ConfigError when a key is missing or of the wrong type."""
+        """Inverse of ``to_json``. Errors: ConfigError when a key is missing, of the wrong type, or more than a name."""
         try:
             block = data["block"]
-            return cls(
+            cell = cls(
                 subsystem=str(data["subsystem"]),
                 instrument=str(data["instrument"]),
                 workload=str(data["workload"]),
@@ -92,7 +102,25 @@ class Cell:
                 concurrency=int(data["concurrency"]),
                 node=str(data["node"]),
                 repetition=int(data["repetition"]),
-                options=dict(data["options"]),
+                options=dict(data["options"].items()),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise ConfigError(f"cell {data!r} is not complete: {error!r}") from error
+        cell._check()
+        return cell
+
+    def _check(self) -> None:
+        """The id becomes a path: its parts are names and nothing more. Errors: ConfigError."""
+        for key, pattern in _NAMES.items():
+            value = getattr(self, key)
+            if not pattern.fullmatch(value):
+                raise ConfigError(f"cell has {key} {value!r}: allowed is a name that matches {pattern.pattern}")
+        if self.concurrency < 1 or self.repetition < 0:
+            raise ConfigError(
+                f"cell {self.id}: concurrency must be 1 or more, repetition 0 or more, both whole numbers"
+            )
+        for key, option in self.options.items():
+            if not isinstance(key, str) or not isinstance(option, str | int | float | bool | None):
+                raise ConfigError(f"cell {self.id}: option {key!r} is neither text, number nor truth value")
+            if isinstance(option, float) and not math.isfinite(option):
+                raise ConfigError(f"cell {self.id}: option {key!r} is {option}, not a finite number")

@@ -95,6 +95,13 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--scratch", type=Path, default=None, help="directory for the disk cells")
     doctor.set_defaults(run=_doctor)
 
+    clean = commands.add_parser("clean", help="remove what dead runs left on scratch disks, and nothing else")
+    clean.add_argument(
+        "places", type=Path, nargs="*", metavar="PLACE", help="scratch directories or campaigns; default: $TMPDIR, /tmp"
+    )
+    clean.add_argument("--dry-run", action="store_true", help="only say what would go")
+    clean.set_defaults(run=_clean)
+
     compare = commands.add_parser(
         "compare",
         help="two campaigns, or a campaign and published results: what became better or worse",
@@ -111,19 +118,38 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--fail-on", choices=["worse"], help="exit with 1 when a row became worse (for CI)")
     compare.set_defaults(run=_compare)
 
+    bundle = commands.add_parser(
+        "bundle",
+        help="a campaign as one zip file, from which its report can be built elsewhere",
+        description="Records, raw outputs, plan, configuration, machine facts, tables, report, checksums and an RO-Crate "
+        "description. `peakmark report FILE.zip` builds the same PDF from it.",
+    )
+    bundle.add_argument("campaign", type=Path, help="folder of the campaign, e.g. results/quick")
+    bundle.add_argument("-o", "--output", type=Path, metavar="FILE.zip", help="default: beside the campaign's folder")
+    bundle.add_argument("--partial", action="store_true", help="also when cells are missing")
+    bundle.add_argument(
+        "--license", metavar="NAME", help="of the data: an SPDX identifier such as CC-BY-4.0, or an address"
+    )
+    bundle.set_defaults(run=_bundle)
+
     for name, run, text in (
         ("tables", _tables, "records -> measurements.csv and the tables"),
+        ("figures", _figures, "records -> figures"),
         ("report", _report, "tables and records -> figures and report.pdf"),
+        ("html", _html, "records and figures -> report.html, one page that needs nothing else"),
         ("status", _status, "done, missing and failed cells"),
         ("summary", _summary, "where the results are, and the five most telling numbers"),
     ):
         command = commands.add_parser(name, help=text)
-        command.add_argument("campaign", type=Path, help="folder of the campaign, e.g. results/quick")
+        also = ", or a bundle" if name == "report" else ""
+        command.add_argument("campaign", type=Path, help=f"folder of the campaign, e.g. results/quick{also}")
         command.set_defaults(run=run)
-        if name == "report":
+        if name in ("report", "html"):
             command.add_argument(
                 "--partial", action="store_true", help="also when cells are missing, with the holes marked"
             )
+            command.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it there")
+            command.add_argument("--keep-figures", action="store_true", help=argparse.SUPPRESS)
         if name == "status":
             command.add_argument("--failed", action="store_true", help="only what failed or is missing")
             command.add_argument(
@@ -254,6 +280,13 @@ def _doctor(options: argparse.Namespace) -> int:
     return 0 if healthy else 1
 
 
+def _clean(options: argparse.Namespace) -> int:
+    from peakmark import clean
+
+    print(clean.clean(options.places, options.dry_run))
+    return 0
+
+
 def _share(text: str) -> float:
     value = float(text)
     if not 0 <= value < 1:
@@ -279,14 +312,42 @@ def _tables(options: argparse.Namespace) -> int:
     return 0
 
 
-def _report(options: argparse.Namespace) -> int:
-    from peakmark import figures, measurements, report, tables
+def _figures(options: argparse.Namespace) -> int:
+    from peakmark import figures
 
+    figures.build(options.campaign)
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from peakmark import figures, measurements, report, tables, unbundle
+
+    if unbundle.is_bundle(options.campaign):
+        rebuilt = unbundle.report(options.campaign, options.output, options.partial)
+        print(f"{rebuilt.path}: {rebuilt.comparison}")
+        return 0
     if options.partial:
         measurements.build(options.campaign)
         tables.build(options.campaign)
-    figures.build(options.campaign)
-    print(report.build(options.campaign, partial=options.partial))
+    if not options.keep_figures:
+        figures.build(options.campaign)
+    print(report.build(options.campaign, partial=options.partial, target=options.output))
+    return 0
+
+
+def _html(options: argparse.Namespace) -> int:
+    from peakmark import figures, webpage
+
+    if not options.keep_figures:
+        figures.build(options.campaign)
+    print(webpage.build(options.campaign, partial=options.partial, target=options.output))
+    return 0
+
+
+def _bundle(options: argparse.Namespace) -> int:
+    from peakmark import bundle
+
+    print(bundle.write(options.campaign, options.output, partial=options.partial, licence=options.license))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,7 +71,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no date
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or error
@@ -145,6 +146,8 @@ def parse_total(where: str, total: str | float) -> int:
     """A fixed amount of work: ``1e12``, ``100GiB`` or a plain number. Errors: ConfigError."""
     try:
         value = float(total)
+    except OverflowError:
+        value = math.inf
     except ValueError:
         try:
             value = parse_size(str(total))

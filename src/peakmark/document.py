@@ -11,12 +11,11 @@ from typing import Any
 
 import yaml
 
-from peakmark import findings, layouts, machine_text, method_text, presentation, runs_text, sheets, verdict
+from peakmark import captions, findings, layouts, machine_text, method_text, presentation, runs_text, sheets, verdict
 from peakmark.formatting import date, size
 from peakmark.layout import SUBSYSTEM_TITLES, Table, subsystem_tables
 from peakmark.layouts import Layout
 from peakmark.presentation import Grid
-from peakmark.resources import ROOT
 from peakmark.results import Results
 from peakmark.rows import Key, Row, figures_of
 
@@ -62,7 +61,9 @@ def _meta(results: Results, logo: str | None, partial: bool) -> dict[str, Any]:
         "logo": logo,
         "date": date(newest(results), str(config.get("language") or "en")),
         "campaign": results.name,
-        "machine": machine_text.short(results),
+        "lead": f"This report tells how close {machine_text.short(results)} comes to the limits that its hardware sets for "
+        "processor, memory, disk and network. Each resource is measured by an own kernel and, beside it, by the tools that "
+        "the field uses.",
         "partial": partial and missing > 0,
         "partial_text": f"{missing} of {len(results.cells)} planned cells have no record yet; "
         "their rows say “not measured”.",
@@ -77,7 +78,7 @@ def _number(entry: verdict.Number) -> dict[str, str]:
 def _figure(name: str, figures: Mapping[str, int]) -> dict[str, Any] | None:
     if name not in figures:
         return None
-    caption = " ".join((ROOT / "reports" / "captions" / f"{name}.rst").read_text(encoding="utf-8").split())
+    caption = captions.text(name)
     return {"file": f"figures/{name}.svg", "width": figures[name], "caption": caption, "alt": caption}
 
 
@@ -189,7 +190,7 @@ def _table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
     starts = [number for number in range(1, len(rows)) if _family(rows[number]) != _family(rows[number - 1])]
     return {
         "name": grid.name,
-        "caption": f"{SUBSYSTEM_TITLES[rows[0].table.subsystem]}: {_inside(grid.title)}.",
+        "caption": f"{SUBSYSTEM_TITLES[rows[0].table.subsystem]}: {captions.inside(grid.title)}.",
         "columns": [{"kind": column.kind} for column in grid.columns],
         "head": head,
         "subhead": subhead,
@@ -199,11 +200,6 @@ def _table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
         "notes": [list(note) for note in grid.notes],
         "remarks": list(grid.remarks),
     }
-
-
-def _inside(title: str) -> str:
-    """A title within a sentence: its first letter small, unless the word is an abbreviation."""
-    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
 def _headings(grid: Grid) -> tuple[list[dict[str, Any]], list[str]]:

@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -15,10 +14,23 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from peakmark import execute, interfaces, kernels, lock, machine, modules, noise, pair, records, tools
+from peakmark import (
+    execute,
+    guard,
+    interfaces,
+    kernels,
+    lock,
+    machine,
+    modules,
+    noise,
+    pair,
+    records,
+    scratch,
+    tools,
+)
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
-from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
+from peakmark.errors import MeasurementError, PeakmarkError, RecordError, Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Workspace
 from peakmark.machine import limits
@@ -26,8 +38,8 @@ from peakmark.machine.host import Host
 from peakmark.pair import Peer
 from peakmark.resources import version
 
-SCRATCH_PREFIX = "peakmark-"
 NOT_POSSIBLE = 77
+STACK_BYTES = 16 << 20
 MARGIN = 1.2
 """Free space asked for before a disk cell starts, as a multiple of what it will write."""
 
@@ -96,7 +108,8 @@ def measure(request: Request) -> dict[str, Any]:
     status, reason, parsed = "ok", None, Parsed(())
     failure: PeakmarkError | None = None
     try:
-        with lock.held(_lock_name()), modules.loaded(request.modules), _listening(context):
+        # The guard after the lock: the next measurement begins when this one's remains are gone.
+        with lock.held(_lock_name()), guard.standing(), modules.loaded(request.modules), _listening(context):
             parsed = _attempt(request, context, completed)
     except Unavailable as error:
         status, reason = "unavailable", str(error)
@@ -106,10 +119,13 @@ def measure(request: Request) -> dict[str, Any]:
     context.load_after = _load()
     record = _record(cell, status, reason, parsed, context)
     if failure is not None:
-        path = _store_attempt(request, record, completed)
-        raise MeasurementError(f"{cell.id} failed on {context.host}: {reason} (attempt kept in {path})") from failure
+        try:
+            kept = f"attempt kept in {_store_attempt(request, record, completed)}"
+        except (OSError, RecordError) as error:
+            kept = f"and the attempt could not be kept: {error}"
+        raise MeasurementError(f"{cell.id} failed on {context.host}: {reason} ({kept})") from failure
     if REGISTRY[cell.instrument].reference:
-        record["raw"] = _store_raw(request.output.with_suffix(".raw"), completed)
+        record["raw"] = _keep_raw(request, completed)
     records.write(request.output, record)
     return record
 
@@ -128,6 +144,19 @@ def _listening(context: _Context) -> Iterator[None]:
             "during": noise.between(before, after),
             "after": after.to_json(),
         }
+
+
+def _keep_raw(request: Request, completed: Sequence[Completed]) -> dict[str, str]:
+    """What a reference tool printed, stored beside the record. Errors: MeasurementError when it cannot be."""
+    folder = request.output.with_suffix(".raw")
+    try:
+        return _store_raw(folder, completed)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise MeasurementError(
+            f"{request.cell.id} was measured, but what its tool printed cannot be written to {folder} "
+            f"({error.strerror}): make room or mend its rights, then start again; what was written before is whole"
+        ) from error
 
 
 def _attempt(request: Request, context: _Context, completed: list[Completed]) -> Parsed:
@@ -173,23 +202,17 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
 
     Errors: MeasurementError when scratch cannot be used or has too little free space.
     """
-    scratch = Path(str(request.cell.options.get("scratch") or os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108
+    place = Path(str(request.cell.options.get("scratch") or os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108
     need = instrument.estimate(request.cell).disk_bytes
-    try:
-        directory = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=scratch))
+    with scratch.private(place, request.cell.id) as directory:
         free = shutil.disk_usage(directory).free
-    except OSError as error:
-        raise MeasurementError(
-            f"cannot use the scratch directory {scratch}: {error.strerror}; set scratch: to a directory on the node"
-        ) from error
-    try:
         if need and free < need * MARGIN:
             raise MeasurementError(
-                f"{scratch} has {free / 1e9:.1f} GB free, the cell needs {need * MARGIN / 1e9:.1f} GB: "
+                f"{place} has {free / 1e9:.1f} GB free, the cell needs {need * MARGIN / 1e9:.1f} GB: "
                 "free some space, set scratch: to another directory, or make size: smaller"
             )
         facts = machine.cached(
-            request.campaign / "machine", scratch, request.kernels, lambda: tools.present(request.kernels)
+            request.campaign / "machine", place, request.kernels, lambda: tools.present(request.kernels)
         )
         yield Workspace(
             directory=directory,
@@ -198,8 +221,6 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
             kernels=request.kernels,
             facts=facts,
         )
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: ExitStack) -> pair.Peer | None:
@@ -220,16 +241,22 @@ def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: 
 def _execute(request: Request, invocation: Invocation, space: Workspace, context: _Context) -> list[Completed]:
     """Run the commands, beside the server if there is one. Errors: MeasurementError, Unavailable (exit code 77)."""
     completed = []
+    limits = _limits(request.cell)
     with ExitStack() as stack:
         values: Mapping[str, str] = {}
         peer = _far_end(request, invocation, space, stack)
+
+        def trouble() -> str | None:
+            reason = peer.ended() if peer else None
+            return f"the server {reason}" if reason else scratch.too_much(space.directory, _disk_limit(request.cell))
+
         if peer is not None:
             values, context.server_host = peer.values, peer.host
             context.network = {**peer.to_json(), "shaping": interfaces.shaping(peer.interface)}
         for number, command in enumerate(invocation.commands):
             folder = space.directory / f"run{number}"
             folder.mkdir()
-            done = execute.run(command, folder, values, peer.ended if peer else None)
+            done = execute.run(command, folder, values, trouble, limits)
             completed.append(done)
             context.commands.append(
                 {
@@ -242,12 +269,24 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, context
             if done.returncode == NOT_POSSIBLE and NOT_POSSIBLE not in command.ok_codes:
                 raise Unavailable(_words(done) or f"{Path(done.argv[0]).name} says that this machine cannot do it")
             if done.returncode not in command.ok_codes:
-                reason = peer.ended() if peer else None
+                reason = trouble()
                 raise MeasurementError(
-                    f"{Path(done.argv[0]).name} ended with exit code {done.returncode}{execute.last_lines(folder)}"
-                    + (f"; the server {reason}" if reason else "")
+                    f"{Path(done.argv[0]).name} ended with {execute.how_ended(done.returncode)}"
+                    f"{execute.last_lines(folder)}" + (f"; {reason}" if reason else "")
                 )
     return completed
+
+
+def _limits(cell: Cell) -> execute.Limits:
+    """What each process of a cell may have: its estimate with ample room, as a stack of every thread counts too."""
+    cost = REGISTRY[cell.instrument].estimate(cell)
+    stacks = cell.concurrency * STACK_BYTES
+    return execute.Limits(4 * cost.memory_bytes + stacks + (2 << 30), 2 * cost.disk_bytes + (64 << 20))
+
+
+def _disk_limit(cell: Cell) -> int:
+    """Bytes that all files of a cell together may have."""
+    return 2 * REGISTRY[cell.instrument].estimate(cell).disk_bytes + (256 << 20)
 
 
 def _words(done: Completed) -> str:

@@ -6,6 +6,7 @@ Everything that is reported can be rebuilt from this table without measuring aga
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,9 +54,13 @@ def table(results: Results) -> pd.DataFrame:
 def build(campaign_dir: Path) -> pd.DataFrame:
     """Write ``tables/measurements.csv`` and ``.parquet`` below the campaign; the table itself is returned.
 
-    Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
+    A record that does not count (damaged, edited, of other options) is left out and named on standard error.
+    Errors: PeakmarkError when the folder holds no campaign.
     """
-    frame = table(Results.read(campaign_dir))
+    results = Results.read(campaign_dir)
+    for reason in results.left_out:
+        print(f"peakmark: left out: {reason}", file=sys.stderr)
+    frame = table(results)
     folder = campaign_dir / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     frame.to_csv(folder / "measurements.csv", index=False, lineterminator="\n")

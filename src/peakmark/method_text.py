@@ -115,7 +115,7 @@ def programs(results: Results) -> list[list[str]]:
         tool = record.data["context"]["tool"]
         if record.ok and tool is not None:
             library = record.data["context"].get("library") or {}
-            extra = "; ".join(f"{name} {value}" for name, value in sorted(library.items()))
+            extra = "; ".join(f"{name} {value}" for name, value in sorted(library.items()) if value is not None)
             version = str(tool["version"]) + (f" ({extra})" if extra else "")
             found[(record.cell.instrument, version, str(tool["path"]))] = None
     ran = {name for name, _, _ in found}

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import adaptive, records
+from peakmark import adaptive, integrity, records
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.cluster import settings_of
-from peakmark.errors import MeasurementError, PeakmarkError, RecordError
+from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.jobs import part as part_of
 from peakmark.measure import Request, measure
 
@@ -82,8 +82,5 @@ def request(campaign: Campaign, cell: Cell, kernels: Path) -> Request:
 
 
 def _measured(path: Path, cell: Cell) -> bool:
-    """Whether there is a record of exactly this cell; one with other options does not count."""
-    try:
-        return Cell.from_json(records.read(path)["cell"]) == cell
-    except RecordError:
-        return False
+    """Whether there is a record of exactly this cell; one that is damaged or has other options does not count."""
+    return integrity.look(path, cell).state == integrity.GOOD

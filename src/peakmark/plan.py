@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from peakmark import adaptive, layouts, published, site
+from peakmark import adaptive, integrity, layouts, published, site
 from peakmark import config as configuration
 from peakmark.adaptive import Criterion
 from peakmark.catalogue import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
@@ -66,18 +65,22 @@ class Plan:
         return RESULTS / self.campaign
 
     def record_path(self, cell: Cell) -> Path:
-        return self.directory / "cells" / f"{cell.id}.json"
+        return Path(self.record_name(cell))
+
+    def record_name(self, cell: Cell) -> str:
+        """The path as text; for tens of thousands of cells, Path objects would be felt."""
+        return f"{RESULTS}/{self.campaign}/cells/{cell.id}.json"
 
     def is_measured(self, cell: Cell) -> bool:
-        """Whether the cell has a record that was made with its present options."""
-        try:
-            record = json.loads(self.record_path(cell).read_text(encoding="utf-8"))
-            return bool(record["cell"] == cell.to_json())
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
+        """Whether the cell has a whole, unchanged record that was made with its present options."""
+        return integrity.look(self.record_path(cell), cell).state == integrity.GOOD
 
-    def missing(self) -> list[Cell]:
-        """The cells that are asked for by now and have no record yet, in running order."""
+    def surely(self) -> list[Cell]:
+        """The cells that are measured in any case, in running order; all others may be spared."""
+        return adaptive.in_round(self.cells, self.criteria, 0)
+
+    def asked(self) -> list[Cell]:
+        """The cells that are asked for by now, in running order, measured or not."""
         decisions = adaptive.standing(self.directory, self.criteria)
 
         def wanted(cell: Cell) -> bool:
@@ -86,15 +89,11 @@ class Plan:
                 return True
             return cell.row in decisions and cell.repetition < decisions[cell.row].asked
 
-        return [cell for cell in self.cells if wanted(cell) and not self.record_path(cell).exists()]
+        return [cell for cell in self.cells if wanted(cell)]
 
-    def surely(self) -> list[Cell]:
-        """The cells that are measured in any case, in running order; all others may be spared."""
-        return adaptive.in_round(self.cells, self.criteria, 0)
-
-    def seconds_left(self) -> float:
-        """Expected seconds of the cells that have no record yet."""
-        return total_cost(self.missing()).seconds
+    def spared(self) -> set[str]:
+        """Ids of the cells that nobody will ask for, as far as that is decided."""
+        return adaptive.spared(self.cells, adaptive.standing(self.directory, self.criteria)) if self.criteria else set()
 
     def to_json(self) -> dict[str, Any]:
         return {

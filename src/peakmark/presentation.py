@@ -123,7 +123,8 @@ class Notes:
 
     def marks(self, rows: Sequence[Row]) -> str:
         """The letters of what a line's rows note, each once."""
-        return " ".join(dict.fromkeys(self.letters[note] for row in rows for note in row.notes if note in self.letters))
+        found = {self.letters[note] for row in rows for note in row.notes if note in self.letters}
+        return " ".join(sorted(found, key=lambda mark: (len(mark), mark)))
 
 
 def closed(sentence: str) -> str:

@@ -1,7 +1,12 @@
-"""Write and read records: whole or not at all, checked against the schema both times."""
+"""Write and read records: whole or not at all, checked against the schema and their own checksum.
+
+On disk a record carries ``sha256``, the checksum of all else in it, so that one that was cut, hit by a bad disk or edited
+by hand is known when it is read. It keeps honest people from mistakes; whoever wants to forge a record can.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -12,15 +17,35 @@ from peakmark import schemas
 from peakmark.errors import RecordError
 
 SCHEMA_VERSION = 1
+CHECKSUM = "sha256"
+
+
+def checksum(record: Mapping[str, Any]) -> str:
+    """SHA-256 of a record's content, whatever the layout of its text: keys sorted, no spaces, without the checksum."""
+    content = {key: value for key, value in record.items() if key != CHECKSUM}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def text_of(record: Mapping[str, Any]) -> str:
+    """A record as it stands on disk, with its checksum."""
+    sealed = {**record, CHECKSUM: checksum(record)}
+    return json.dumps(sealed, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def write(path: Path, record: Mapping[str, Any]) -> None:
     """Store a record under a temporary name, make it durable, then give it its name: a half record cannot exist.
 
-    Errors: RecordError when it does not fit the schema, OSError when the disk refuses it.
+    Errors: RecordError when it does not fit the schema, or when the disk refuses it.
     """
     schemas.validate_fast(record, "record", f"{path} is not a record of peakmark")
-    write_file(path, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n")
+    try:
+        write_file(path, text_of(record))
+    except OSError as error:
+        raise RecordError(
+            f"the record {path} cannot be written ({error.strerror}): make room or mend the rights of its folder, then "
+            "start again; what was written before is whole"
+        ) from error
 
 
 def write_file(path: Path, text: str) -> None:
@@ -44,14 +69,26 @@ def write_file(path: Path, text: str) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A record from disk. Errors: RecordError naming the file that is missing, damaged or does not fit the schema."""
+    """A record from disk, without its checksum.
+
+    Errors: RecordError naming the file that is missing, damaged, changed by hand, or does not fit the schema.
+    """
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RecordError(f"cannot read the record {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordError(
             f"the record {path} is damaged ({error}): delete it, the next run measures this cell again"
         ) from error
     schemas.validate_fast(record, "record", f"{path} is not a record of peakmark")
+    try:
+        unchanged = record.pop(CHECKSUM, None) == checksum(record)
+    except ValueError:  # NaN and the like, which json reads and nobody writes
+        unchanged = False
+    if not unchanged:
+        raise RecordError(
+            f"the record {path} is not as it was written (its checksum does not fit): delete it, the next run measures "
+            "this cell again"
+        )
     return record

@@ -27,8 +27,8 @@ HEIGHT_POINTS = 6.2 * 72  # a taller figure is made smaller, so that its caption
 LOGOS = (".svg", ".png", ".jpg", ".jpeg")
 
 
-def build(campaign_dir: Path, partial: bool = False) -> Path:
-    """Write ``report.pdf`` below the campaign from its records and its figures; the path is returned.
+def build(campaign_dir: Path, partial: bool = False, target: Path | None = None) -> Path:
+    """Write the report from a campaign's records and figures, by default as its ``report.pdf``; the path is returned.
 
     The PDF follows PDF/A-2a and PDF/UA-1 and is the same to the byte when made again from the same records.
     ``partial`` allows planned cells without a record, which are shown as not measured.
@@ -36,13 +36,9 @@ def build(campaign_dir: Path, partial: bool = False) -> Path:
     logo.
     """
     results = Results.read(campaign_dir)
-    if results.missing and not partial:
-        raise PeakmarkError(
-            f"{len(results.missing)} of {len(results.cells)} planned cells of {campaign_dir} have no record: run the "
-            f"campaign again to measure them, or report what there is with `peakmark report --partial {campaign_dir}`"
-        )
+    must_be_complete(results, partial)
     rows = build_rows(results)
-    target = campaign_dir / "report.pdf"
+    target = target or campaign_dir / "report.pdf"
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
@@ -51,10 +47,24 @@ def build(campaign_dir: Path, partial: bool = False) -> Path:
         data = document.build(results, rows, figures, _logo(results, folder), partial)
         (folder / "data.json").write_text(json.dumps(printable(data), ensure_ascii=False), encoding="utf-8")
         compiled = _compile(folder, document.newest(results))
-    temporary = target.with_suffix(".pdf.tmp")
-    temporary.write_bytes(compiled)
-    temporary.replace(target)
+    try:
+        temporary = target.with_name(f".{target.name}.tmp")
+        temporary.write_bytes(compiled)
+        temporary.replace(target)
+    except OSError as error:
+        raise PeakmarkError(f"cannot write the report {target}: {error.strerror}") from error
     return target
+
+
+def must_be_complete(results: Results, partial: bool, command: str = "report", shown: Path | None = None) -> None:
+    """Errors: PeakmarkError when cells are missing and ``partial`` does not allow it; ``shown``: what the user gave."""
+    place = shown or results.directory
+    if results.missing and not partial:
+        raise PeakmarkError(
+            f"{len(results.missing)} of {len(results.cells)} planned cells of {place} have no record: run the "
+            f"campaign again to measure them, or {command} what there is with `peakmark {command} --partial "
+            f"{place}`"
+        )
 
 
 def _compile(folder: Path, when: datetime) -> bytes:

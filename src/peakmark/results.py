@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from peakmark import records
+from peakmark import inputs, integrity, records
 from peakmark.adaptive import Decisions
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
@@ -40,6 +40,9 @@ class Results:
     cells   the planned cells without those that were spared, as their rows were sure enough without them
     spared  how many those are, by the ``decisions`` on rows that have as many repetitions as they need
     facts   node name -> machine facts, from ``machine/<node>.json``
+
+    ``records`` holds those that count: whole, unchanged, of planned cells with the plan's options. ``left_out`` says of
+    every other one in a sentence why it does not.
     """
 
     directory: Path
@@ -48,6 +51,7 @@ class Results:
     records: tuple[StoredRecord, ...]
     attempts: tuple[StoredRecord, ...]
     facts: Mapping[str, Mapping[str, Any]]
+    left_out: tuple[str, ...] = ()
     spared: int = 0
     decisions: Decisions = field(default_factory=dict)
 
@@ -64,9 +68,11 @@ class Results:
 
     @property
     def report_config(self) -> Mapping[str, Any]:
-        """``report:`` of the configuration: title, author, course, logo, language, decimal_mark, summary."""
-        section: Mapping[str, Any] = self.config.get("report") or {}
-        return section
+        """``report:`` of the configuration: title, author, course, logo, language, decimal_mark, summary.
+
+        Files it names are a bundle's own copies where this is one.
+        """
+        return inputs.resolve(self.directory, self.config.get("report") or {})
 
     @property
     def missing(self) -> tuple[Cell, ...]:
@@ -101,17 +107,19 @@ class Results:
     def read(cls, directory: Path) -> Results:
         """The campaign below ``directory``.
 
-        Errors: RecordError when there is no plan, or a record is damaged.
+        Errors: RecordError when there is no plan.
         """
         campaign = Campaign.open(directory)
-        spared = campaign.spared()
+        cells, spared = tuple(campaign.cells), campaign.spared()
+        left_out: list[str] = []
         return cls(
             directory=directory,
             plan=campaign.plan,
-            cells=tuple(cell for cell in campaign.cells if cell.id not in spared),
-            records=tuple(_records(directory, "cells")),
-            attempts=tuple(_records(directory, "attempts")),
+            cells=tuple(cell for cell in cells if cell.id not in spared),
+            records=tuple(_records(directory, cells, left_out)),
+            attempts=tuple(_attempts(directory, left_out)),
             facts={path.stem: _facts(path) for path in sorted((directory / "machine").glob("*.json"))},
+            left_out=tuple(left_out),
             spared=len(spared),
             decisions=campaign.decisions,
         )
@@ -127,13 +135,23 @@ def _facts(path: Path) -> Mapping[str, Any]:
     return data
 
 
-def _records(directory: Path, folder: str) -> list[StoredRecord]:
-    """Records below a folder; ``<repetition>.raw/`` beside a record holds what the tool wrote, which may be JSON
-    too.
-    """
+def _records(directory: Path, cells: tuple[Cell, ...], left_out: list[str]) -> list[StoredRecord]:
+    planned = {f"cells/{cell.id}.json": cell for cell in cells}
     found = []
-    for path in sorted((directory / folder).rglob("*.json")):
-        relative = path.relative_to(directory)
-        if not any(part.endswith(".raw") or part.startswith(".") for part in relative.parts):
-            found.append(StoredRecord(relative.as_posix(), records.read(path)))
+    for name in integrity.record_names(directory, "cells"):
+        finding = integrity.look(directory / name, planned.get(name))
+        if finding.state == integrity.GOOD and finding.data is not None:
+            found.append(StoredRecord(name, finding.data))
+        elif finding.state != integrity.ABSENT:
+            left_out.append(finding.reason)
+    return found
+
+
+def _attempts(directory: Path, left_out: list[str]) -> list[StoredRecord]:
+    found = []
+    for name in integrity.record_names(directory, "attempts"):
+        try:
+            found.append(StoredRecord(name, records.read(directory / name)))
+        except RecordError as error:
+            left_out.append(str(error))
     return found

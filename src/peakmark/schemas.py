@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import reprlib
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,11 +19,22 @@ if TYPE_CHECKING:
 def problem(instance: Any, name: str) -> ValidationError | None:
     """What is to be mended first to make ``instance`` fit ``config/schema/<name>.schema.json``; None if it fits."""
     # Imported late: it takes 0.1 s, which every measuring job would pay.
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    found: ValidationError | None = best_match(Draft202012Validator(schema(name)).iter_errors(instance))
+    found: ValidationError | None = best_match(_validator()(schema(name)).iter_errors(instance))
     return found
+
+
+@cache
+def _validator() -> Any:
+    """JSON Schema takes 3.0 for an integer, Python's range does not."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    checker = Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    )
+    return extend(Draft202012Validator, type_checker=checker)  # type: ignore[no-untyped-call]
 
 
 def validate(instance: Any, name: str, what: str, error: type[PeakmarkError] = RecordError) -> None:
@@ -74,7 +86,7 @@ def sentence(found: ValidationError) -> str:
             allowed: Any = found.schema
             known = sorted(allowed.get("properties", {}))
             extra = [key for key in _keys(found.instance) if key not in known]
-            return f"{where} has the unknown key {', '.join(extra)}: allowed are {', '.join(known)}"
+            return f"{where} has the unknown key {', '.join(map(str, extra))}: allowed are {', '.join(known)}"
         case "propertyNames":
             return f"{where} has the unknown key {value}: allowed are {', '.join(_short(one) for one in rule['enum'])}"
         case _:
@@ -106,5 +118,8 @@ def _kind(part: dict[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, default=str)
+    try:
+        text = json.dumps(value, default=str)
+    except (TypeError, ValueError, RecursionError):  # YAML can hold a date as a key, or itself
+        text = reprlib.repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

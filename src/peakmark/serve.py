@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 import os
 import select
-import shutil
 import socket
 import sys
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from peakmark import interfaces, pair
+from peakmark import guard, interfaces, pair, scratch
 from peakmark.errors import PeakmarkError
 from peakmark.instruments.base import Command
 
@@ -26,9 +24,9 @@ WATCH_S = 0.2
 def main() -> int:
     """Serve until standard input ends. Returns the exit code."""
     request = json.loads(sys.stdin.readline() or "{}")
-    directory = Path(tempfile.mkdtemp(prefix="peakmark-serve-", dir=os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108
+    place = Path(os.environ.get("TMPDIR") or "/tmp")  # noqa: S108
     try:
-        with ExitStack() as stack:
+        with guard.standing(), scratch.private(place, "serve", "peakmark-serve-") as directory, ExitStack() as stack:
             peer = _start(request, directory, stack)
             _say(
                 {
@@ -42,8 +40,6 @@ def main() -> int:
     except PeakmarkError as error:
         _say({"failed": str(error)})
         return 1
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
     return 0
 
 

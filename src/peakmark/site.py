@@ -25,7 +25,7 @@ def load(path: Path | str, formula_set: str | None = None) -> dict[str, Any]:
         site = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"site file {path} cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no date
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark is not None else ""
         raise ConfigError(f"site file {path}{line} is not YAML: {getattr(error, 'problem', error)}") from error

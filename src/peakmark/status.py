@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peakmark import jobs, records, slurm
+from peakmark import integrity, jobs, records, slurm
 from peakmark.campaign import Campaign
 from peakmark.cell import SUBSYSTEMS, Cell
 from peakmark.cluster import settings_of
 from peakmark.errors import RecordError
 
-STATES = ("done", "running", "pending", "failed", "missing", "spared")
+STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing", "spared")
+UNFIT = {integrity.DAMAGED: "damaged", integrity.OTHER: "outdated"}
+"""Records that do not count, and what such a cell is called here."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,16 @@ class Failure:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where one cell stands. ``job`` is set while it is running or pending, ``failure`` when an attempt has failed."""
+    """Where one cell stands. ``job`` is set while it is running or pending, ``failure`` when an attempt has failed.
+
+    ``reason`` says why a record that is there does not count.
+    """
 
     cell: Cell
     state: str
     job: slurm.Job | None = None
     failure: Failure | None = None
+    reason: str = ""
 
     @property
     def node(self) -> str:
@@ -61,6 +67,7 @@ def describe(campaign: Campaign, only_failed: bool = False) -> str:
         lines += _jobs(queue, standings)
         if trouble:
             lines.append(f"running and pending jobs are not known: {trouble}")
+    lines += [f"does not count: {one.reason}" for one in standings if one.reason]
     failed = [one for one in standings if one.state == "failed"]
     if failed:
         lines.append(f"{len(failed)} failed; the next run measures them again:")
@@ -86,7 +93,8 @@ def look(campaign: Campaign, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
     for cell in campaign.cells:
         own = by_comment.get(jobs.comment(name, cell))
         its_node = by_comment.get(jobs.node_comment(name, cell.node, jobs.part(cell, settings)))
-        if campaign.record_path(cell).exists():
+        record = integrity.look(campaign.record_path(cell), cell)
+        if record.state == integrity.GOOD:
             found.append(Standing(cell, "done"))
             continue
         if cell.id in spared:
@@ -94,7 +102,9 @@ def look(campaign: Campaign, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
             continue
         failure = last_failure(campaign, cell)
         job = own or its_node
-        if job is None:
+        if job is None and record.state in UNFIT:
+            found.append(Standing(cell, UNFIT[record.state], None, None, record.reason))
+        elif job is None:
             found.append(Standing(cell, "failed" if failure else "missing", None, failure))
         else:
             running = job.state != "PENDING" and (own is not None or cell.id in current)

@@ -7,6 +7,7 @@ import re
 from peakmark.errors import ConfigError
 
 _FACTORS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+LARGEST = 1 << 60
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$", re.ASCII)
 
 
@@ -24,6 +25,8 @@ def parse_size(text: str | int) -> int:
         if match is None or match.group(2) not in _FACTORS:
             raise ConfigError(f"size {text!r} is not understood: allowed are B, KiB, MiB, GiB and TiB, e.g. 16MiB")
         value = float(match.group(1)) * _FACTORS[match.group(2)]
+    if value > LARGEST:
+        raise ConfigError(f"size {text!r} is larger than any disk: allowed is at most 1048576TiB")
     if value < 1 or value != int(value):
         raise ConfigError(f"size {text!r} is not a whole positive number of bytes")
     return int(value)

@@ -59,6 +59,8 @@ class LogHandler(LogHandlerBase):
             pass  # repeats, with the whole command, what the failure line and the log have said
         elif event is None and any(word in record.getMessage() for word in GUESSES):
             pass  # a default account is for Slurm to know; sbatch says so if it wants one named
+        elif event is None and record.getMessage().startswith("Nothing to be done"):
+            self.console.print("nothing to do: every cell is measured and the report is newer than all of them")
         elif event == LogEvent.ERROR or (event is None and record.levelno >= WARNING):
             self.bar.stop()
             self.console.print(self.format(record), markup=False, soft_wrap=True)
@@ -174,9 +176,6 @@ def _estimate(values: dict[str, Any]) -> float:
 
 
 def _name(values: dict[str, Any]) -> str:
-    wildcards = values.get("wildcards") or {}
-    if "instrument" in wildcards:
-        return "{instrument} {point} #{repetition}".format(**wildcards)
     outputs = values.get("output") or [""]
     if values.get("rule_name") == "measure":
         return str(outputs[0]).split("/cells/")[-1].removesuffix(".json")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark.cell import Cell
+from peakmark.records import text_of
 
 UNITS = {"rate": "op/s", "throughput": "B/s", "latency": "s", "iops": "1/s"}
 
@@ -109,9 +110,9 @@ def write(
     }
     _write(directory / "plan.json", plan)
     for entry in records:
-        _write(directory / "cells" / f"{Cell.from_json(entry['cell']).id}.json", entry)
+        _write_record(directory / "cells" / f"{Cell.from_json(entry['cell']).id}.json", entry)
     for number, entry in enumerate(attempts):
-        _write(directory / "attempts" / f"{Cell.from_json(entry['cell']).id}.{number}.json", entry)
+        _write_record(directory / "attempts" / f"{Cell.from_json(entry['cell']).id}.{number}.json", entry)
     if facts is not None:
         _write(directory / "machine" / "node1.json", facts)
     return directory
@@ -120,6 +121,11 @@ def write(
 def _write(path: Path, data: Mapping[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(data, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+def _write_record(path: Path, data: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text_of(data), encoding="utf-8")
 
 
 def sweep(repetitions: int = 3, threads: Iterable[int] = (1, 2)) -> list[dict[str, Any]]:

@@ -1,13 +1,15 @@
 """Repetitions until the interval is narrow: rounds, decisions, what is spared and what a second run leaves alone."""
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
 import campaign_data as data
 import pytest
 
-from peakmark import adaptive, config, jobs, plan, plan_text, rows
+from peakmark import adaptive, config, jobs, plan, plan_text, rows, staging
+from peakmark import records as stored_records
 from peakmark.adaptive import Criterion
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
@@ -236,6 +238,20 @@ def test_a_row_that_did_not_become_sure_says_so(tmp_path: Path) -> None:
     }
     assert "asked was ±2 %" in notes["DP"]
     assert "asked was" not in notes["SP"]
+
+
+def test_a_copy_knows_what_was_spared(tmp_path: Path) -> None:
+    """What a bundle holds: without the decisions the spared cells would be missing in it."""
+    made = make()
+    decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=CALM))
+    folder = campaign(tmp_path, made, decided, DP=CALM, SP=CALM)
+    for path in folder.rglob("cells/**/*.json"):
+        record = json.loads(path.read_text())
+        stored_records.write(path, {**record, "raw": {}})
+    written = staging.copy(Results.read(folder), tmp_path / "copy")
+    assert "repetitions/0.json" in written
+    copied = Results.read(tmp_path / "copy")
+    assert (len(copied.records), copied.spared, copied.missing) == (12, 16, ())
 
 
 def test_damaged_decisions_are_named(tmp_path: Path) -> None:

@@ -50,6 +50,18 @@ class Checkout:
             check=False,
         )
 
+    def start(self, *argv: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+        """The same in the background."""
+        return subprocess.Popen(
+            argv,
+            cwd=self.directory,
+            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
     def snakemake(self, config: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
         return self.run("snakemake", "--profile", "local", "--configfile", str(config), *words, **more)
 

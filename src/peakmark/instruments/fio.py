@@ -84,6 +84,8 @@ class Fio(common.Program):
         if not isinstance(side, dict):
             raise ParseError(f"fio: no result for {cell.workload}")
         asked = documents.at(job, "job options", self.name)
+        if not isinstance(asked, dict):
+            raise ParseError("fio: job options is no object")
         if asked.get("rw") != _PATTERN[cell.workload] or asked.get("bs") != str(cell.block):
             raise ParseError("fio ran another pattern or record size than the cell's")
         nbytes = documents.number_at(side, "io_bytes", self.name)

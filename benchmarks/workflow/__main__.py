@@ -1,0 +1,79 @@
+"""``python -m benchmarks.workflow``: measure, print, write. See docs/workflow.md."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.workflow import lines, overhead, planning, reporting
+from benchmarks.workflow.checkout import Checkout
+from benchmarks.workflow.lines import Line
+from peakmark import machine
+from peakmark.errors import PeakmarkError
+from peakmark.records import write_file
+
+PARTS: dict[str, Callable[[Checkout, int], list[Line]]] = {
+    "planning": planning.dry_runs,
+    "nothing": planning.nothing_to_do,
+    "jobs": overhead.per_cell,
+    "report": reporting.largest_preset,
+    "table": reporting.long_table,
+}
+
+
+def main() -> int:
+    """Exit code 0 also when targets are missed: the table says so."""
+    parser = argparse.ArgumentParser(prog="make bench-workflow ARGS=...", description="What the workflow itself costs.")
+    parser.add_argument("--only", choices=PARTS, action="append", help="may be repeated; default: all")
+    parser.add_argument("--turns", type=int, default=3, metavar="N", help="measurements of each, default 3")
+    parser.add_argument("--out", type=Path, default=Path("results/bench-workflow"), metavar="DIRECTORY")
+    chosen = parser.parse_args()
+    if chosen.turns < 1:
+        parser.error(f"--turns {chosen.turns}: give 1 or more")
+    facts = machine.collect()
+    short = {
+        "host": facts["host"],
+        "cpu": facts["cpu"].get("model_name"),
+        "cpus": len(facts["limits"]["cpus_allowed"]),
+        "kernel": facts["os"].get("kernel"),
+        "date": facts["collected"],
+        "load": round(os.getloadavg()[0], 2),
+    }
+    table: list[Line] = []
+    work = Path(tempfile.mkdtemp(prefix="peakmark-bench-"))
+    try:
+        for name in chosen.only or PARTS:
+            started = time.monotonic()
+            try:
+                table += PARTS[name](Checkout.make(work / name), chosen.turns)
+            except PeakmarkError as error:
+                print(f"{name}: not measured: {error}", file=sys.stderr)
+            print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+            shutil.rmtree(work / name, ignore_errors=True)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    folder = chosen.out / datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    folder.mkdir(parents=True)
+    text = lines.markdown(table)
+    write_file(folder / "table.md", text)
+    write_file(folder / "turns.csv", lines.as_csv(table, short))
+    write_file(folder / "machine.json", json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    print(text)
+    print(", ".join(f"{key} {value}" for key, value in short.items()))
+    print(f"written to {folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except PeakmarkError as failure:
+        sys.exit(f"bench-workflow: {failure}")

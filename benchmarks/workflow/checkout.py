@@ -1,0 +1,101 @@
+"""A copy of the sources to run snakemake in, and what a command cost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from peakmark.errors import PeakmarkError
+from peakmark.resources import ROOT
+
+PARTS = ("Snakefile", "rules", "src", "config", "reports", "local", "slurm", "pyproject.toml")
+LIMIT_S = 1200.0
+
+SHORT: dict[str, Any] = {
+    "seconds": 0.01,
+    "warmup": 0.0,
+    "repetitions": 1,
+    "reference_repetitions": 1,
+    "cpu": [],
+    "memory": [],
+    "disk": [],
+    "network": [],
+}
+"""A configuration that measures nothing of what config/config.yaml measures."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one command with all its children: wall-clock and processor seconds, peak memory of the largest in bytes."""
+
+    wall: float
+    cpu: float
+    memory: int
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A folder with the sources and the compiled kernels, as a user has them after the first run."""
+
+    directory: Path
+
+    @classmethod
+    def make(cls, directory: Path) -> Checkout:
+        """Errors: PeakmarkError when the kernels cannot be compiled."""
+        directory.mkdir(parents=True)
+        for name in PARTS:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy2(source, directory / name)
+        checkout = cls(directory)
+        checkout.run("make", "-s", "-C", "src/kernels", "-j2")
+        return checkout
+
+    def configure(self, name: str, **values: Any) -> str:
+        """Write a configuration of this name; the words that make snakemake use it."""
+        file = f"{name}.yaml"
+        (self.directory / file).write_text(yaml.safe_dump({"campaign": name, **SHORT, **values}), encoding="utf-8")
+        return file
+
+    def run(self, *argv: str, env: Mapping[str, str] | None = None) -> Cost:
+        """Run a command to its end in the folder. Errors: PeakmarkError with the end of what it said."""
+        return run(argv, self.directory, env)
+
+    def snakemake(self, config: str, *words: str) -> Cost:
+        """The workflow with the local profile."""
+        # The targets first: --configfile would take them for more files.
+        return self.run("snakemake", *words, "--profile", "local", "--configfile", config)
+
+
+def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> Cost:
+    """Run a command to its end. Errors: PeakmarkError with the end of what it said."""
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(cwd / "src"),
+        **(env or {}),
+    }
+    said = cwd / ".said"
+    started = time.monotonic()
+    with said.open("w") as stream:
+        process = subprocess.Popen(
+            argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
+        )
+        # wait4 tells what this child and its children used, and nothing of other commands.
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        end = said.read_text(errors="replace")[-2000:]
+        raise PeakmarkError(f"`{' '.join(argv)}` ended with exit code {process.returncode}:\n{end}")
+    return Cost(time.monotonic() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)

@@ -1,0 +1,77 @@
+"""Campaigns of any size whose records are copies of real ones: one cell of each kind is measured, the others take over
+its numbers. What is timed reads, checks and shows records; how they came about makes no difference to it."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.workflow.checkout import Checkout
+from peakmark import integrity, records
+from peakmark.campaign import Campaign
+from peakmark.cell import Cell
+from peakmark.errors import PeakmarkError, RecordError
+
+Kind = tuple[str, str, str]
+
+
+def kind(cell: Cell) -> Kind:
+    """Cells of one kind have records of the same form."""
+    return cell.instrument, cell.workload, cell.variant
+
+
+def fill(checkout: Checkout, config: str, name: str) -> int:
+    """Write plan, facts and a record of every cell of the configuration. Returns the number of cells.
+
+    Errors: PeakmarkError when a real cell cannot be measured.
+    """
+    folder = checkout.directory / "results" / name
+    checkout.snakemake(config, str(folder.relative_to(checkout.directory) / "plan.json"), "--quiet=all")
+    campaign = Campaign.open(folder)
+    models: dict[Kind, tuple[dict[str, Any], Path]] = {}
+    for cell in sorted(campaign.cells, key=lambda one: (one.concurrency, one.block or 0)):
+        if kind(cell) not in models and cell.repetition == 0:
+            models[kind(cell)] = _measured(checkout, campaign, cell)
+    for cell in campaign.cells:
+        record, path = models[kind(cell)]
+        if campaign.record_path(cell) != path:
+            _copy(record, path, cell, campaign.record_path(cell))
+    return len(campaign.cells)
+
+
+def _measured(checkout: Checkout, campaign: Campaign, cell: Cell) -> tuple[dict[str, Any], Path]:
+    path = campaign.record_path(cell)
+    words = ["--cell", cell.spec(), "--output", str(path.relative_to(checkout.directory))]
+    checkout.run(sys.executable, "-m", "peakmark", "measure", *words)
+    finding = integrity.look(path, cell)
+    if finding.state != integrity.GOOD or finding.data is None:
+        raise PeakmarkError(f"{cell.id} was not measured: {finding.reason or finding.state}")
+    return dict(finding.data), path
+
+
+def _copy(record: dict[str, Any], path: Path, cell: Cell, target: Path) -> None:
+    """The record as if it were that of ``cell``: its point in place of the model's, raw output beside it."""
+    twin = copy.deepcopy(record)
+    model = Cell.from_json(record["cell"])
+    twin["cell"] = cell.to_json()
+    for measurement in twin["measurements"]:
+        if measurement["block"] == model.block:
+            measurement["block"] = cell.block
+        if measurement["concurrency"] == model.concurrency:
+            measurement["concurrency"] = cell.concurrency
+    raw = {
+        name.replace(f"{model.repetition}.raw", f"{cell.repetition}.raw"): digest
+        for name, digest in twin["raw"].items()
+    }
+    for old, new in zip(twin["raw"], raw, strict=True):
+        (target.parent / new).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path.parent / old, target.parent / new)
+    twin["raw"] = raw
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(records.text_of(twin), encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise RecordError(f"cannot write {target}: {error}") from error

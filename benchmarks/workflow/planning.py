@@ -1,0 +1,100 @@
+"""How long Snakemake thinks: before ten thousand cells, and when there is nothing to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.workflow import filled
+from benchmarks.workflow.checkout import Checkout, Cost, run
+from benchmarks.workflow.lines import Line
+
+CPU_WORKLOADS = ["DP", "SP", "HP", "QP"]
+
+# As many jobs without anything that a job may have.
+BARE = """
+rule all:
+    input:
+        expand("out/{{point}}/{{repetition}}", point=range({points}), repetition=range({repetitions})),
+
+rule one:
+    output:
+        "out/{{point}}/{{repetition}}",
+    shell:
+        "sleep 1 > {{output}}"
+"""
+
+# The same with the directives that any rule for real work has: a log, a parameter, what it needs.
+EQUIPPED = """
+rule all:
+    input:
+        expand("out/{{point}}/{{repetition}}", point=range({points}), repetition=range({repetitions})),
+
+rule one:
+    output:
+        "out/{{point}}/{{repetition}}",
+    log:
+        "log/{{point}}/{{repetition}}",
+    params:
+        point=lambda wildcards: wildcards.point,
+    threads: lambda wildcards: 1
+    resources:
+        mem_mb=lambda wildcards: 1,
+        runtime=lambda wildcards: 1,
+    shell:
+        "sleep 1 > {{output}} 2> {{log}}"
+"""
+
+
+def grid(cells: int, repetitions: int) -> dict[str, Any]:
+    """A configuration of so many cells of the cheapest kind."""
+    points = cells // repetitions // len(CPU_WORKLOADS)
+    return {
+        "repetitions": repetitions,
+        "cpu": [{"workloads": CPU_WORKLOADS, "concurrency": list(range(1, points + 1))}],
+    }
+
+
+def _snakefile(folder: Path, text: str, cells: int, repetitions: int) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "Snakefile").write_text(text.format(points=cells // repetitions, repetitions=repetitions))
+    return folder
+
+
+def dry_runs(checkout: Checkout, turns: int, cells: int = 10_000) -> list[Line]:
+    """``snakemake -n`` for so many cells, in turn with two Snakefiles of as many jobs."""
+    repetitions = 50
+    config = checkout.configure("planning", **grid(cells, repetitions))
+    bare = _snakefile(checkout.directory / "bare", BARE, cells, repetitions)
+    equipped = _snakefile(checkout.directory / "equipped", EQUIPPED, cells, repetitions)
+    dry = ["snakemake", "-n", "-q", "-c1"]
+    costs: list[tuple[Cost, Cost, Cost]] = []
+    for _ in range(turns):
+        costs.append((checkout.snakemake(config, "-n", "-q"), run(dry, bare), run(dry, equipped)))
+    ours = [own.wall for own, _, _ in costs]
+    name = f"snakemake -n, {cells} cells"
+    return [
+        Line(name, "s", ours, 1.3, "as many jobs of a bare rule", [other.wall for _, other, _ in costs]),
+        Line(
+            name,
+            "s",
+            ours,
+            1.3,
+            "as many jobs of a rule with log, params and resources",
+            [other.wall for _, _, other in costs],
+        ),
+    ]
+
+
+def nothing_to_do(checkout: Checkout, turns: int, cells: int = 5_000) -> list[Line]:
+    """A run when all cells are measured and the report stands."""
+    config = checkout.configure("finished", **grid(cells, 25))
+    filled.fill(checkout, config, "finished")
+    # Snakemake is told that it made these records itself, as it would have; then the real tables and report.
+    target = ["--until", "measure"]
+    checkout.snakemake(config, "--quiet=all", "--touch", *target)
+    checkout.snakemake(config, "--quiet=all")
+    costs = [checkout.snakemake(config) for _ in range(turns)]
+    said = (checkout.directory / ".said").read_text()
+    assert "nothing to do" in said, said  # noqa: S101 - otherwise something else was timed
+    return [Line(f"nothing to do, {cells} finished cells", "s", [cost.wall for cost in costs], 15.0)]

@@ -1,0 +1,108 @@
+"""Tables of the HTML page: those with headings over several columns, which a reader can sort and filter, and plain ones.
+
+All texts are escaped here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from peakmark.errors import ConfigError
+from peakmark.presentation import NOT_MEASURED
+from peakmark.units import parse_size
+
+Data = Mapping[str, Any]
+
+
+def grid(table: Data, mark: str) -> str:
+    """A table with headings over several columns, that a reader can sort and filter, and its notes."""
+    columns = table["columns"]
+    place = 0
+    head, sub = "", []
+    leaves = iter(table["subhead"])
+    for entry in table["head"]:
+        words = "<br>".join(escape(line) for line in entry["title"].split("\n"))
+        if entry["rows"] == 1 and table["subhead"]:
+            head += f'<th class="group" scope="colgroup" colspan="{entry["span"]}">{words}</th>'
+            for _ in range(entry["span"]):
+                sub.append(f'<th class="number" scope="col" data-column="{place}">{escape(next(leaves))}</th>')
+                place += 1
+        else:
+            kind = ' class="number"' if entry["kind"] == "number" else ""
+            head += f'<th{kind} scope="col" rowspan="{entry["rows"]}" data-column="{place}">{words}</th>'
+            place += 1
+    rows = ""
+    for number, line in enumerate(table["body"]):
+        cells = "".join(_cell(x, cell, columns[x]["kind"], table["name"], mark) for x, cell in enumerate(line))
+        rows += ('<tr class="rule">' if number in table["breaks"] else "<tr>") + f"{cells}</tr>"
+    second = f"<tr>{''.join(sub)}</tr>" if sub else ""
+    caption = escape(table["caption"])
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table class="sortable">'
+        f'<caption>{caption}<span class="count"></span></caption><thead><tr>{head}</tr>{second}</thead>'
+        f"<tbody>{rows}</tbody></table></div>{_notes(table)}"
+    )
+
+
+def _cell(place: int, cell: str | Mapping[str, str], kind: str, table: str, mark: str) -> str:
+    text, pad = (cell, "") if isinstance(cell, str) else (cell["text"], cell["pad"])
+    if kind == "notes":
+        links = " ".join(f'<a href="#{table}-{letter}">{escape(letter)}</a>' for letter in text.split())
+        return f"<td>{links}</td>"
+    value = sort_value(text, mark)
+    attributes = f' data-v="{value!r}"' if value is not None else ""
+    names = [name for name, wanted in (("number", kind == "number"), ("hole", text == NOT_MEASURED)) if wanted]
+    attributes += f' class="{" ".join(names)}"' if names else ""
+    hidden = f'<span class="pad" aria-hidden="true">{escape(pad)}</span>' if pad else ""
+    if place == 0:
+        return f'<th scope="row"{attributes}>{escape(text)}{hidden}</th>'
+    return f"<td{attributes}>{escape(text)}{hidden}</td>"
+
+
+def sort_value(text: str, mark: str) -> float | None:
+    """The number that a cell is sorted by: a number with this decimal mark, or bytes of a size; None for other texts."""
+    try:
+        return float(text.replace(mark, "."))
+    except ValueError:
+        pass
+    words = text.split(" ")
+    if len(words) == 2 and words[0].isdigit() and words[1].endswith("B"):
+        try:
+            return float(parse_size(text))
+        except ConfigError:
+            return None
+    first = text.lstrip("×").split("  ")[0]
+    return None if first == text else sort_value(first, mark)
+
+
+def _notes(table: Data) -> str:
+    remarks = "".join(f'<p class="remarks">{escape(remark)}</p>' for remark in table["remarks"])
+    notes = "".join(
+        f'<li id="{table["name"]}-{escape(letter)}"><b>{escape(letter)}</b><span>{escape(text)}</span></li>'
+        for letter, text in table["notes"]
+    )
+    return remarks + (f'<ol class="notes">{notes}</ol>' if notes else "")
+
+
+def plain(headings: Sequence[str], lines: Iterable[Sequence[str]], caption: str = "") -> str:
+    """A table of texts that stays as it is."""
+    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f'<th scope="row">{escape(cell)}</th>' if place == 0 else f'<td class="break">{escape(cell)}</td>'
+            for place, cell in enumerate(line)
+        )
+        + "</tr>"
+        for line in lines
+    )
+    said = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f'<table class="plain wide">{said}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def facts(items: Iterable[Sequence[str]]) -> str:
+    """Lines of what and value."""
+    lines = "".join(f'<tr><th scope="row">{escape(a)}</th><td class="break">{escape(b)}</td></tr>' for a, b in items)
+    return f'<table class="plain facts wide"><tbody>{lines}</tbody></table>'

@@ -1,0 +1,133 @@
+"""One cell measured by the real command, with faults around it, and a look at what is left afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from peakmark.cell import Cell
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = ROOT / "build" / "kernels"
+LIMIT_S = 90.0
+MIB = 1 << 20
+MARK = "PEAKMARK_FAULT_MARK"
+
+
+def disk_cell(instrument: str = "diskbench", workload: str = "WS", seconds: float = 0.05, **options: Any) -> Cell:
+    options = {"seconds": seconds, "warmup": 0.0, "seed": 1, "size": MIB, **options}
+    return Cell("disk", instrument, workload, "psync", 65536, 1, "any", 0, options)
+
+
+def cpu_cell(seconds: float = 0.02, repetition: int = 0) -> Cell:
+    options = {"seconds": seconds, "warmup": 0.0, "seed": 1, "isa": "auto"}
+    return Cell("cpu", "cpubench", "SP", "", None, 1, "any", repetition, options)
+
+
+def network_cell(instrument: str = "netbench", workload: str = "TCP", seconds: float = 0.05) -> Cell:
+    block = 1 if workload.startswith("LAT") or workload == "ALL" else 1024
+    return Cell("network", instrument, workload, "", block, 1, "any", 0, {"seconds": seconds, "warmup": 0.0})
+
+
+def wait_for(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < deadline, f"in {LIMIT_S:g} s it did not happen that {what}"
+        time.sleep(0.01)
+
+
+def executable(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@dataclass
+class Bench:
+    """A campaign folder, a scratch directory, and the processes that were started for them."""
+
+    directory: Path
+    scratch: Path = field(init=False)
+    campaign: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.scratch, self.campaign = self.directory / "scratch", self.directory / "results" / "c"
+        self.scratch.mkdir()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, MARK: str(self.directory), "TMPDIR": str(self.scratch)}
+
+    def argv(self, cell: Cell, tool: str = "auto", kernels: Path = KERNELS) -> list[str]:
+        words = ["measure", "--cell", cell.spec(), "--output", str(self.record_path(cell)), "--tool", tool]
+        return [sys.executable, "-m", "peakmark", *words, "--kernels", str(kernels)]
+
+    def record_path(self, cell: Cell) -> Path:
+        return self.campaign / "cells" / f"{cell.id}.json"
+
+    def measure(self, cell: Cell, tool: str = "auto", **more: Any) -> subprocess.CompletedProcess[str]:
+        argv = self.argv(cell, tool, **more)
+        return subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+
+    @contextlib.contextmanager
+    def measuring(self, cell: Cell, tool: str = "auto", **more: Any) -> Iterator[subprocess.Popen[str]]:
+        argv = self.argv(cell, tool, **more)
+        with subprocess.Popen(argv, env=self.environment, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def processes(self, name: str | None = None) -> list[int]:
+        """Ids of the processes that were started for this bench, by what the kernel calls them."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError):
+                    ours = f"{MARK}={self.directory}".encode() in (entry / "environ").read_bytes()
+                    if ours and (name is None or (entry / "comm").read_text().strip() == name):
+                        found.append(int(entry.name))
+        return sorted(found)
+
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """A signal to the one process of this name, once it is there."""
+        wait_for(lambda: self.processes(name), f"{name} runs")
+        os.kill(self.processes(name)[0], number)
+
+    def attempts(self, cell: Cell) -> list[dict[str, Any]]:
+        folder = self.campaign / "attempts" / cell.id
+        paths = sorted(folder.glob("*.json"), key=lambda path: int(path.stem))
+        return [json.loads(path.read_text()) for path in paths]
+
+    def assert_nothing_left(self) -> None:
+        wait_for(lambda: not self.processes(), "no process of the cell is left")
+        assert not list(self.scratch.iterdir()), "nothing is left on the scratch disk"
+
+    def assert_failed(self, cell: Cell, said: str, *words: str) -> None:
+        """No record, a failed attempt with the reason, one sentence for the user, and nothing left behind."""
+        assert not self.record_path(cell).exists()
+        assert "Traceback" not in said, said
+        reason = self.attempts(cell)[-1]["reason"]
+        for word in words:
+            assert word in reason, reason
+            assert word in said, said
+        self.assert_nothing_left()
+
+    def assert_completes(self, cell: Cell, tool: str = "auto") -> dict[str, Any]:
+        """The next run measures it."""
+        done = self.measure(cell, tool)
+        assert done.returncode == 0, done.stderr
+        record: dict[str, Any] = json.loads(self.record_path(cell).read_text())
+        assert record["status"] == "ok", record["reason"]
+        self.assert_nothing_left()
+        return record

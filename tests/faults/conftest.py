@@ -1,0 +1,63 @@
+"""Every test has a bench of its own; mounts are made in a namespace that ends with the tests."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from bench import LIMIT_S, ROOT, Bench
+
+CLONE_NEWNS = 0x00020000
+
+
+@pytest.fixture(scope="session")
+def kernels() -> None:
+    subprocess.run(["make", "-s", "-C", str(ROOT / "src/kernels"), "-j2"], check=True, timeout=10 * LIMIT_S)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, kernels: None) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Path of the library that, preloaded, sets clocks back and refuses writes; see shim.c."""
+    path = tmp_path_factory.mktemp("shim") / "shim.so"
+    source = Path(__file__).with_name("shim.c")
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", str(path), str(source), "-ldl"], check=True)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def private_mounts() -> None:
+    """From here on, what this process mounts is seen by itself and its children only."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS) != 0:
+        pytest.skip(f"mounts need root: {os.strerror(ctypes.get_errno())}")
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+
+
+@pytest.fixture
+def mount(private_mounts: None) -> Iterator[Callable[..., None]]:
+    """Mount something at a folder until the test is over: ``mount(folder, "tmpfs", "size=8m")``."""
+    mounted: list[Path] = []
+
+    def do(folder: Path, kind: str, options: str, device: str = "none") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(["mount", "-t", kind, "-o", options, device, str(folder)], capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"this kernel cannot mount {kind} with {options}: {done.stderr.strip()}")
+        mounted.append(folder)
+
+    yield do
+    for folder in reversed(mounted):
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)

@@ -1,0 +1,59 @@
+"""SIGKILL to a kernel, to a server, and to the measuring process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+import pytest
+from bench import Bench, disk_cell, network_cell, wait_for
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    text = process.stderr.read()
+    process.wait()
+    return text
+
+
+def test_a_killed_kernel_is_a_failed_attempt_that_names_the_signal(bench: Bench) -> None:
+    long, short = disk_cell(seconds=60), disk_cell()
+    with bench.measuring(long) as process:
+        wait_for(lambda: list(bench.scratch.rglob("peakmark-0")), "its file is there")
+        bench.kill("diskbench")
+        words = said(process)
+    assert process.returncode == 1
+    bench.assert_failed(long, words, "diskbench ended with signal SIGKILL")
+    bench.assert_completes(short)
+    assert len(bench.attempts(short)) == 1, "the failed attempt stays on record"
+
+
+@pytest.mark.parametrize("instrument", ["netbench", "iperf3"])
+def test_a_killed_server_ends_its_cell_and_is_named(bench: Bench, instrument: str) -> None:
+    long, short = network_cell(instrument, seconds=60), network_cell(instrument, seconds=1)
+    with bench.measuring(long) as process:
+        wait_for(lambda: len(bench.processes(instrument)) == 2, "server and client run")
+        os.kill(bench.processes(instrument)[0], signal.SIGKILL)
+        words = said(process)
+    assert process.returncode == 1
+    bench.assert_failed(long, words)
+    bench.assert_completes(short)
+
+
+@pytest.mark.parametrize("cell", [disk_cell(seconds=60), network_cell(seconds=60), network_cell("iperf3", seconds=60)])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_measuring_process_takes_all_with_it(bench: Bench, cell: object, number: signal.Signals) -> None:
+    from peakmark.cell import Cell
+
+    assert isinstance(cell, Cell)
+    with bench.measuring(cell) as process:
+        wait_for(lambda: bench.processes(cell.instrument), "the program runs")
+        if cell.subsystem == "disk":
+            wait_for(lambda: list(bench.scratch.rglob("peakmark-0")), "its file is there")
+        process.send_signal(number)
+        process.wait()
+        wait_for(lambda: not bench.processes(), "all processes are gone")
+    assert not bench.record_path(cell).exists()
+    bench.assert_nothing_left()
+    bench.assert_completes(Cell.from_json({**cell.to_json(), "options": {**cell.options, "seconds": 0.1}}))

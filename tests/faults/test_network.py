@@ -1,0 +1,271 @@
+"""Servers that never answer or hang up, strangers at the door, and a line that loses and delays packets."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import relay
+from bench import KERNELS, Bench, executable, network_cell, wait_for
+
+from peakmark import measure as measuring
+from peakmark import pair
+from peakmark.errors import MeasurementError
+from peakmark.instruments import common
+
+NETBENCH = str(KERNELS / "netbench")
+KEY = {"NETBENCH_KEY": "a key of the tests"}
+# In the place of a server: says nothing, or hangs up with a reset as soon as somebody has said something.
+BAD_SERVER = """#!{python}
+import os, socket, struct, sys
+words = sys.argv[1:]
+if "--server" not in words and words[:1] != ["serve"]:
+    os.execv({program!r}, [{program!r}, *words])
+port = int(words[words.index("--port") + 1])
+listener = socket.create_server(("127.0.0.1", port))
+guests = []
+while True:
+    guest, _ = listener.accept()
+    guests.append(guest)
+    if {reset}:
+        guest.recv(1)
+        guest.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        guest.close()
+"""
+
+
+@pytest.mark.parametrize("reset", [False, True], ids=["never-answers", "resets"])
+@pytest.mark.parametrize("instrument", ["netbench", "iperf3"])
+def test_a_bad_server_gives_no_number(
+    bench: Bench, instrument: str, reset: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = NETBENCH if instrument == "netbench" else "/usr/bin/iperf3"
+    if not Path(program).exists():
+        pytest.skip(f"{program} is not here")
+    bad = executable(
+        bench.directory / "bin" / instrument, BAD_SERVER.format(python=sys.executable, program=program, reset=reset)
+    )
+    monkeypatch.setattr(common, "timeout", lambda _: 3.0)
+    monkeypatch.setenv("TMPDIR", str(bench.scratch))
+    cell = network_cell(instrument, seconds=1)
+    request = measuring.Request(cell, bench.record_path(cell), bench.campaign, bad.parent, tool=str(bad))
+    with pytest.raises(MeasurementError) as failure:
+        measuring.measure(request)
+    bench.assert_failed(cell, str(failure.value))
+    if not reset:
+        assert "did not end within" in str(failure.value) or "answer" in str(failure.value)
+    bench.assert_completes(cell)
+
+
+# -- strangers, while something is measured
+
+
+class Strangers:
+    """Somebody who connects, talks nonsense and sends datagrams to every port of the server until it is gone."""
+
+    def __init__(self, pid: int, port: int) -> None:
+        self.pid, self.port = pid, port
+        self.over = threading.Event()
+        self.refused = self.sent = 0
+        self.replies: list[bytes] = []
+        self.thread = threading.Thread(target=self.disturb)
+
+    def udp_ports(self) -> set[int]:
+        lines = Path(f"/proc/{self.pid}/net/udp").read_text().splitlines()[1:]
+        inodes = {os.readlink(f"/proc/{self.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{self.pid}/fd")}
+        return {int(line.split()[1].split(":")[1], 16) for line in lines if f"socket:[{line.split()[9]}]" in inodes}
+
+    def disturb(self) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as knocker:
+            knocker.setblocking(False)
+            while not self.over.is_set():
+                try:
+                    with socket.create_connection(("127.0.0.1", self.port), timeout=1) as guest:
+                        guest.sendall(b"pkmknet1" + b"\0" * 300)
+                        guest.settimeout(1)
+                        self.refused += guest.recv(1) == b""
+                except OSError:
+                    self.refused += 1
+                try:
+                    for port in self.udp_ports():
+                        for text in (b"x", b"\0" * 24, b"y" * 1024):
+                            knocker.sendto(text, ("127.0.0.1", port))
+                            self.sent += 1
+                    self.replies.append(knocker.recv(65536))
+                except OSError:
+                    continue
+
+    def __enter__(self) -> Strangers:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+
+@contextmanager
+def serving(*prefix: str, address: str = "127.0.0.1", environment: dict[str, str] = KEY) -> Iterator[tuple[int, int]]:
+    """A netbench server: its process id and port. It is gone in the end by itself."""
+    argv = [*prefix, NETBENCH, "serve", "--address", address, "--port", "0", "--deadline", "60"]
+    with subprocess.Popen(argv, env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            yield process.pid, int(process.stderr.readline().split("port ")[1].split()[0])
+            process.wait(20)
+        finally:
+            process.kill()
+
+
+def client(*words: str, prefix: tuple[str, ...] = (), environment: dict[str, str] = KEY) -> dict[str, object]:
+    argv = [*prefix, NETBENCH, *words]
+    done = subprocess.run(argv, env={**os.environ, **environment}, capture_output=True, text=True, timeout=90)
+    assert done.returncode == 0, done.stderr
+    document: dict[str, object] = json.loads(done.stdout)
+    return document
+
+
+@pytest.mark.parametrize("mode", [("TCP",), ("UDP",), ("latency", "--protocol", "UDP")], ids=lambda mode: mode[-1])
+def test_strangers_are_refused_without_disturbing_what_is_measured(kernels: None, mode: tuple[str, ...]) -> None:
+    with serving() as (pid, port), Strangers(pid, port) as strangers:
+        wait_for(lambda: strangers.refused > 2, "strangers have been turned away")
+        result = client(*mode, "--seconds", "0.5", "--warmup", "0.1", "--port", str(port), "127.0.0.1")
+        if mode[0] != "TCP":
+            wait_for(lambda: strangers.sent > 10 or not Path(f"/proc/{pid}/fd").exists(), "strangers have sent")
+    assert not strangers.replies, "nobody but the peer is answered"
+    if mode[0] == "latency":
+        assert result["round_trips"]
+    else:
+        assert result["sent"] == result["received"] + result["lost"]  # type: ignore[operator]
+        assert result["duplicated"] == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+def test_while_it_measures_the_door_is_shut(kernels: None) -> None:
+    """Once the peer is in, nobody can even connect."""
+    with serving() as (pid, port):
+        argv = [NETBENCH, "TCP", "--seconds", "1.5", "--warmup", "0", "--port", str(port), "127.0.0.1"]
+        with subprocess.Popen(argv, env={**os.environ, **KEY}, stdout=subprocess.DEVNULL) as measuring_client:
+            wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) > 1, "the test is under way")
+            assert port not in pair._listening_ports(), "it does not listen any more"
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port), timeout=5)
+        assert measuring_client.returncode == 0
+
+
+def test_only_the_chosen_address_is_bound(kernels: None) -> None:
+    with serving(address="127.0.0.5") as (_, port):
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=5)
+        client("TCP", "--seconds", "0.05", "--port", str(port), "127.0.0.5")
+
+
+def test_the_key_is_in_no_record_no_log_and_no_command_line(bench: Bench) -> None:
+    """The real thing: while a cell is measured, its key is read from the server's environment and looked for."""
+    seen: list[bytes] = []
+    lines: list[bytes] = []
+    with bench.measuring(network_cell(seconds=1.5)) as process:
+        wait_for(lambda: len(bench.processes("netbench")) == 2, "server and client run")
+        for pid in bench.processes():
+            lines.append(Path(f"/proc/{pid}/cmdline").read_bytes())
+            for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                if entry.startswith(b"NETBENCH_KEY="):
+                    seen.append(entry.partition(b"=")[2])
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert process.wait() == 0, said
+    assert len(seen) == 2 and len(set(seen)) == 1 and len(seen[0]) == 32
+    assert not any(seen[0] in line for line in lines)
+    for path in bench.campaign.rglob("*"):
+        assert path.is_dir() or seen[0] not in path.read_bytes(), path
+    assert seen[0].decode() not in said
+
+
+# -- a bad line
+
+
+@pytest.fixture
+def line() -> Iterator[Callable[[float, float], tuple[tuple[str, ...], tuple[str, ...]]]]:
+    """Two namespaces and what enters them, with a line of this loss and delay (ms) between them."""
+    running: list[subprocess.Popen[str]] = []
+
+    def connect(loss: float, delay_ms: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        names = []
+        for _ in range(2):
+            holder = subprocess.Popen(
+                ["unshare", "--net", "sh", "-c", "echo in; exec cat"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            running.append(holder)
+            assert holder.stdout is not None
+            if holder.stdout.readline() != "in\n":
+                pytest.skip("network namespaces need root")
+            names.append(f"/proc/{holder.pid}/ns/net")
+        words = [*names, str(loss), str(delay_ms), "7"]
+        process = subprocess.Popen(
+            [sys.executable, relay.__file__, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        running.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        one, other = (("nsenter", f"--net={name}") for name in names)
+        return one, other
+
+    yield connect
+    for process in reversed(running):
+        if process.stdin:
+            process.stdin.close()
+        process.wait(20)
+
+
+def test_lost_datagrams_are_counted_not_hidden(kernels: None, line: Callable[..., tuple[tuple[str, ...], ...]]) -> None:
+    near, far = line(0.05, 1.0)
+    with serving(*far, address=relay.ADDRESSES[1]) as (_, port):
+        words = ("--message", "1000", "--seconds", "1", "--port", str(port), relay.ADDRESSES[1])
+        result = client("UDP", *words, prefix=near)
+    sent, received, lost = (int(str(result[key])) for key in ("sent", "received", "lost"))
+    assert sent == received + lost
+    assert lost > 0.02 * sent, "at least what the line loses"
+    value, seconds = float(str(result["value"])), float(str(result["seconds"]))
+    assert value == pytest.approx(8 * 1000 * received / seconds, rel=0.02), "the rate is what arrived"
+
+
+@pytest.mark.parametrize("protocol", ["TCP", "UDP"])
+def test_the_delay_of_the_line_is_in_the_round_trip(
+    kernels: None, line: Callable[..., tuple[tuple[str, ...], ...]], protocol: str
+) -> None:
+    near, far = line(0.0, 4.0)
+    with serving(*far, address=relay.ADDRESSES[1]) as (_, port):
+        words = ("--protocol", protocol, "--round-trips", "20", "--warmup", "0", "--port", str(port))
+        result = client("latency", *words, relay.ADDRESSES[1], prefix=near)
+    assert float(str(result["min"])) >= 0.008
+
+
+def test_every_byte_over_tcp_arrives_over_a_slow_line(
+    kernels: None, line: Callable[..., tuple[tuple[str, ...], ...]]
+) -> None:
+    near, far = line(0.0, 3.0)
+    with serving(*far, address=relay.ADDRESSES[1]) as (_, port):
+        words = ("--total", "2000000", "--message", "1000", "--warmup", "0", "--port", str(port))
+        result = client("TCP", *words, relay.ADDRESSES[1], prefix=near)
+    assert result["work"] == 2000000
+    assert result["lost"] == 0
+
+
+def test_the_wrong_key_is_refused_and_the_right_one_served(kernels: None) -> None:
+    with serving() as (_, port):
+        words = [NETBENCH, "TCP", "--seconds", "0.05", "--port", str(port), "127.0.0.1"]
+        wrong = subprocess.run(words, env={**os.environ, "NETBENCH_KEY": "wrong"}, capture_output=True, text=True)
+        assert wrong.returncode == 1
+        client("TCP", "--seconds", "0.05", "--port", str(port), "127.0.0.1")

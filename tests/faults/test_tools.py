@@ -1,0 +1,159 @@
+"""Reference tools that hang, print half, print garbage, for ever, lie about themselves, or end with 0 after a failure."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench import MIB, Bench, disk_cell, executable, network_cell
+
+from peakmark import measure as measuring
+from peakmark.cell import Cell
+from peakmark.errors import MeasurementError
+from peakmark.instruments import REGISTRY, common
+
+# Asks for 8 GiB and touches none of it.
+GREEDY = """
+import mmap
+try:
+    mmap.mmap(-1, 8 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+except OSError:
+    raise SystemExit("refused") from None
+"""
+
+
+def cell(subsystem: str, instrument: str, workload: str, **options: Any) -> Cell:
+    return Cell(subsystem, instrument, workload, "", None, 1, "any", 0, {"warmup": 0.0, **options})
+
+
+CELLS = {
+    one.instrument: one
+    for one in (
+        disk_cell("fio"),
+        disk_cell("iozone", "ALL"),
+        network_cell("iperf3", seconds=1),
+        network_cell("qperf", "ALL", seconds=1),
+        Cell("network", "ping", "LAT-ICMP", "", 1, 1, "any", 0, {"count": 5}),
+        cell("cpu", "hpl", "DP", budget_s=1.5, nb=64),
+        cell("cpu", "likwid-bench", "FP32", seconds=0.1),
+    )
+}
+# What each program is asked before it is used.
+ASKED = 'case "$*" in *--version*|-v|-V|-h|-a) exec {program} "$@" ;; *--server*) exec {program} "$@" ;; esac'
+# qperf's server has no word for it: it is called with two words only, the client with more.
+ASKED += '\n[ $# -eq 2 ] && [ "$1" = --listen_port ] && exec {program} "$@"\n'
+
+
+@pytest.fixture(params=sorted(CELLS))
+def tool(request: pytest.FixtureRequest) -> tuple[Cell, str]:
+    """A cell and the real program that measures it."""
+    found = REGISTRY[request.param]
+    program = next((path for path in map(shutil.which, found.executables) if path), None)
+    if program is None:
+        pytest.skip(f"{request.param} is not here")
+    return CELLS[request.param], program
+
+
+def wrapper(bench: Bench, program: str, body: str) -> str:
+    text = "#!/bin/bash\n" + (ASKED + body).replace("{program}", program) + "\n"
+    return str(executable(bench.directory / "bin" / Path(program).name, text))
+
+
+def attempt(bench: Bench, one: Cell, path: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Measure in this process; the words of the failure."""
+    monkeypatch.setenv("TMPDIR", str(bench.scratch))
+    request = measuring.Request(one, bench.record_path(one), bench.campaign, Path("build/kernels"), tool=path)
+    with pytest.raises(MeasurementError) as failure:
+        measuring.measure(request)
+    assert "\n" not in str(failure.value)
+    return str(failure.value)
+
+
+# How the real programs fail: nowhere to write, nobody to talk to, nothing that they know.
+FAILING = {
+    "likwid-bench": "{program} -t nothing_of_that_name -w S0:1kB:1",
+    "ping": "{program} -c 1 240.0.0.1",
+}
+ELSEWHERE = 'cd /proc; {program} "${@//127.0.0.1/127.0.0.9}" < /dev/null'
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        pytest.param("sleep 600 & sleep 600", "did not end within", id="hangs"),
+        pytest.param("head -c 20000 /dev/urandom; exit 0", "", id="garbage"),
+        pytest.param("exit 0", "", id="silence"),
+        pytest.param(None, "", id="fails-with-0"),
+        pytest.param("echo tool: no luck >&2; exit 3", "no luck", id="fails"),
+    ],
+)
+def test_no_number_and_no_trace(
+    bench: Bench, tool: tuple[Cell, str], body: str | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, program = tool
+    if body is None:
+        body = FAILING.get(one.instrument, ELSEWHERE) + "; exit 0"
+    if "sleep" in body or one.subsystem == "network":
+        monkeypatch.setattr(common, "timeout", lambda _: 1.0)
+    said = attempt(bench, one, wrapper(bench, program, body), monkeypatch)
+    bench.assert_failed(one, said, words)
+
+
+def test_half_the_output_gives_no_number(bench: Bench, tool: tuple[Cell, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real run, of which half of every output is lost, as when a disk is full or a pipe breaks."""
+    one, program = tool
+    body = """{program} "$@" > whole
+head -c $(( $(stat -c %s whole) / 2 )) whole
+[ -f hpccoutf.txt ] && truncate -s $(( $(stat -c %s hpccoutf.txt) / 2 )) hpccoutf.txt
+exit 0"""
+    said = attempt(bench, one, wrapper(bench, program, body), monkeypatch)
+    bench.assert_failed(one, said)
+
+
+def test_a_tool_that_prints_for_ever_fills_no_disk(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = CELLS["fio"]
+    said = attempt(bench, one, wrapper(bench, "/usr/bin/fio", "exec yes fio"), monkeypatch)
+    bench.assert_failed(one, said, "larger file than the cell may")
+
+
+def test_a_tool_that_writes_too_many_files_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = 'while :; do head -c 16777216 /dev/zero > "$RANDOM$RANDOM" || exit 9; done'
+    monkeypatch.setattr(measuring, "_disk_limit", lambda _: 64 * MIB)
+    said = attempt(bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", body), monkeypatch)
+    bench.assert_failed(CELLS["fio"], said, "may write 0.07 GB")
+
+
+def test_a_tool_that_takes_all_memory_is_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process has a limit of its own: the allocation fails instead of the machine."""
+    greedy = executable(bench.directory / "greedy.py", GREEDY)
+    with_room = subprocess.run([sys.executable, greedy], capture_output=True, text=True)
+    if with_room.returncode != 0:
+        pytest.skip("this machine would not give so much memory anyway")
+    body = f"exec {shlex.quote(sys.executable)} {shlex.quote(str(greedy))}"
+    said = attempt(bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", body), monkeypatch)
+    bench.assert_failed(CELLS["fio"], said, "refused")
+
+
+def test_another_version_is_on_record_and_no_version_leaves_the_column_empty(bench: Bench) -> None:
+    if shutil.which("fio") is None:
+        pytest.skip("fio is not here")
+    one = CELLS["fio"]
+    new = '#!/bin/sh\n[ "$1" = --version ] && { echo fio-99.1; exit; }\nexec fio "$@"\n'
+    path = executable(bench.directory / "bin" / "fio", new)
+    record = bench.assert_completes(one, str(path))
+    assert record["context"]["tool"]["version"] == "99.1"
+    bench.record_path(one).unlink()
+    executable(path, '#!/bin/sh\n[ "$1" = --version ] && { echo something else; exit; }\nexec fio "$@"\n')
+    done = bench.measure(one, str(path))
+    assert done.returncode == 0
+    assert "does not look like fio" in done.stderr
+    bench.assert_nothing_left()
+
+
+def test_a_tool_that_can_be_used_again_is(bench: Bench, tool: tuple[Cell, str]) -> None:
+    bench.assert_completes(*tool)

@@ -1,0 +1,197 @@
+"""Whatever stands in a configuration, a site file, a plan or a tool's JSON: a result or one sentence, never a traceback."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from tests.unit.instruments import samples
+from tests.unit.instruments.test_outputs import GOOD
+
+from peakmark import config, plan, site
+from peakmark.cell import Cell
+from peakmark.errors import ConfigError, ParseError, PeakmarkError
+from peakmark.instruments import REGISTRY
+from peakmark.resources import ROOT
+
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))
+"""make fuzz takes many more."""
+FOLDER = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+HOSTILE = [
+    "$(id)",
+    "`id`",
+    "a b",
+    "a'b",
+    'a"b',
+    "a\nb",
+    ";id",
+    "-rf",
+    "--help",
+    "é½٣",
+    "../../x",
+    "/etc/passwd",
+    "{x}",
+    "",
+]
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**20), 10**20),
+    st.floats(),
+    st.sampled_from(HOSTILE),
+    st.text(max_size=20),
+    st.sampled_from(["1KiB", "0", "-1", "1e99", "1e400", "nan", "inf", "0x10", "1_000", "999999999TiB", "1.5B"]),
+)
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+)
+
+
+def one_sentence(error: Exception) -> None:
+    text = str(error)
+    assert text.strip()
+    assert "Traceback" not in text
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all that is in a JSON value."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+def changed(value: Any, seed: int, new: Any, grow: bool) -> Any:
+    """A copy with one place replaced, removed, or (``grow``) given one more entry."""
+    chance = random.Random(seed)  # noqa: S311
+    copied = copy.deepcopy(value)
+    path = chance.choice([path for path in places(copied) if path])
+    inner = copied
+    for step in path[:-1]:
+        inner = inner[step]
+    if grow and isinstance(inner[path[-1]], dict):
+        inner[path[-1]][chance.choice(["seconds", "x", "blocks", "total", "size"])] = new
+    elif grow and isinstance(inner[path[-1]], list):
+        inner[path[-1]].append(new)
+    elif chance.random() < 0.2:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = new
+    return copied
+
+
+PRESETS = sorted((ROOT / "config" / "presets").glob("*.yaml"))
+CONFIGS = [config.read(path) for path in PRESETS]
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(which=st.sampled_from(range(len(CONFIGS))), seed=st.integers(0, 2**32), new=VALUES, grow=st.booleans())
+def test_a_changed_configuration_is_planned_or_refused_in_a_sentence(
+    which: int, seed: int, new: Any, grow: bool
+) -> None:
+    values = {**changed(CONFIGS[which], seed, new, grow)}
+    # What grows with the numbers in it takes its time; the check of the values is what is looked at here.
+    values["scale"] = 0.01 if values.get("scale") == CONFIGS[which].get("scale") else values.get("scale")
+    try:
+        made = plan.make({key: value for key, value in values.items() if key != "scale" or value is not None})
+    except PeakmarkError as error:
+        one_sentence(error)
+    else:
+        assert made.cells
+        for cell in made.cells:
+            assert_inside(cell)
+
+
+def assert_inside(cell: Cell) -> None:
+    """A cell's record lies below the campaign, at the depth that all records have."""
+    parts = Path(cell.id).parts
+    assert len(parts) == 5
+    assert ".." not in parts
+    assert "\n" not in cell.id and "\0" not in cell.id
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=FOLDER)
+@given(text=st.one_of(st.binary(max_size=200), st.text(alphabet=string.printable, max_size=200).map(str.encode)))
+@example(b"campaign: !!python/object/apply:os.system ['id']")
+@example(b"a: &a [*a]")
+@example(b"\xff\xfe")
+@example(b"? [1, 2]\n: 3")
+@example(b"2026-11-21: x")
+@example(b"campaign: 2026-99-99")
+@example(b"scratch: " + b"[" * 3000)
+def test_any_file_as_configuration_or_site(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_bytes(text)
+    for read in (lambda: config.complete(config.read(path)), lambda: site.load(path)):
+        try:
+            read()
+        except ConfigError as error:
+            one_sentence(error)
+
+
+SITES = [yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config" / "sites").glob("*.yaml"))]
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=FOLDER)
+@given(which=st.sampled_from(range(len(SITES))), seed=st.integers(0, 2**32), new=VALUES, grow=st.booleans())
+def test_a_changed_site_file_is_read_or_refused_in_a_sentence(
+    tmp_path: Path, which: int, seed: int, new: Any, grow: bool
+) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump(changed(SITES[which], seed, new, grow), allow_unicode=True))
+    try:
+        site.for_host(site.load(path), "node1")
+    except ConfigError as error:
+        one_sentence(error)
+
+
+CELL = samples.cell("disk", "fio", "RR", "psync", 4096, 2, size=1 << 20).to_json()
+
+
+@settings(max_examples=2 * EXAMPLES, deadline=None)
+@given(seed=st.integers(0, 2**32), new=VALUES, grow=st.booleans())
+@example(seed=0, new="../../../../etc", grow=False)
+def test_a_changed_cell_stays_in_its_campaign(seed: int, new: Any, grow: bool) -> None:
+    try:
+        cell = Cell.from_json(changed(CELL, seed, new, grow))
+    except ConfigError as error:
+        one_sentence(error)
+    else:
+        assert_inside(cell)
+        assert Cell.from_json(json.loads(cell.spec())) == cell
+
+
+@pytest.mark.parametrize("key", ["subsystem", "instrument", "workload", "variant", "node"])
+@pytest.mark.parametrize("word", ["../x", "a/b", "..", ".", "a\0b", "a\nb", "", "-rf", "a b", "$(id)", "é"])
+def test_no_part_of_a_cell_is_more_than_a_name(key: str, word: str) -> None:
+    if (key, word) == ("variant", ""):
+        return
+    with pytest.raises(ConfigError):
+        Cell.from_json({**CELL, key: word})
+
+
+JSON_CASES = [case for case in GOOD if samples.main_text(samples.load(case)[1])[1].lstrip().startswith("{")]
+
+
+@settings(max_examples=3 * EXAMPLES, deadline=None)
+@given(case=st.sampled_from(sorted(JSON_CASES)), seed=st.integers(0, 2**32), new=VALUES, grow=st.booleans())
+def test_a_tools_json_with_a_changed_value(case: str, seed: int, new: Any, grow: bool) -> None:
+    cell, completed = samples.load(case)
+    name, text = samples.main_text(completed)
+    document = changed(json.loads(text), seed, new, grow)
+    try:
+        parsed = REGISTRY[cell.instrument].parse(cell, [samples.with_text(completed, name, json.dumps(document))])
+    except ParseError as error:
+        one_sentence(error)
+    else:
+        assert all(row.value > 0 and row.value < float("inf") for row in parsed.measurements)

@@ -1,0 +1,149 @@
+"""What a run makes of what earlier ones left: damaged, edited and outdated records, and a killed snakemake."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from checkout import TINY, Checkout
+
+CPU = {**TINY, "cpu": [{"workloads": ["DP", "SP"], "concurrency": [1]}], "memory": [], "disk": [], "network": []}
+LIMIT_S = 60
+
+
+def in_tables(checkout: Checkout) -> dict[str, float]:
+    """Cell id -> value in the long table."""
+    with (checkout.directory / "results/tiny/tables/measurements.csv").open() as stream:
+        return {
+            line["record"].removeprefix("cells/").removesuffix(".json"): float(line["value"])
+            for line in csv.DictReader(stream)
+        }
+
+
+def values(checkout: Checkout) -> dict[str, float]:
+    return {name: record["measurements"][0]["value"] for name, record in checkout.records("tiny").items()}
+
+
+def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(checkout: Checkout) -> None:
+    config = checkout.write_config("tiny.yaml", CPU)
+    first = checkout.snakemake(config)
+    assert first.returncode == 0, first.stderr
+    before, cells = checkout.started("tiny"), checkout.directory / "results/tiny/cells"
+    edited, cut, swapped, sound = sorted(before)
+
+    record = json.loads((cells / f"{edited}.json").read_text())
+    record["measurements"][0]["value"] *= 10
+    forged = json.dumps(record)
+    (cells / f"{edited}.json").write_text(forged)
+    text = (cells / f"{cut}.json").read_text()
+    (cells / f"{cut}.json").write_text(text[: len(text) // 2])
+    (cells / f"{swapped}.json").write_text((cells / f"{sound}.json").read_text())
+
+    status = checkout.peakmark("status", "results/tiny")
+    assert "1 of 4 cells done" in status.stdout
+    for name in (edited, cut, swapped):
+        assert name in status.stdout
+    tables = checkout.peakmark("tables", "results/tiny")
+    assert tables.returncode == 0
+    assert set(in_tables(checkout)) == {sound}, "no doubtful number is in a table"
+
+    dry = checkout.snakemake(config, "--dry-run")
+    assert dry.returncode == 0, dry.stderr
+    assert (cells / f"{edited}.json").read_text() == forged, "a dry run changes nothing"
+
+    second = checkout.snakemake(config)
+    assert second.returncode == 0, second.stderr
+    assert "3 cells are measured again" in second.stderr
+    after = checkout.started("tiny")
+    assert after[sound] == before[sound]
+    assert all(after[name] != before[name] for name in (edited, cut, swapped))
+    assert in_tables(checkout) == values(checkout)
+    kept = checkout.directory / "results/tiny/set-aside" / edited / "0.json"
+    assert kept.read_text() == forged, "what was edited is kept aside"
+
+    changed = {**CPU, "repetitions": 1, "cpu": [{"workloads": ["SP"], "concurrency": [1], "seconds": 0.04}]}
+    third = checkout.snakemake(checkout.write_config("tiny.yaml", changed))
+    assert third.returncode == 0, third.stderr
+    assert "1 cell is measured anew because their options have changed" in third.stderr
+    assert "3 records are of cells that the configuration does not ask for: kept, but in no table" in third.stderr
+    one = "cpu/cpubench/SP_none_x1/any/0"
+    assert in_tables(checkout) == {one: values(checkout)[one]}
+    newest = checkout.started("tiny")
+    assert {name for name in after if newest[name] != after[name]} == {one}
+    fourth = checkout.snakemake(config=checkout.write_config("tiny.yaml", changed))
+    assert fourth.returncode == 0, fourth.stderr
+    assert checkout.started("tiny") == newest
+    assert "measured anew" not in fourth.stderr
+
+
+def wait_for(condition: object, what: str) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+def processes_with(mark: str) -> set[int]:
+    """Process ids whose environment holds the mark."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if mark.encode() in (entry / "environ").read_bytes():
+                    found.add(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_completes(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    """SIGKILL while the second cell is measured: what was finished stays, what was begun is put away at once."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    long = {**CPU, "cpu": [], "scratch": str(scratch), "repetitions": 1}
+    long["disk"] = [{**TINY["disk"][0], "workloads": ["WS", "RS"], "seconds": 60}]
+    config = checkout.write_config("tiny.yaml", {**CPU, "repetitions": 1})
+    first = checkout.snakemake(config)
+    assert first.returncode == 0, first.stderr
+    finished = checkout.started("tiny")
+    checkout.write_config("tiny.yaml", {**long, "cpu": CPU["cpu"]})
+    mark = f"PEAKMARK_TEST_MARK={tmp_path}"
+    env = {"PEAKMARK_TEST_MARK": str(tmp_path)}
+    process = checkout.start("snakemake", "--profile", "local", "--configfile", str(config), env=env)
+    try:
+        wait_for(lambda: list(scratch.rglob("peakmark-0")), "a disk cell is being measured")
+        assert len(processes_with(mark)) > 2
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    wait_for(lambda: not processes_with(mark), "every process of the killed run is gone")
+    assert not list(scratch.iterdir()), "nothing is left on the scratch disk"
+    assert checkout.started("tiny") == finished
+
+    checkout.write_config("tiny.yaml", {**long, "cpu": CPU["cpu"], "disk": [{**long["disk"][0], "seconds": 0.05}]})
+    again = checkout.snakemake(config)
+    assert again.returncode == 0, again.stderr
+    after = checkout.started("tiny")
+    assert len(after) == 4
+    assert {name: after[name] for name in finished} == finished
+
+
+def test_of_two_runs_at_once_one_measures_and_the_other_says_who(checkout: Checkout, tmp_path: Path) -> None:
+    config = checkout.write_config("tiny.yaml", {**CPU, "seconds": 0.5, "repetitions": 1})
+    words = ["snakemake", "--profile", "local", "--configfile", str(config)]
+    both: list[subprocess.Popen[str]] = [checkout.start(*words), checkout.start(*words)]
+    said = [one.communicate(timeout=120)[1] for one in both]
+    codes = [one.returncode for one in both]
+    assert sorted(codes) == [0, 1], said
+    refused = said[codes.index(1)]
+    assert "measured already by process" in refused or "measured by process" in refused
+    assert "Traceback" not in refused
+    assert len(checkout.records("tiny")) == 2
+    assert checkout.peakmark("status", "results/tiny").stdout.splitlines()[-1] == "complete"
