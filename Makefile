@@ -5,7 +5,7 @@ PRESET ?= config/presets/quick.yaml
 # The environment's programs first, so that rules and tests find the same ones.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method test test-unit test-kernels test-workflow test-faults test-cluster test-trouble fuzz soak cluster cluster-down lint format requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-unit test-kernels test-workflow test-faults test-cluster test-trouble fuzz soak cluster cluster-down lint format requirements clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -28,6 +28,9 @@ bench-kernels: setup kernels ## our kernels beside the reference tools; ARGS="--
 bench-method: setup kernels ## does the method see faults put in on purpose, and nothing else? ARGS="--quick", see docs/method.md
 	@PYTHONPATH=src python -m benchmarks.method $(ARGS)
 
+bench-workflow: setup-test kernels ## what planning, jobs and the report cost; ARGS="--only planning", see docs/workflow.md
+	@PYTHONPATH=src python -m benchmarks.workflow $(ARGS)
+
 test: setup-test lint test-unit test-kernels test-workflow test-faults test-cluster ## everything, below 20 minutes on 2 cores
 
 lint: setup-test ## formatting, types, linters
@@ -35,7 +38,7 @@ lint: setup-test ## formatting, types, linters
 	ruff format --check .
 	mypy
 	shellcheck envs/install.sh .ci/run
-	@$(MAKE) --no-print-directory -C src/kernels format-check
+	@$(MAKE) --no-print-directory -C src/kernels format-check cppcheck
 
 test-unit: setup-test kernels
 	python -m pytest tests/unit
@@ -50,16 +53,21 @@ fuzz: setup-test kernels ## the parsers of C and Python against made-up input, f
 	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/instruments/test_broken.py tests/unit/test_integrity.py
 
 test-workflow: setup-test
-	python -m pytest tests/workflow
+	python -m pytest tests/workflow -m "not trouble"
 
 test-faults: setup-test kernels ## killed programs, full disks, broken tools, bad networks
-	python -m pytest tests/faults
+	python -m pytest tests/faults -m "not trouble"
 
 test-cluster: setup-test
 	python -m pytest tests/cluster -m "not trouble"
 
-test-trouble: setup-test ## lost jobs, dead nodes, killed snakemake on the test cluster: five minutes more
-	python -m pytest tests/cluster -m trouble
+test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, hanging tools: ten minutes more
+	for folder in faults workflow cluster; do python -m pytest tests/$$folder -m trouble || exit 1; done
+
+CELLS ?= 2000
+SEED ?= 1
+soak: setup-test kernels ## CELLS=2000 short cells on the test cluster while everything breaks (root); see docs/soak.md
+	@python tests/cluster/soak.py --cells $(CELLS) --seed $(SEED)
 
 cluster: setup-test ## a real Slurm cluster of two nodes on this machine, to try things on (root)
 	@python -m tests.cluster.testcluster up

@@ -13,24 +13,29 @@ min_version("9.0")
 configfile: "config/config.yaml"
 
 
-report: "reports/captions/workflow.rst"
+report: "reports/snakemake/workflow.rst"
 
 
 include: "rules/common.smk"
-include: "rules/plan.smk"
-include: "rules/build.smk"
 include: "rules/cells.smk"
-include: "rules/tables.smk"
-include: "rules/report.smk"
 
 
-rule all:
-    default_target: True
-    input:
-        rules.report.output,
-        rules.html.output,
-        rules.tables.output,
-        all_records if ROUNDS else LOST,
+# A job on a node needs no more, and starts the sooner.
+if workflow.is_main_process:
+
+    include: "rules/plan.smk"
+    include: "rules/repetitions.smk"
+    include: "rules/build.smk"
+    include: "rules/tables.smk"
+    include: "rules/report.smk"
+
+    rule all:
+        default_target: True
+        input:
+            rules.report.output,
+            rules.html.output,
+            rules.tables.output,
+            all_records if ROUNDS else LOST,
 
 
 # Two campaigns that measure at once would measure each other.

@@ -3,7 +3,7 @@
 
 rule measure:
     input:
-        kernels=[] if NOTHING_FIRST else kernels_first,
+        kernels=kernels_first if SOMETHING_FIRST else [],
     output:
         "results/{campaign}/cells/{cell}.json",
     log:
@@ -34,7 +34,7 @@ rule measure:
 # The records are no declared outputs: Snakemake would delete the finished ones of a job that fails later.
 rule measure_node:
     input:
-        first=kernels_first_of_node,
+        first=kernels_first_of_node if workflow.is_main_process else [],
     output:
         "results/{campaign}/nodes/{node}.{part}",
     log:
@@ -59,19 +59,3 @@ rule measure_node:
     shell:
         "peakmark measure-node --plan {params.plan:q} --node {wildcards.node:q} --part {wildcards.part:q}"
         " --output {output:q} 2> {log:q}"
-
-
-# Rows whose number of repetitions depends on what they show: after each round, which of them get another.
-checkpoint decide:
-    input:
-        plan=rules.plan.output.plan,
-        records=asked_before,
-    output:
-        f"{CAMPAIGN}/repetitions/{{round}}.json",
-    log:
-        f"{CAMPAIGN}/logs/repetitions/{{round}}.log",
-    wildcard_constraints:
-        round="[0-9]+",
-    localrule: True
-    shell:
-        "peakmark decide --plan {input.plan:q} --round {wildcards.round} --output {output:q} 2> {log:q}"

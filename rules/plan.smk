@@ -13,8 +13,11 @@ rule plan:
     resources:
         cell=1,
     params:
-        config=json.dumps(config, sort_keys=True),
-        references=json.dumps([one.to_json() for one in PLAN.references]),
+        # Functions: Snakemake would look for wildcards in a text, and a title may have braces.
+        config=lambda wildcards: json.dumps(config, sort_keys=True),
+        references=lambda wildcards: json.dumps(
+            [one.to_json() for one in PLAN.references]
+        ),
         nodes=CLUSTER.nodes if CLUSTER else None,
     shell:
         "peakmark plan --config-json {params.config:q} --write {output.plan:q} > {log:q} 2>&1"

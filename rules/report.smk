@@ -8,7 +8,7 @@ rule figures:
         report(
             directory(f"{CAMPAIGN}/figures"),
             patterns=["{figure}.svg"],
-            caption="../reports/captions/figure.rst",
+            caption="../reports/snakemake/figure.rst",
             category="Figures",
             labels={"figure": "{figure}"},
         ),
@@ -29,7 +29,7 @@ rule report:
     output:
         report(
             f"{CAMPAIGN}/report.pdf",
-            caption="../reports/captions/pdf.rst",
+            caption="../reports/snakemake/pdf.rst",
             category="Report",
             labels={"report": "PDF"},
         ),
@@ -49,7 +49,7 @@ rule html:
     output:
         report(
             f"{CAMPAIGN}/report.html",
-            caption="../reports/captions/html.rst",
+            caption="../reports/snakemake/html.rst",
             category="Report",
             labels={"report": "HTML page"},
         ),

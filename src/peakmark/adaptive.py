@@ -219,7 +219,7 @@ def shortfall(decision: Row) -> str | None:
 
 
 def read_records(directory: Path, cells: Iterable[Cell], criteria: Mapping[str, Criterion]) -> dict[str, list[Any]]:
-    """Row -> the records that count, for the adaptive rows."""
+    """Row -> its records that count, for the adaptive rows: a damaged or outdated one decides nothing."""
     found: dict[str, list[Any]] = {}
     for cell in cells:
         if cell.row in criteria:

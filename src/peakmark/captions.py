@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from peakmark.layout import SUBSYSTEM_TITLES, TABLES
 from peakmark.resources import ROOT
 
@@ -12,9 +14,12 @@ FIGURES = (
 )  # fmt: skip
 
 
-def text(name: str) -> str:
-    """The caption of a figure, on one line."""
-    return " ".join((FOLDER / f"{name}.rst").read_text(encoding="utf-8").split())
+def text(name: str, limit: bool = True) -> str:
+    """The caption of a figure, on one line; without ``limit`` no sentence about its dashed line."""
+    words = " ".join((FOLDER / f"{name}.rst").read_text(encoding="utf-8").split())
+    if limit:
+        return words
+    return " ".join(sentence for sentence in re.split(r"(?<=\.) ", words) if "dashed" not in sentence)
 
 
 def texts() -> dict[str, str]:
@@ -30,3 +35,9 @@ def tables() -> dict[str, str]:
 def inside(title: str) -> str:
     """A title within a sentence: its first letter small, unless the word is an abbreviation."""
     return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
+def of_table(title: str, subsystem: str) -> str:
+    """The caption of a table: ``Disk: throughput.``, without the resource where the title names it already."""
+    resource = SUBSYSTEM_TITLES[subsystem]
+    return f"{title}." if title.lower().startswith(resource.lower()) else f"{resource}: {inside(title)}."

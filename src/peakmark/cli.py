@@ -23,6 +23,7 @@ KERNELS = Path("build/kernels")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0, 1 (failed), 2 (wrong use)."""
     options = _parser().parse_args(arguments)
+    os.umask(os.umask(0o077) | 0o002)  # whatever the user's says, nothing is for everybody to write
     try:
         return int(options.run(options) or 0)
     except ConfigError as error:
@@ -130,7 +131,12 @@ def _parser() -> argparse.ArgumentParser:
     bundle.add_argument(
         "--license", metavar="NAME", help="of the data: an SPDX identifier such as CC-BY-4.0, or an address"
     )
+    bundle.add_argument("--anonymise", action="store_true", help="without names of hosts and users, and addresses")
     bundle.set_defaults(run=_bundle)
+
+    sbom = commands.add_parser("sbom", help="what this installation consists of: a CycloneDX bill of materials (JSON)")
+    sbom.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
+    sbom.set_defaults(run=_sbom)
 
     for name, run, text in (
         ("tables", _tables, "records -> measurements.csv and the tables"),
@@ -150,6 +156,12 @@ def _parser() -> argparse.ArgumentParser:
             )
             command.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it there")
             command.add_argument("--keep-figures", action="store_true", help=argparse.SUPPRESS)
+        if name == "report":
+            command.add_argument(
+                "--anonymise",
+                action="store_true",
+                help="report-anonymous.pdf without names of hosts and users, and addresses",
+            )
         if name == "status":
             command.add_argument("--failed", action="store_true", help="only what failed or is missing")
             command.add_argument(
@@ -326,6 +338,8 @@ def _report(options: argparse.Namespace) -> int:
         rebuilt = unbundle.report(options.campaign, options.output, options.partial)
         print(f"{rebuilt.path}: {rebuilt.comparison}")
         return 0
+    if options.anonymise:
+        return _anonymous_report(options)
     if options.partial:
         measurements.build(options.campaign)
         tables.build(options.campaign)
@@ -345,9 +359,48 @@ def _html(options: argparse.Namespace) -> int:
 
 
 def _bundle(options: argparse.Namespace) -> int:
-    from peakmark import bundle
+    from peakmark import anonymise, bundle, document, sbom
+    from peakmark.crate import Extra
+    from peakmark.results import Results
 
-    print(bundle.write(options.campaign, options.output, partial=options.partial, licence=options.license))
+    results = Results.read(options.campaign)
+    # The bill says nothing of hosts and users; its time is that of the newest record, so that bundles can be compared.
+    bill = sbom.make(KERNELS, document.newest(results), results.config.get("tools"))
+    said = "CycloneDX bill of materials of the installation that made this bundle"
+    path = bundle.write(
+        options.campaign,
+        options.output,
+        partial=options.partial,
+        licence=options.license,
+        extra=[Extra("sbom.cdx.json", "Software bill of materials", said, bill.encode(), sbom.MEDIA_TYPE)],
+        replace=anonymise.replacer(results) if options.anonymise else None,
+    )
+    print(path)
+    return 0
+
+
+def _anonymous_report(options: argparse.Namespace) -> int:
+    """The report of a copy in which every name is replaced."""
+    import shutil
+    import tempfile
+
+    from peakmark import anonymise, bundle, staging
+    from peakmark.results import Results
+
+    results = Results.read(options.campaign)
+    target = options.output or options.campaign / "report-anonymous.pdf"
+    with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
+        folder = Path(name) / results.name
+        staging.copy(results, folder, anonymise.replacer(results))
+        shutil.copyfile(bundle.build_all(folder, options.partial), target)
+    print(target)
+    return 0
+
+
+def _sbom(options: argparse.Namespace) -> int:
+    from peakmark import sbom
+
+    print(sbom.make(options.kernels), end="")
     return 0
 
 
@@ -371,7 +424,9 @@ def _summary(options: argparse.Namespace) -> int:
     from peakmark import tables
 
     directory = options.campaign
-    print(f"\nreport  {directory / 'report.pdf'}\ntables  {directory / 'tables'}\n")
+    print(
+        f"\nreport  {directory / 'report.pdf'}\npage    {directory / 'report.html'}\ntables  {directory / 'tables'}\n"
+    )
     for name, value in tables.telling_numbers(directory):
         print(f"  {name:<52} {value}")
     return 0

@@ -46,8 +46,8 @@ _HOMES = {
 _FOLDERS = {
     "cells": ("Records", "One record per cell that was measured, with what the program printed beside it."),
     "attempts": ("Failed attempts", "Records of attempts that failed, with what the program printed."),
-    "repetitions": ("Repetitions", "Which rows got further repetitions, and why the others did not."),
     "machine": ("Machine", "Facts of each node, as any user of it can read them."),
+    "repetitions": ("Repetitions", "What was decided after each round: which rows get another repetition, and why."),
     "inputs": ("Files of the configuration", "Copies of the files that the report's configuration names."),
     "tables": ("Tables", "Tables of the report as CSV, made from the records."),
 }

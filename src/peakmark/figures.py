@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 
 from peakmark import panels, style
 from peakmark.formatting import percent
-from peakmark.layout import SUBSYSTEM_TITLES, TABLES
+from peakmark.layout import TABLES
 from peakmark.results import Results
 from peakmark.rows import Row, figures_of
 from peakmark.rows import build as build_rows
-from peakmark.verdict import describe, headline, quantity
+from peakmark.verdict import describe, headline, planned, quantity
 
 OVERVIEW = "overview"
 FARTHEST = 1.5  # shares beyond it leave the overview to the right, with their number
@@ -28,13 +28,17 @@ def build(campaign_dir: Path) -> list[Path]:
     Tables without a measurement have no figure. Equal records give equal bytes.
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
-    rows = build_rows(Results.read(campaign_dir))
+    results = Results.read(campaign_dir)
+    rows = build_rows(results)
+    mark = str(results.report_config.get("decimal_mark", "."))
     folder = campaign_dir / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     style.begin()
     written = []
-    drawn = ((name, panels.plot(table, own)) for table in TABLES for name, own in figures_of(table, rows[table.name]))
-    for name, figure in ((OVERVIEW, overview(rows)), *drawn):
+    drawn = (
+        (name, panels.plot(table, own, mark)) for table in TABLES for name, own in figures_of(table, rows[table.name])
+    )
+    for name, figure in ((OVERVIEW, overview(rows, mark)), *drawn):
         if figure is None:
             for stale in (folder / f"{name}.svg", folder / f"{name}.png"):
                 stale.unlink(missing_ok=True)
@@ -43,12 +47,13 @@ def build(campaign_dir: Path) -> list[Path]:
     return written
 
 
-def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
-    """The headline row of each resource as a share of its limit, None when nothing was measured.
+def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | None:
+    """The headline row of each resource as a share of its limit, None when nothing was measured; ``mark`` is the decimal
+    mark.
 
     Where the limit is unknown the share is of the best reference: an open bar, with a word that says so.
     """
-    chosen = [(title, headline(rows, subsystem)) for subsystem, title in SUBSYSTEM_TITLES.items()]
+    chosen = [(title, headline(rows, subsystem)) for subsystem, title in planned(rows).items()]
     if all(row is None for _, row in chosen):
         return None
     figure = Figure(figsize=(7.0, 0.62 * len(chosen) + 0.55))
@@ -59,7 +64,7 @@ def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
         if row is None or row.own is None:
             axis.annotate("not measured", (0.01, position), va="center", color=style.QUIET)
             continue
-        far = max(far, _bar(axis, position, row))
+        far = max(far, _bar(axis, position, row, mark))
     axis.axvline(1.0, color=style.LIMIT, linewidth=1.0, dashes=(5, 2), zorder=1)
     axis.set_yticks(range(len(chosen)), [title for title, _ in chosen], fontweight="bold")
     axis.tick_params(axis="y", length=0, labelsize=8)
@@ -77,11 +82,11 @@ def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
     return figure
 
 
-def _bar(axis: Axes, position: int, row: Row) -> float:
+def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
     """Own value as a bar, best reference as an open mark, both in words above; the rightmost share drawn."""
     own, reference = row.measured, row.best_reference
     if row.peak.value is None and reference is None:
-        words = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre)}"
+        words = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre, mark)}"
         words += "; limit unknown, nothing to compare with"
         axis.annotate(words, (0, position), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8)
         return 0.0
@@ -96,8 +101,8 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
     axis.scatter(
         [value / whole for value in own.values], [position + 0.14] * own.summary.n, s=7, color=style.INK, zorder=4
     )
-    words = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre)}"
-    words += f" ({percent(share)} %)" if known else ""
+    words = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre, mark)}"
+    words += f" ({percent(share, mark)} %)" if known else ""
     far = share
     if reference is not None:
         heading, series = reference
@@ -108,15 +113,15 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
             [theirs], [position + 0.14], s=42, marker=look.marker, facecolor="white", edgecolor=look.colour,
             linewidth=1.4, zorder=3,
         )  # fmt: skip
-        words += f", {heading} {quantity(row.table, series.centre)}"
-        words += f" ({percent(theirs)} %)" if known else ""
+        words += f", {heading} {quantity(row.table, series.centre, mark)}"
+        words += f" ({percent(theirs, mark)} %)" if known else ""
     if row.peak.value is not None:
-        words += f", limit {quantity(row.table, row.peak.value)}"
+        words += f", limit {quantity(row.table, row.peak.value, mark)}"
     elif reference is not None:
-        words += f"; limit unknown, drawn relative to {reference[0]}"
+        words += "; limit unknown"
     if share > FARTHEST:
         axis.annotate(
-            f"{percent(share)} % →", (FARTHEST, position + 0.14), ha="right", va="center", fontsize=7, zorder=5,
+            f"{percent(share, mark)} % →", (FARTHEST, position + 0.14), ha="right", va="center", fontsize=7, zorder=5,
             bbox={"boxstyle": "square,pad=0.2", "facecolor": "white", "edgecolor": "none"},
         )  # fmt: skip
     axis.annotate(words, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8,

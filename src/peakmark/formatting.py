@@ -50,9 +50,12 @@ def percent(fraction: float, mark: str = ".") -> str:
 
 
 def size(block: int | None) -> str:
-    """``1 MiB`` for 1048576, nothing for None."""
+    """``1 MiB`` for 1048576, ``1 MB`` for 1000000, nothing for None."""
     if block is None:
         return ""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if block >= factor and block % factor == 0 and block % 1024:
+            return f"{block // factor} {unit}"
     text = format_size(block)
     unit = text.lstrip("0123456789")
     return f"{text.removesuffix(unit)} {unit}"

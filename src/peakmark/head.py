@@ -23,11 +23,12 @@ COMMANDS = ("srun", "squeue", "scontrol")
 
 
 def prepare() -> None:
-    """What jobs must find in the environment they inherit. Errors: SlurmError.
+    """What jobs must find in the environment they inherit. Errors: PeakmarkError, SlurmError.
 
     The plugin's job step removes SLURM_CONF before it calls srun, which then fails wherever the configuration is not at
     its default place: commands of the same names, which put it back, stand before Slurm's own on PATH.
     """
+    check_folder(Path.cwd())
     place = os.environ.get("SLURM_CONF")
     if not place or slurm.CONFIG_VARIABLE in os.environ:
         return
@@ -41,6 +42,20 @@ def prepare() -> None:
             path.write_text(f'#!/bin/sh\nSLURM_CONF={shlex.quote(place)} exec {shlex.quote(program)} "$@"\n')
             path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
     os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
+
+
+def check_folder(folder: Path) -> None:
+    """Errors: PeakmarkError when a job's commands could not name this folder.
+
+    Snakemake 9.27 quotes paths in the commands of jobs as Python does (repr), which a shell reads otherwise where there
+    is a single quote, a backslash or a control character; Slurm takes % in the name of a job's log for a pattern.
+    """
+    wrong = [letter for letter in str(folder) if letter in "'\\%" or not letter.isprintable()]
+    if wrong:
+        raise PeakmarkError(
+            f"the folder {str(folder)!r} has {wrong[0]!r} in its name, which the commands of Slurm jobs cannot carry: "
+            "rename it, or move the checkout to another one"
+        )
 
 
 def check() -> None:

@@ -14,20 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from peakmark import (
-    execute,
-    guard,
-    interfaces,
-    kernels,
-    lock,
-    machine,
-    modules,
-    noise,
-    pair,
-    records,
-    scratch,
-    tools,
-)
+from peakmark import execute, guard, interfaces, kernels, lock, machine, modules, noise, pair, records, scratch, tools
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError, RecordError, Unavailable
@@ -130,6 +117,19 @@ def measure(request: Request) -> dict[str, Any]:
     return record
 
 
+def _keep_raw(request: Request, completed: Sequence[Completed]) -> dict[str, str]:
+    """What a reference tool printed, stored beside the record. Errors: MeasurementError when it cannot be."""
+    folder = request.output.with_suffix(".raw")
+    try:
+        return _store_raw(folder, completed)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise MeasurementError(
+            f"{request.cell.id} was measured, but what its tool printed cannot be written to {folder} "
+            f"({error.strerror}): make room or mend its rights, then start again; what was written before is whole"
+        ) from error
+
+
 @contextmanager
 def _listening(context: _Context) -> Iterator[None]:
     """Keep what else went on on this node meanwhile."""
@@ -144,19 +144,6 @@ def _listening(context: _Context) -> Iterator[None]:
             "during": noise.between(before, after),
             "after": after.to_json(),
         }
-
-
-def _keep_raw(request: Request, completed: Sequence[Completed]) -> dict[str, str]:
-    """What a reference tool printed, stored beside the record. Errors: MeasurementError when it cannot be."""
-    folder = request.output.with_suffix(".raw")
-    try:
-        return _store_raw(folder, completed)
-    except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise MeasurementError(
-            f"{request.cell.id} was measured, but what its tool printed cannot be written to {folder} "
-            f"({error.strerror}): make room or mend its rights, then start again; what was written before is whole"
-        ) from error
 
 
 def _attempt(request: Request, context: _Context, completed: list[Completed]) -> Parsed:
@@ -214,10 +201,11 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
         facts = machine.cached(
             request.campaign / "machine", place, request.kernels, lambda: tools.present(request.kernels)
         )
+        limits = facts["limits"]
         yield Workspace(
             directory=directory,
-            cpus=tuple(facts["limits"]["cpus_allowed"]),
-            memory_bytes=int(facts["limits"]["memory_bytes"]),
+            cpus=tuple(limits["cpus_allowed"]),
+            memory_bytes=int(limits["memory_bytes"]),
             kernels=request.kernels,
             facts=facts,
         )

@@ -5,15 +5,24 @@ Everything that is reported can be rebuilt from this table without measuring aga
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from peakmark.results import Results, StoredRecord
+from peakmark.campaign import Campaign
+from peakmark.cell import Cell
+from peakmark.results import Results, StoredRecord, load, places
+
+CHUNK = 1000
+"""Records that one process reads at a time."""
 
 COLUMNS: dict[str, str] = {
     "campaign": "str",
@@ -46,9 +55,11 @@ def table(results: Results) -> pd.DataFrame:
     A cell that is unavailable and an attempt that failed have one line each, without metric and value, with the reason.
     ``block`` is in bytes and empty where there is none; ``record`` is the path below the campaign.
     """
-    lines = [line for record in (*results.records, *results.attempts) for line in _lines(results, record)]
-    frame = pd.DataFrame(lines, columns=list(COLUMNS))
-    return frame.astype(dict(COLUMNS))
+    return _frame(line for record in (*results.records, *results.attempts) for line in _lines(results.name, record))
+
+
+def _frame(lines: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    return pd.DataFrame(list(lines), columns=list(COLUMNS)).astype(dict(COLUMNS))
 
 
 def build(campaign_dir: Path) -> pd.DataFrame:
@@ -57,10 +68,21 @@ def build(campaign_dir: Path) -> pd.DataFrame:
     A record that does not count (damaged, edited, of other options) is left out and named on standard error.
     Errors: PeakmarkError when the folder holds no campaign.
     """
-    results = Results.read(campaign_dir)
-    for reason in results.left_out:
-        print(f"peakmark: left out: {reason}", file=sys.stderr)
-    frame = table(results)
+    campaign = Campaign.open(campaign_dir)
+    spared = campaign.spared()
+    name = str(campaign.plan.get("campaign", campaign_dir.name))
+    where = places(campaign_dir, (cell for cell in campaign.cells if cell.id not in spared))
+    parts = [where[start : start + CHUNK] for start in range(0, len(where), CHUNK)]
+    lines: list[dict[str, Any]] = []
+    # Never all records at once in memory, and where they are many, read by every CPU that may be used.
+    workers = min(len(os.sched_getaffinity(0)), len(parts))
+    with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+        work = functools.partial(_read, campaign_dir, name)
+        for found, left_out in pool.map(work, parts) if pool else map(work, parts):
+            lines += found
+            for reason in left_out:
+                print(f"peakmark: left out: {reason}", file=sys.stderr)
+    frame = _frame(lines)
     folder = campaign_dir / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     frame.to_csv(folder / "measurements.csv", index=False, lineterminator="\n")
@@ -68,12 +90,21 @@ def build(campaign_dir: Path) -> pd.DataFrame:
     return frame
 
 
-def _lines(results: Results, record: StoredRecord) -> Iterator[dict[str, Any]]:
+def _read(
+    directory: Path, campaign: str, part: Sequence[tuple[str, Cell | None]]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Lines of some records, and the reasons of those that do not count."""
+    found = [load(directory, *place) for place in part]
+    lines = [line for one in found if isinstance(one, StoredRecord) for line in _lines(campaign, one)]
+    return lines, [one for one in found if isinstance(one, str)]
+
+
+def _lines(campaign: str, record: StoredRecord) -> Iterator[dict[str, Any]]:
     data = record.data
     cell = record.cell
     context = data.get("context", {})
     common = {
-        "campaign": results.name,
+        "campaign": campaign,
         "subsystem": cell.subsystem,
         "instrument": cell.instrument,
         "workload": cell.workload,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from peakmark.layout import SMALL_RECORD, TABLES
+from peakmark.layout import SMALL_RECORD, SUBSYSTEM_TITLES, TABLES
 from peakmark.presentation import empty_reason
 from peakmark.results import Results
 from peakmark.rows import Row, centre_of
 from peakmark.statistics import ENOUGH
 from peakmark.units import format_size
+from peakmark.verdict import planned
 
 _CENTRES = {
     "median": "The measured columns show the median of the repetitions.",
@@ -41,13 +42,14 @@ _WORKLOADS = (
 
 def build(results: Results, rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
     """Paragraphs by heading, the table of workloads, and the table of programs."""
+    subsystems = planned(rows)
     return {
         "parts": [
             {"title": "How a figure arises", "paragraphs": _arises(results)},
             {"title": "How to read a row", "paragraphs": _reading(rows)},
         ],
-        "workloads": [list(line) for line in _WORKLOADS],
-        "programs": programs(results),
+        "workloads": [list(line) for line in _WORKLOADS if line[0] in subsystems.values()],
+        "programs": programs(results, tuple(subsystems)),
     }
 
 
@@ -94,7 +96,7 @@ def _adaptive(results: Results) -> list[str]:
 def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
     small = format_size(SMALL_RECORD).replace("KiB", " KiB")
     text = [
-        "Sizes are binary (1 KiB = 1024 B), rates decimal (1 MB/s = 10⁶ B/s). Measured values have four significant "
+        "Sizes are binary (1 KiB = 1024 B) unless written as kB or MB, rates decimal (1 MB/s = 10⁶ B/s). Measured values have four significant "
         "digits here; the CSV files beside this report have all of them. An empty cell means that a program has no "
         "such measurement; a column that is empty throughout is explained below its table. Letters in the last column "
         "lead to notes below the table; a range in a note stands for several rows, and the CSV file has each row's own "
@@ -108,8 +110,8 @@ def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
     return text
 
 
-def programs(results: Results) -> list[list[str]]:
-    """Name, version and path of each program that ran, then those that are missing, with the reason."""
+def programs(results: Results, subsystems: Collection[str] = tuple(SUBSYSTEM_TITLES)) -> list[list[str]]:
+    """Name, version and path of each program that ran, then those of the subsystems that are missing, with the reason."""
     found: dict[tuple[str, str, str], None] = {}
     for record in results.records:
         tool = record.data["context"]["tool"]
@@ -119,7 +121,7 @@ def programs(results: Results) -> list[list[str]]:
             version = str(tool["version"]) + (f" ({extra})" if extra else "")
             found[(record.cell.instrument, version, str(tool["path"]))] = None
     ran = {name for name, _, _ in found}
-    order = [series.instrument for table in TABLES for series in table.series]
+    order = [series.instrument for table in TABLES if table.subsystem in subsystems for series in table.series]
     lines = [
         list(line) for line in sorted(found, key=lambda line: (order.index(line[0]) if line[0] in order else 99, line))
     ]

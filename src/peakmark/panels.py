@@ -13,7 +13,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, ScalarFormatter
 
 from peakmark import style
 from peakmark.formatting import significant, size
@@ -25,10 +25,24 @@ HEIGHT = 5.9  # inches; leaves room for the caption on that page
 PANEL_HEIGHT = 2.0
 LEGEND_WIDTH = 1.35  # inches that one entry takes
 MAX_COLUMNS = 4
+MAX_TICKS = 9  # labels beside each other below one panel
 
 Dimension = Literal["block", "concurrency"]
 
 _VARIANTS = {"pool": "pool (DRAM)", "block": "one block (cache)"}
+
+
+class _Ticks(ScalarFormatter):
+    """Numbers of one axis with equally many decimals, and a decimal mark of choice."""
+
+    def __init__(self, mark: str) -> None:
+        super().__init__(useOffset=False)
+        self.set_scientific(False)
+        self._mark = mark
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label of a tick."""
+        return str(super().__call__(x, pos)).replace(".", self._mark)
 
 
 @dataclass(frozen=True)
@@ -39,8 +53,8 @@ class Panel:
     rows: tuple[Row, ...]
 
 
-def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
-    """The figure of one table, None when none of its rows was measured.
+def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
+    """The figure of one table, None when none of its rows was measured; ``mark`` is the decimal mark.
 
     Horizontal is the block size or the concurrency, whichever has more values; the other distinguishes lines, named at
     their right end. Vertical is logarithmic where the values span more than a factor of 20, else it starts at zero;
@@ -64,7 +78,8 @@ def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
             if place >= len(together):
                 axis.set_visible(False)
                 continue
-            _panel(axis, table, together[place], horizontal, _scale(table, together if shared else [together[place]]))
+            scale = _scale(table, together if shared else [together[place]])
+            _panel(axis, table, together[place], horizontal, scale, mark)
             if place == 0:
                 axis.set_ylabel(
                     "GigaOPS" if table.subsystem == "cpu" else f"{table.quantity} ({table.shown})".replace(" ()", "")
@@ -132,15 +147,19 @@ def _axis_label(table: Table, dimension: Dimension) -> str:
     return "Area of the pointer chase" if table.name == "memory_latency" else "Block size"
 
 
-def _panel(axis: Axes, table: Table, panel: Panel, horizontal: Dimension, scale: tuple[bool, float, float]) -> None:
+def _panel(
+    axis: Axes, table: Table, panel: Panel, horizontal: Dimension, scale: tuple[bool, float, float], mark: str
+) -> None:
     logarithmic, lowest, highest = scale
     axis.set_title(panel.title)
     axis.set_xscale("log", base=2)
     if logarithmic:
         axis.set_yscale("log")
         axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.yaxis.set_minor_locator(NullLocator())
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace(".", mark)))
+    else:
+        axis.yaxis.set_major_formatter(_Ticks(mark))
     axis.set_ylim(lowest, highest)
     places = sorted({_place(row, horizontal) for row in panel.rows})
     step = _octaves(places) / 40  # octaves between instruments; a tenth of it between repetitions would hide them
@@ -163,18 +182,30 @@ def _panel(axis: Axes, table: Table, panel: Panel, horizontal: Dimension, scale:
             if position == 0 and len(others) > 1:
                 labels.append((places_[-1], entries[-1].centre * table.factor, _name(table, _other(horizontal), other)))
     _published(axis, table, panel.rows, horizontal)
-    _limits(axis, table, panel.rows, horizontal)
+    _limits(axis, table, panel.rows, horizontal, mark)
     margin = 2 ** max(0.35, _octaves(places) / 10)
     room = 2 ** (_octaves(places) / 3.2) if labels else 1.0
     axis.set_xlim(places[0] / margin, places[-1] * margin * room)
-    axis.set_xticks(
-        places, [size(place).replace(" ", "\n") if horizontal == "block" else str(place) for place in places]
-    )
+    axis.set_xticks(places, _tick_labels(places, horizontal))
     axis.xaxis.set_minor_locator(NullLocator())
     axis.set_xlabel("")
     axis.set_ylabel("")
     sns.despine(ax=axis)
     _end_labels(axis, labels, places[-1] * 2 ** (step * (len(table.series) - 1) / 2))
+
+
+def _tick_labels(places: Sequence[int], horizontal: Dimension) -> list[str]:
+    """Labels of the horizontal axis; where two would run into each other only the first is written."""
+    least = _octaves(places) / MAX_TICKS
+    labels: list[str] = []
+    last = 0.0
+    for place in places:
+        if labels and math.log2(place) - last < least:
+            labels.append("")
+            continue
+        last = math.log2(place)
+        labels.append(size(place).replace(" ", "\n") if horizontal == "block" else str(place))
+    return labels
 
 
 def _line(
@@ -220,7 +251,7 @@ def _name(table: Table, dimension: Dimension, value: int) -> str:
     return f"{value} {noun}{'' if value == 1 else 's'}"
 
 
-def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension) -> None:
+def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension, mark: str) -> None:
     """The theoretical value as a thin dark line: through the panel where it is one number, else along the rows it
     belongs to.
     """
@@ -241,7 +272,7 @@ def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension
     rising = last[1] > first[1]  # the word stands at the higher end, where the line does not run through it
     # Where lower is better the points lie above the limit: the word goes below it.
     axis.annotate(
-        f"limit {significant((last if rising else first)[1], 3)}", last if rising else first,
+        f"limit {significant((last if rising else first)[1], 3, mark)}", last if rising else first,
         xytext=(0, -4 if table.lower_is_better else 3), va="top" if table.lower_is_better else "baseline",
         textcoords="offset points", fontsize=6.5, color=style.LIMIT, ha="right" if rising else "left",
     )  # fmt: skip

@@ -75,25 +75,23 @@ class Plan:
         """Whether the cell has a whole, unchanged record that was made with its present options."""
         return integrity.look(self.record_path(cell), cell).state == integrity.GOOD
 
-    def surely(self) -> list[Cell]:
-        """The cells that are measured in any case, in running order; all others may be spared."""
-        return adaptive.in_round(self.cells, self.criteria, 0)
-
-    def asked(self) -> list[Cell]:
-        """The cells that are asked for by now, in running order, measured or not."""
+    def wanted(self) -> list[Cell]:
+        """The cells that are asked for by now, in running order: repetitions that may prove needless come later."""
+        if not self.criteria:
+            return list(self.cells)
         decisions = adaptive.standing(self.directory, self.criteria)
 
-        def wanted(cell: Cell) -> bool:
+        def asked(cell: Cell) -> bool:
             criterion = self.criteria.get(cell.row)
             if criterion is None or cell.repetition < criterion.least:
                 return True
             return cell.row in decisions and cell.repetition < decisions[cell.row].asked
 
-        return [cell for cell in self.cells if wanted(cell)]
+        return [cell for cell in self.cells if asked(cell)]
 
-    def spared(self) -> set[str]:
-        """Ids of the cells that nobody will ask for, as far as that is decided."""
-        return adaptive.spared(self.cells, adaptive.standing(self.directory, self.criteria)) if self.criteria else set()
+    def surely(self) -> list[Cell]:
+        """The cells that are measured in any case, in running order; all others may be spared."""
+        return adaptive.in_round(self.cells, self.criteria, 0)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -47,11 +47,12 @@ def build(campaign_dir: Path, partial: bool = False, target: Path | None = None)
         data = document.build(results, rows, figures, _logo(results, folder), partial)
         (folder / "data.json").write_text(json.dumps(printable(data), ensure_ascii=False), encoding="utf-8")
         compiled = _compile(folder, document.newest(results))
+    temporary = target.with_name(f".{target.name}.tmp")
     try:
-        temporary = target.with_name(f".{target.name}.tmp")
         temporary.write_bytes(compiled)
         temporary.replace(target)
     except OSError as error:
+        temporary.unlink(missing_ok=True)
         raise PeakmarkError(f"cannot write the report {target}: {error.strerror}") from error
     return target
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -110,16 +110,18 @@ class Results:
         Errors: RecordError when there is no plan.
         """
         campaign = Campaign.open(directory)
-        cells, spared = tuple(campaign.cells), campaign.spared()
-        left_out: list[str] = []
+        spared = campaign.spared()
+        cells = tuple(cell for cell in campaign.cells if cell.id not in spared)
+        found = [load(directory, *place) for place in places(directory, cells)]
+        stored = [one for one in found if isinstance(one, StoredRecord)]
         return cls(
             directory=directory,
             plan=campaign.plan,
-            cells=tuple(cell for cell in cells if cell.id not in spared),
-            records=tuple(_records(directory, cells, left_out)),
-            attempts=tuple(_attempts(directory, left_out)),
+            cells=cells,
+            records=tuple(one for one in stored if one.path.startswith("cells/")),
+            attempts=tuple(one for one in stored if one.path.startswith("attempts/")),
             facts={path.stem: _facts(path) for path in sorted((directory / "machine").glob("*.json"))},
-            left_out=tuple(left_out),
+            left_out=tuple(one for one in found if isinstance(one, str)),
             spared=len(spared),
             decisions=campaign.decisions,
         )
@@ -135,23 +137,21 @@ def _facts(path: Path) -> Mapping[str, Any]:
     return data
 
 
-def _records(directory: Path, cells: tuple[Cell, ...], left_out: list[str]) -> list[StoredRecord]:
+def places(directory: Path, cells: Iterable[Cell]) -> list[tuple[str, Cell | None]]:
+    """Paths below the campaign of all records and failed attempts, sorted, each with the planned cell that it answers."""
     planned = {f"cells/{cell.id}.json": cell for cell in cells}
-    found = []
-    for name in integrity.record_names(directory, "cells"):
-        finding = integrity.look(directory / name, planned.get(name))
-        if finding.state == integrity.GOOD and finding.data is not None:
-            found.append(StoredRecord(name, finding.data))
-        elif finding.state != integrity.ABSENT:
-            left_out.append(finding.reason)
-    return found
+    records_of_cells = [(name, planned.get(name)) for name in integrity.record_names(directory, "cells")]
+    return [*records_of_cells, *((name, None) for name in integrity.record_names(directory, "attempts"))]
 
 
-def _attempts(directory: Path, left_out: list[str]) -> list[StoredRecord]:
-    found = []
-    for name in integrity.record_names(directory, "attempts"):
+def load(directory: Path, name: str, cell: Cell | None) -> StoredRecord | str | None:
+    """The record at ``name``; where it does not count the reason, None when it is gone."""
+    if name.startswith("attempts/"):
         try:
-            found.append(StoredRecord(name, records.read(directory / name)))
+            return StoredRecord(name, records.read(directory / name))
         except RecordError as error:
-            left_out.append(str(error))
-    return found
+            return str(error)
+    finding = integrity.look(directory / name, cell)
+    if finding.state == integrity.GOOD and finding.data is not None:
+        return StoredRecord(name, finding.data)
+    return None if finding.state == integrity.ABSENT else finding.reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +27,19 @@ def problem(instance: Any, name: str) -> ValidationError | None:
 
 @cache
 def _validator() -> Any:
-    """JSON Schema takes 3.0 for an integer, Python's range does not."""
+    """JSON Schema takes 3.0 for an integer, which Python's range does not; and ``$`` matches before a last newline."""
     from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
     from jsonschema.validators import extend
+
+    def pattern(_: Any, rule: str, instance: Any, __: Any) -> Iterator[ValidationError]:
+        if isinstance(instance, str) and not re.search(re.sub(r"\$$", r"\\Z", rule), instance):
+            yield ValidationError(f"{instance!r} does not match {rule!r}")
 
     checker = Draft202012Validator.TYPE_CHECKER.redefine(
         "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
     )
-    return extend(Draft202012Validator, type_checker=checker)  # type: ignore[no-untyped-call]
+    return extend(Draft202012Validator, {"pattern": pattern}, type_checker=checker)  # type: ignore[no-untyped-call]
 
 
 def validate(instance: Any, name: str, what: str, error: type[PeakmarkError] = RecordError) -> None:

@@ -17,7 +17,7 @@ Replace = Callable[[str], str]
 
 
 def copy(results: Results, target: Path, replace: Replace | None = None) -> list[str]:
-    """Plan, configuration, facts, decisions on repetitions, records, raw outputs and the files that the configuration names, below ``target``.
+    """Plan, configuration, facts, records, raw outputs and the files that the configuration names, below ``target``.
 
     With ``replace`` all of them are rewritten, and the checksums in the records are those of the rewritten outputs.
     Returns the POSIX paths written, sorted.
@@ -44,7 +44,8 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
         put_json("config.json")
     for node in results.facts:
         put_json(f"machine/{node}.json")
-    for path in sorted((results.directory / adaptive.FOLDER).glob("*.json")) if results.decisions else ():
+    # Decisions on how often rows are repeated: without them spared cells would look missing.
+    for path in sorted((results.directory / adaptive.FOLDER).glob("*.json")):
         put_json(f"{adaptive.FOLDER}/{path.name}")
     for record in (*results.records, *results.attempts):
         digests = {}
@@ -95,5 +96,5 @@ def replaced(value: Any, replace: Replace) -> Any:
 
 
 def dump(value: Any) -> str:
-    """JSON as records are written."""
+    """JSON as the plan is written."""
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"

@@ -22,7 +22,7 @@ MAX_FILES = 500_000
 MAX_BYTES = 8 << 30
 CHUNK = 1 << 20
 # What a report is made of; all else in an unpacked bundle is made from it, and may be made anew.
-SOURCES = ("cells", "attempts", "machine", "inputs", "plan.json", "config.json")
+SOURCES = ("cells", "attempts", "machine", "inputs", "repetitions", "plan.json", "config.json")
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What can be said of one subsystem: its headline row, None when nothing was measured, and a sentence."""
+    """What can be said of one subsystem: its headline row, None when nothing was measured, a few words, a sentence."""
 
     subsystem: str
     title: str
     row: Row | None
+    short: str
     sentence: str
 
 
@@ -67,10 +68,16 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
     return [Number(describe(row), value_of(row, mark), comparison(row, mark)) for row in chosen if row is not None]
 
 
+def planned(rows: Rows) -> dict[str, str]:
+    """Subsystem -> title of those that the plan measures, in the order of the report; all where it measures nothing."""
+    found = {row.table.subsystem for table in rows.values() for row in table}
+    return {subsystem: title for subsystem, title in SUBSYSTEM_TITLES.items() if subsystem in found or not found}
+
+
 def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
-    """One verdict per subsystem, in the order of the report."""
+    """One verdict per planned subsystem, in the order of the report."""
     found = []
-    for subsystem, title in SUBSYSTEM_TITLES.items():
+    for subsystem, title in planned(rows).items():
         row = headline(rows, subsystem)
         everything = [entry for table in rows.values() for entry in table if entry.table.subsystem == subsystem]
         if row is None:
@@ -82,8 +89,52 @@ def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
         if holes:
             sentence += f" {holes} of {len(everything)} rows are not measured."
         if marked:
-            sentence += f" {marked} of {len(everything)} rows are doubtful; the notes say why."
-        found.append(Verdict(subsystem, title, row, sentence))
+            which = ", this one among them" if row is not None and row.doubts else ""
+            sentence += f" {marked} of {len(everything)} rows are doubtful{which}; the notes say why."
+        found.append(Verdict(subsystem, title, row, _short(row, mark), sentence))
+    return found
+
+
+def _short(row: Row | None, mark: str) -> str:
+    """A verdict in a few words: ``86 % of its limit``, with a word of doubt where there is one."""
+    if row is None:
+        return "Not measured"
+    share = row.measured.efficiency
+    if share is not None:
+        text = f"{percent(share, mark)}\u00a0% of its limit"
+    elif row.best_reference is not None:
+        heading, series = row.best_reference
+        text = f"Limit unknown; {significant(row.measured.centre / series.centre, 3, mark)}\u00a0×\u00a0{heading}"
+    else:
+        text = "Limit unknown"
+    return text + (", in doubt" if row.doubts else "")
+
+
+def caveats(rows: Rows, enough: int) -> list[str]:
+    """What a reader must know before using the numbers: unknown limits, few repetitions, loopback."""
+    heads = {title: headline(rows, subsystem) for subsystem, title in planned(rows).items()}
+    found = []
+    unknown = [
+        title if title == "CPU" else title.lower() for title, row in heads.items() if row and row.peak.value is None
+    ]
+    if unknown:
+        which = unknown[0] if len(unknown) == 1 else f"{', '.join(unknown[:-1])} and {unknown[-1]}"
+        found.append(
+            f"The limit of {which} is unknown: this machine does not tell what it is computed from. The chapter Machine lists "
+            "what could not be read, and how to supply it."
+        )
+    most = max((row.own.summary.n for table in rows.values() for row in table if row.own), default=0)
+    if 0 < most < enough:
+        found.append(
+            f"With at most {most} repetition{'' if most == 1 else 's'} no row is called faster than another; {enough} or more "
+            "allow it."
+        )
+    measured = [row for table in rows.values() for row in table if row.own]
+    contexts = [point.record.data["context"] for row in measured for point in row.measured.points]
+    if any((context.get("network") or {}).get("loopback") for context in contexts):
+        found.append(
+            "The network was measured within one machine, over loopback: it says nothing about a link between nodes."
+        )
     return found
 
 

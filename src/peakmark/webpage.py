@@ -46,6 +46,8 @@ def build(campaign_dir: Path, partial: bool = False, target: Path | None = None)
     figures = dict.fromkeys(["overview", *names] if names else [], 100)
     data = document.build(results, rows, figures, str(results.report_config.get("logo") or "") or None, partial)
     target = target or campaign_dir / "report.html"
+    if not target.parent.is_dir():
+        raise PeakmarkError(f"cannot write the page {target}: there is no folder {target.parent}")
     try:
         write_file(target, page(data, campaign_dir, str(results.report_config.get("decimal_mark", "."))))
     except OSError as error:
@@ -64,6 +66,7 @@ def page(data: Data, folder: Path, mark: str = ".") -> str:
         *((section["title"], _section(section, folder, mark)) for section in data["sections"]),
         ("Every run", _runs(data["runs"], mark)),
         (_PROBLEMS, _problems(data["problems"])),
+        ("Artifact description", _artifact(data["artifact"])),
         ("Provenance", _provenance(data["provenance"])),
     ]
     links = [("Summary", "summary"), *((_SHORT.get(title, title), _anchor(title)) for title, _ in chapters)]
@@ -130,15 +133,20 @@ def _summary(data: Data, folder: Path) -> str:
         for it in data["numbers"]
     )
     verdicts = webtables.plain(
-        ["Resource", "What was found"],
-        [[it["title"], it["sentence"]] for it in data["verdicts"]],
+        ["Resource", "Verdict", "What was found in the row that speaks for it"],
+        [[it["title"], it["short"], it["sentence"]] for it in data["verdicts"]],
         "Verdict per resource",
     )
     figure = _figure(data["overview"], "Overview", folder) if data["overview"] else ""
     return (
         f'<section aria-label="Summary" id="summary">{partial}<p>{escape(meta["lead"])}</p>'
-        f'<ul class="numbers">{numbers}</ul>{figure}{verdicts}</section>'
+        f'<ul class="numbers">{numbers}</ul>{figure}{verdicts}{_caveats(data["caveats"])}</section>'
     )
+
+
+def _caveats(caveats: Sequence[str]) -> str:
+    items = "".join(f"<li>{escape(one)}</li>" for one in caveats)
+    return f"<p><strong>Before you use these numbers</strong></p><ul>{items}</ul>" if caveats else ""
 
 
 def _figure(figure: Data, title: str, folder: Path) -> str:
@@ -245,6 +253,16 @@ def _runs(runs: Data, mark: str) -> str:
 def _problems(problems: Data) -> str:
     table = webtables.plain(["Cell", "What happened", "Reason"], problems["lines"]) if problems["lines"] else ""
     return f"<p>{escape(problems['text'])}</p>{table}"
+
+
+def _artifact(artifact: Data) -> str:
+    steps = "".join(f"<li>{escape(text)}<pre>{escape(command)}</pre></li>" for text, command in artifact["steps"])
+    headings = ["Resource", "Row", "Median", "Lowest", "Highest", "Unit", "n"]
+    return (
+        f"<h3>Hardware</h3>{webtables.facts(artifact['hardware'])}<h3>Software</h3>{webtables.facts(artifact['software'])}"
+        f"<h3>How to reproduce</h3><ol>{steps}</ol><h3>Expected results</h3><p>{escape(artifact['expected_text'])}</p>"
+        f"{webtables.plain(headings, artifact['expected'])}<h3>Time and space</h3>{webtables.facts(artifact['time'])}"
+    )
 
 
 def _provenance(provenance: Data) -> str:

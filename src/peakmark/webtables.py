@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from peakmark.errors import ConfigError
 from peakmark.presentation import NOT_MEASURED
-from peakmark.units import parse_size
+
+_SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 Data = Mapping[str, Any]
 
@@ -67,12 +67,9 @@ def sort_value(text: str, mark: str) -> float | None:
         return float(text.replace(mark, "."))
     except ValueError:
         pass
-    words = text.split(" ")
-    if len(words) == 2 and words[0].isdigit() and words[1].endswith("B"):
-        try:
-            return float(parse_size(text))
-        except ConfigError:
-            return None
+    number, _, unit = text.partition(" ")
+    if number.isdigit() and unit in _SIZES:
+        return float(number) * _SIZES[unit]
     first = text.lstrip("×").split("  ")[0]
     return None if first == text else sort_value(first, mark)
 

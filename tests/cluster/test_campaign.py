@@ -89,6 +89,56 @@ def test_repetitions_go_on_until_the_interval_is_narrow(workflow: Workflow) -> N
     assert decisions == ["node1.own.json", "node2.own.json"]
 
 
+MODULE = """#%Module1.0
+prepend-path PATH {folder}
+"""
+
+
+def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(
+    cluster_with_accounting: Cluster, tmp_path: Path
+) -> None:
+    workflow = Workflow.make(cluster_with_accounting, tmp_path / "checkout")
+    tool = Path(workflow.holding("/usr/bin/fio"))
+    modules = tmp_path / "modulefiles"
+    modules.mkdir()
+    (modules / "our-fio").write_text(MODULE.format(folder=tool.parent))
+    places = {"MODULEPATH": str(modules)}
+    blocks = ["4KiB", "8KiB"]
+    workflow.configure(
+        nodes="all",
+        fan_out="node",
+        disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}],
+        modules={"fio": ["our-fio"]},
+    )
+    fail = workflow.directory / "fail"
+    fail.touch()
+    first = workflow.snakemake(env=places)
+    assert first.returncode == 1, first.stdout + first.stderr
+    before = workflow.records()
+    nodes = ("node1", "node2")
+    assert set(before) == {f"disk/diskbench/WS-psync_{block}_x1/{node}/0" for block in blocks for node in nodes}
+    failed = workflow.attempts()
+    assert set(failed) == {f"disk/fio/WS-psync_{block}_x1/{node}/0" for block in blocks for node in nodes}
+    for name in failed:
+        assert name in first.stdout + first.stderr, "the list at the end names it"
+    numbers = {record["context"]["job_id"] for record in before.values()}
+    assert len(numbers) == 2, "all cells of a node in one job"
+
+    fail.unlink()
+    second = workflow.snakemake(env=places)
+    assert second.returncode == 0, second.stdout + second.stderr
+    after = workflow.records()
+    assert {name: after[name] for name in before} == before, "what was measured stays"
+    assert set(after) - set(before) == set(failed)
+    for name in failed:
+        context = after[name]["context"]
+        assert context["host"] == name.split("/")[3]
+        assert context["tool"]["path"] == str(tool), "the module's tool, not the one of /usr/bin"
+    assert (workflow.results / "report.pdf").read_bytes().startswith(b"%PDF")
+    states = cluster_with_accounting.run(["sacct", "-n", "-X", "--format=State"]).stdout.split()
+    assert states.count("COMPLETED") >= 2 and "FAILED" in states, "Slurm's accounts say the same"
+
+
 @pytest.mark.trouble
 def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(workflow: Workflow) -> None:
     blocks = ["4KiB", "8KiB", "16KiB", "32KiB"]

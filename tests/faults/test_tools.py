@@ -85,7 +85,7 @@ ELSEWHERE = 'cd /proc; {program} "${@//127.0.0.1/127.0.0.9}" < /dev/null'
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        pytest.param("sleep 600 & sleep 600", "did not end within", id="hangs"),
+        pytest.param("sleep 600 & sleep 600", "did not end within", id="hangs", marks=pytest.mark.trouble),
         pytest.param("head -c 20000 /dev/urandom; exit 0", "", id="garbage"),
         pytest.param("exit 0", "", id="silence"),
         pytest.param(None, "", id="fails-with-0"),
@@ -102,6 +102,12 @@ def test_no_number_and_no_trace(
         monkeypatch.setattr(common, "timeout", lambda _: 1.0)
     said = attempt(bench, one, wrapper(bench, program, body), monkeypatch)
     bench.assert_failed(one, said, words)
+
+
+def test_a_tool_that_hangs_with_its_children_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common, "timeout", lambda _: 1.0)
+    said = attempt(bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", "sleep 600 & sleep 600"), monkeypatch)
+    bench.assert_failed(CELLS["fio"], said, "did not end within 1 s")
 
 
 def test_half_the_output_gives_no_number(bench: Bench, tool: tuple[Cell, str], monkeypatch: pytest.MonkeyPatch) -> None:

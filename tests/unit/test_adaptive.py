@@ -240,6 +240,14 @@ def test_a_row_that_did_not_become_sure_says_so(tmp_path: Path) -> None:
     assert "asked was" not in notes["SP"]
 
 
+def test_damaged_decisions_are_named(tmp_path: Path) -> None:
+    made = make()
+    folder = campaign(tmp_path, made, {}, DP=CALM)
+    (folder / adaptive.FOLDER / "0.json").write_text("{")
+    with pytest.raises(RecordError, match=r"0\.json cannot be read .* delete it"):
+        Campaign.open(folder).spared()
+
+
 def test_a_copy_knows_what_was_spared(tmp_path: Path) -> None:
     """What a bundle holds: without the decisions the spared cells would be missing in it."""
     made = make()
@@ -254,9 +262,13 @@ def test_a_copy_knows_what_was_spared(tmp_path: Path) -> None:
     assert (len(copied.records), copied.spared, copied.missing) == (12, 16, ())
 
 
-def test_damaged_decisions_are_named(tmp_path: Path) -> None:
+def test_a_record_that_does_not_count_decides_nothing(tmp_path: Path) -> None:
     made = make()
     folder = campaign(tmp_path, made, {}, DP=CALM)
-    (folder / adaptive.FOLDER / "0.json").write_text("{")
-    with pytest.raises(RecordError, match=r"0\.json cannot be read .* delete it"):
-        Campaign.open(folder).spared()
+    cells = of_row(made, "DP")[:6]
+    for path in folder.rglob("cells/**/*.json"):
+        stored_records.write(path, {**json.loads(path.read_text()), "raw": {}})
+    assert len(adaptive.read_records(folder, made.cells, made.criteria)[cells[0].row]) == 6
+    damaged = folder / "cells" / f"{cells[2].id}.json"
+    damaged.write_text(damaged.read_text().replace("99.9", "999.9"))
+    assert len(adaptive.read_records(folder, made.cells, made.criteria)[cells[0].row]) == 5

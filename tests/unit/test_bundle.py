@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import bundle, cli, crate, figures, measurements, report, tables, unbundle
+from peakmark import adaptive, bundle, cli, crate, figures, measurements, report, tables, unbundle
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
 from peakmark.resources import ROOT
 
@@ -183,6 +183,21 @@ def test_texts_are_replaced_everywhere_and_the_checksums_follow(tmp_path: Path) 
         record = json.loads(next(unpacked.glob("cells/disk/iozone/*/any/0.json")).read_text())
         assert record["raw"]["0.raw/0.stdout"] == hashlib.sha256(raw.encode()).hexdigest()
     assert unbundle.report(made).comparison.startswith("the same")
+
+
+def test_repetitions_that_were_spared_are_not_missing_elsewhere(tmp_path: Path) -> None:
+    cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(9)]
+    records = [make.record(of, [make.measurement(of, "rate", 4e10 + of.repetition)]) | {"raw": {}} for of in cells[:6]]
+    folder = make.write(tmp_path / "small", records, planned=cells[6:])
+    criterion = adaptive.Criterion(6, 9, 0.02)
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["adaptive"] = {cells[0].row: criterion.to_json()}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    adaptive.write(folder / "repetitions" / "0.json", {cells[0].row: adaptive.Row(criterion, 6, 6, 0.001, "narrow")})
+    made = bundle.write(folder)
+    assert unbundle.report(made).comparison.startswith("the same")
+    with unbundle.unpacked(made) as unpacked:
+        assert (unpacked / "repetitions" / "0.json").is_file()
 
 
 @pytest.mark.parametrize(

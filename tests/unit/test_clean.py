@@ -80,11 +80,14 @@ def test_a_live_run_keeps_its_directory_and_a_dead_one_does_not(old: None, place
 def test_a_killed_kernel_of_its_own_is_found_too(old: None, place: Path) -> None:
     argv = [str(KERNELS / "diskbench"), "--workload", "WS", "--record", "4KiB", "--size", "1MiB", "--seconds", "600"]
     with subprocess.Popen([*argv, "--directory", str(place)]) as process:
-        deadline = time.monotonic() + 30
-        while not list(place.glob("peakmark-*/peakmark-0")):
-            assert time.monotonic() < deadline
-        assert "a live run uses it" in clean.clean([place])
-        process.kill()
+        try:
+            deadline = time.monotonic() + 30
+            while not list(place.glob("peakmark-*/peakmark-0")):
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            assert "a live run uses it" in clean.clean([place])
+        finally:
+            process.kill()
     assert len(list(place.iterdir())) == 1
     assert "removed" in clean.clean([place])
     assert not list(place.iterdir())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
-from peakmark import figures, panels, rows, style
+from peakmark import captions, figures, panels, rows, style
 from peakmark.layout import BY_NAME
 from peakmark.resources import ROOT
 from peakmark.results import Results
@@ -85,8 +86,9 @@ def test_dram_and_caches_are_figures_of_their_own(tmp_path: Path) -> None:
 
 
 def test_every_figure_has_a_caption() -> None:
-    captions = {path.stem for path in (ROOT / "reports" / "captions").glob("*.rst")}
-    assert captions >= {"overview", *(name for table in BY_NAME.values() for name, _ in rows.figures_of(table, []))}
+    known = {path.stem for path in (ROOT / "reports" / "captions").glob("*.rst")}
+    assert known == set(captions.FIGURES)
+    assert known == {"overview", *(name for table in BY_NAME.values() for name, _ in rows.figures_of(table, []))}
 
 
 def test_nothing_measured_means_no_figure() -> None:
@@ -137,3 +139,42 @@ def test_published_values_are_marked_inside_the_panel_and_named(tmp_path: Path) 
     assert {(1.0, 398.0), (2.0, 498.0)} <= set(marks)
     assert axis.get_ylim()[1] > 498.0
     assert "disk-patterns-2020 (published)" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_the_decimal_mark_reaches_ticks_limits_and_words(tmp_path: Path) -> None:
+    folder = make.write(tmp_path / "c", make.sweep(), config={"report": {"decimal_mark": ","}})
+    found = rows.build(Results.read(folder))
+    figure = figures.overview(found, ",")
+    assert figure is not None
+    texts = [text.get_text() for text in figure.axes[0].texts if "MyCPUBench" in text.get_text()]
+    assert texts
+    assert not any(re.search(r"\d\.\d", text) for text in texts)
+    for name in ("disk_latency", "memory_latency"):
+        figure = panels.plot(BY_NAME[name], found[name], ",")
+        assert figure is not None
+        figure.draw_without_rendering()
+        labels = [label.get_text() for axis in figure.axes for label in axis.get_yticklabels()]
+        assert any("," in label for label in labels), name
+        assert not any("." in label for label in labels), name
+
+
+def test_labels_of_blocks_that_stand_close_are_not_written_over_each_other() -> None:
+    places = [1 << 10, 10**6, 1 << 20, 10**7, 10 << 20]
+    assert panels._tick_labels(places, "block") == ["1\nKiB", "1\nMB", "", "10\nMB", ""]
+    assert panels._tick_labels([1, 2, 4, 8], "concurrency") == ["1", "2", "4", "8"]
+
+
+def test_a_caption_speaks_of_the_limit_only_where_it_is_drawn() -> None:
+    assert "dashed" in captions.text("cpu")
+    for name in captions.FIGURES:
+        if name != "overview":
+            without = captions.text(name, limit=False)
+            assert "dashed" not in without
+            assert without.endswith(".")
+            assert len(without) > 60
+
+
+def test_a_caption_names_the_resource_once() -> None:
+    assert captions.of_table("Throughput", "disk") == "Disk: throughput."
+    assert captions.of_table("Disk latency (measured in IOPS)", "disk") == "Disk latency (measured in IOPS)."
+    assert captions.of_table("TCP and UDP", "network") == "Network: TCP and UDP."

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
-from peakmark import document, findings, tables
+from peakmark import document, findings, layouts, ranking, tables
 from peakmark.results import Results
 from peakmark.rows import Row
 from peakmark.rows import build as build_rows
@@ -210,7 +210,7 @@ def test_a_difference_is_only_claimed_between_rows_that_are_apart(
     values = {("RS", MIB, 2**power): [1e8 * one for one in sample] for power, sample in enumerate(samples)}
     rows = disk(tmp_path_factory.mktemp("results") / "c", values)
     texts = " ".join(finding.text for finding in findings.of(rows))
-    pairs = [(one, other) for one in rows for other in rows if findings.apart(one.measured, other.measured)]
+    pairs = [(one, other) for one in rows for other in rows if ranking.apart(one.measured, other.measured)]
     if not pairs:
         assert not re.search(r"best with|gains up to|falls from|shown to be (better in|worse in)", texts)
     for one, other in pairs:
@@ -227,7 +227,9 @@ def test_the_report_shows_them_once_below_their_table(tmp_path: Path) -> None:
     parts = [part for section in data["sections"] for part in section["parts"]]
     assert [part["table"]["name"] for part in parts] == ["ws_runs", "ws_final"]
     assert parts[0]["findings"] == []
-    assert parts[1]["findings"] == [vars(finding) for finding in findings.of(rows)]
+    sheet = next(sheet for sheet in layouts.load("disk-patterns-2020").sheets if sheet.name == "ws_final")
+    assert parts[1]["findings"] == [vars(finding) for finding in findings.of(rows, sheet=sheet)]
+    assert "best with 16MB, 8 threads" in parts[1]["findings"][0]["text"]
     tables.build(tmp_path / "c")
     frame = pd.read_csv(tmp_path / "c" / "tables" / "findings.csv")
     assert list(frame.columns) == ["table", "topic", "sentence"]
@@ -244,3 +246,17 @@ def test_programs_that_disagree_are_a_finding_and_a_mark_on_the_row(tmp_path: Pa
     assert [row.measured.centre for row in rows] == [pytest.approx(100e6, rel=0.01), pytest.approx(200e6, rel=0.01)]
     together = disk(tmp_path / "together", values, iozone={("RS", MIB, 1): 90e6, ("RS", MIB, 2): 190e6})
     assert said(together, "Disagreement") == []
+
+
+def test_they_speak_as_the_headings_of_a_layout_do(tmp_path: Path) -> None:
+    lab = layouts.load("file-io-lab").sheets[0]
+    rows = disk(tmp_path / "lab", GRID, iozone={key: 0.5 * value for key, value in GRID.items()})
+    texts = [finding.text for finding in findings.of(rows, ",", lab)]
+    assert texts[0].startswith("WS: best with 16MB, 8 threads (400,4 MB/s")
+    assert "worst with 64KB, 1 thread (10,01 MB/s" in texts[0]
+    assert any(text.startswith("FileIO measured 2,00 times what IOZone did") for text in texts)
+    six = next(sheet for sheet in layouts.load("six-core-evaluation").sheets if sheet.name == "disk")
+    rows = disk(tmp_path / "six", {("WS", KIB, 1): 10e6, ("WS", KIB, 2): 20e6})
+    assert next(finding.text for finding in findings.of(rows, sheet=six)).startswith(
+        "Write: best with 2 threads (20.02 MB/s)"
+    )

@@ -49,6 +49,7 @@ def test_percent_keeps_three_digits(fraction: float, text: str) -> None:
 
 def test_size_in_words() -> None:
     assert (size(1 << 20), size(1500), size(None)) == ("1 MiB", "1500 B", "")
+    assert (size(10**6), size(10**7), size(1000), size(1024000)) == ("1 MB", "10 MB", "1 kB", "1000 KiB")
 
 
 @pytest.mark.parametrize("language", DATE_LANGUAGES)

@@ -11,20 +11,11 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import document, figures, report, rows, tables
+from peakmark import artifact, document, figures, report, rows, tables, verdict
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.results import Results
 
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30
-
-
-@pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole campaign with every figure, built once."""
-    config = {"report": {"title": "Limits", "author": "Jane Dœ", "course": "CS 553", "language": "de"}}
-    folder = make.write(tmp_path_factory.mktemp("results") / "sweep", make.sweep(), config=config)
-    figures.build(folder)
-    return folder
 
 
 def _text(pdf: Path) -> str:
@@ -40,7 +31,7 @@ def _data(folder: Path, partial: bool = True) -> dict[str, Any]:
 
 
 def test_the_report_holds_title_tables_runs_and_provenance(swept: Path) -> None:
-    pdf = report.build(swept)
+    pdf = swept / "report.pdf"
     text = _text(pdf)
     for words in ("Limits", "Jane Dœ", "CS 553", "21. November 2026", "MyCPUBench", "MyNETBench", "likwid-bench"):
         assert words in text, words
@@ -50,13 +41,13 @@ def test_the_report_holds_title_tables_runs_and_provenance(swept: Path) -> None:
         assert chapter in text, chapter
 
 
-def test_the_same_records_give_the_same_bytes(swept: Path) -> None:
-    before = report.build(swept).read_bytes()
-    assert report.build(swept).read_bytes() == before
+def test_the_same_records_give_the_same_bytes(swept: Path, tmp_path: Path) -> None:
+    before = (swept / "report.pdf").read_bytes()
+    assert report.build(swept, target=tmp_path / "again.pdf").read_bytes() == before
 
 
 def test_the_pdf_claims_the_archival_and_the_accessible_standard(swept: Path) -> None:
-    content = report.build(swept).read_bytes()
+    content = (swept / "report.pdf").read_bytes()
     assert b"<pdfaid:part>2</pdfaid:part>" in content
     assert b"<pdfaid:conformance>A</pdfaid:conformance>" in content
     assert b"<pdfuaid:part>1</pdfuaid:part>" in content
@@ -90,7 +81,10 @@ def test_missing_cells_need_partial_and_are_then_shown(tmp_path: Path) -> None:
 def test_an_empty_plan_still_gives_a_report(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [])
     figures.build(folder)
-    assert "Nothing was measured" in _text(report.build(folder))
+    text = _text(report.build(folder))
+    assert "Nothing was measured" in text
+    assert "nothing measured yet" in text
+    assert "1970" not in text
 
 
 def test_a_logo_is_shown_and_a_missing_one_is_one_sentence(tmp_path: Path) -> None:
@@ -101,6 +95,106 @@ def test_a_logo_is_shown_and_a_missing_one_is_one_sentence(tmp_path: Path) -> No
     folder = make.write(tmp_path / "d", [], config={"report": {"logo": str(tmp_path / "none.svg")}})
     with pytest.raises(ConfigError, match=r"report\.logo: .*none\.svg' is not an image"):
         report.build(folder)
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    folder = make.write(tmp_path / "c", [])
+    for target in (tmp_path / "no" / "r.pdf", tmp_path / "c"):
+        with pytest.raises(PeakmarkError, match="cannot write the report"):
+            report.build(folder, target=target)
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+def _top_right(pdf: Path, folder: Path) -> set[tuple[int, int, int]]:
+    """Colours of the upper right corner of the first page, where the logo stands."""
+    if shutil.which("pdftoppm") is None:
+        pytest.skip("pdftoppm (poppler-utils) is not installed")
+    argv = ["pdftoppm", "-r", "50", "-f", "1", "-l", "1", "-singlefile", str(pdf), str(folder / "page")]
+    subprocess.run(argv, check=True)
+    header, _, pixels = (folder / "page.ppm").read_bytes().partition(b"\n255\n")
+    width = int(header.split()[1])
+    lines = [pixels[start : start + 3 * width] for start in range(0, 3 * width * 80, 3 * width)]
+    return {tuple(line[at : at + 3]) for line in lines for at in range(3 * width // 2 // 3 * 3, 3 * width, 3)}  # type: ignore[misc]
+
+
+def test_the_logo_stands_on_the_first_page(tmp_path: Path) -> None:
+    logo = tmp_path / "logo.svg"
+    red = '<rect width="40" height="40" fill="#ff0000"/>'
+    logo.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">{red}</svg>')
+    without = report.build(make.write(tmp_path / "c", []))
+    assert (255, 0, 0) not in _top_right(without, tmp_path)
+    shown = report.build(make.write(tmp_path / "d", [], config={"report": {"logo": str(logo)}}))
+    assert (255, 0, 0) in _top_right(shown, tmp_path)
+
+
+def test_the_first_page_judges_what_was_planned_and_says_what_to_know(tmp_path: Path) -> None:
+    own = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(2)]
+    theirs = make.cell("hpl", "DP", subsystem="cpu")
+    records = [make.record(of, [make.measurement(of, "rate", 4e10)]) for of in own]
+    records.append(make.record(theirs, [make.measurement(theirs, "rate", 5e10)]))
+    data = _data(make.write(tmp_path / "c", records))
+    assert [entry["title"] for entry in data["verdicts"]] == ["CPU"]
+    assert data["verdicts"][0]["short"].replace("\u00a0", " ").startswith("Limit unknown; 0.800 × HPL")
+    assert "for processor. It is measured by an own kernel" in data["meta"]["lead"]
+    assert data["caveats"][0].startswith("The limit of CPU is unknown")
+    assert data["caveats"][1].startswith("With at most 2 repetitions no row is called faster")
+    assert {line[0] for line in data["method"]["workloads"]} == {"CPU"}
+    assert {line[0] for line in data["method"]["programs"]} == {"cpubench", "hpl", "likwid-bench"}
+
+
+def test_a_share_of_the_limit_is_the_verdict_where_there_is_one(swept: Path) -> None:
+    rows_ = rows.build(Results.read(swept))
+    found = {entry.subsystem: entry for entry in verdict.verdicts(rows_)}
+    for entry in found.values():
+        assert entry.row is not None
+        share = entry.row.measured.efficiency
+        assert ("of its limit" in entry.short) == (share is not None)
+        assert ("in doubt" in entry.short) == bool(entry.row.doubts)
+        assert ("this one among them" in entry.sentence) == bool(entry.row.doubts)
+
+
+def test_the_artifact_description_names_software_expected_results_and_time(swept: Path) -> None:
+    found = _data(swept)["artifact"]
+    software = dict(found["software"])
+    assert software["fio"] == "1.2"
+    assert "cpubench 1.2" in software["Own kernels"]
+    assert [line[0] for line in found["expected"]] == ["CPU", "Memory", "Disk", "Network"]
+    results = Results.read(swept)
+    for line, (subsystem, _) in zip(found["expected"], verdict.planned(rows.build(results)).items(), strict=True):
+        row = verdict.headline(rows.build(results), subsystem)
+        assert row is not None
+        assert float(line[3]) <= float(line[2]) <= float(line[4])
+        assert line[6] == str(row.measured.summary.n)
+    # Every record of the sweep took a second.
+    assert (
+        dict(found["time"])["Measuring"]
+        == f"{artifact.duration(len(results.records))} for {len(results.records)} cells, one after the other"
+    )
+    text = _text(swept / "report.pdf")
+    for words in (
+        "Artifact description",
+        "snakemake --profile local --configfile sweep.yaml",
+        "peakmark report sweep.zip",
+    ):
+        assert words in text
+
+
+def test_durations_are_told_in_fitting_units() -> None:
+    assert [artifact.duration(seconds) for seconds in (0.2, 48, 700, 7190, 12_000)] == [
+        "1 s", "48 s", "12 min", "2 h 0 min", "3 h 20 min"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("standard", ["2a", "ua1"])
+def test_verapdf_finds_nothing_wrong(swept: Path, standard: str) -> None:
+    """The standards' own checker, where somebody has installed it: it is in no distribution."""
+    if shutil.which("verapdf") is None:
+        pytest.skip("verapdf is not on PATH")
+    pdf = swept / "report.pdf"
+    done = subprocess.run(
+        ["verapdf", "--format", "text", "-v", "-f", standard, str(pdf)], capture_output=True, text=True
+    )
+    assert done.stdout.startswith("PASS"), done.stdout + done.stderr
 
 
 def test_a_missing_figure_is_one_sentence(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from peakmark import peaks, site
 from peakmark.errors import ConfigError
@@ -75,6 +76,10 @@ def test_the_mixed_units_are_named() -> None:
     assert iops.note is not None and "1/s^2" in iops.note
     memory = peaks.for_row("memory", "RWS", "pool", 1024, 1, "throughput", {}, facts)
     assert memory.note is not None and "GiB/s printed as GB/s" in memory.note
+    other = site.load(SITES / "prometheus.yaml", "report-2")
+    for workload in ("RR", "WS"):
+        swapped = peaks.for_row("disk", workload, "", 1 << 20, 1, "throughput", {}, other)
+        assert swapped.note is not None and "reading and writing changed places" in swapped.note
 
 
 def test_without_formulas_the_limits_of_the_same_machine_are_computed() -> None:
@@ -158,3 +163,28 @@ def test_wrong_formulas_are_found_when_the_file_is_read(tmp_path: Path, formula:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.yaml cannot be read: No such file"):
         site.load(tmp_path / "nowhere.yaml")
+
+
+@pytest.mark.parametrize("key", ["partition", "account", "qos", "constraint", "extra"])
+@pytest.mark.parametrize(
+    "word", ["a; id", "$(id)", "`id`", "a'b", 'a"b', "a\nb", "a\n", "--x=$(id)", "-x; id", "-x id", ""]
+)
+def test_what_jobs_tell_slurm_is_no_shell(tmp_path: Path, key: str, word: str) -> None:
+    """The plugin hands `extra` to a shell as it is."""
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump({"schema": 1, "name": "s", "slurm": {key: word}}))
+    with pytest.raises(ConfigError, match=rf"slurm\.{key}"):
+        site.load(path)
+
+
+def test_what_clusters_use_is_allowed(tmp_path: Path) -> None:
+    slurm = {
+        "partition": "main,long",
+        "account": "project-1",
+        "qos": "normal",
+        "constraint": "(skylake|zen3)&ib*2",
+        "extra": "--reservation=acceptance  --nice=100 --gres=gpu:1 --mail-user=a@b.c",
+    }
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump({"schema": 1, "name": "s", "slurm": slurm}))
+    assert site.load(path)["slurm"] == slurm

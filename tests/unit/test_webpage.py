@@ -52,17 +52,20 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    config = {"report": {"title": "Limits", "author": "Jane Dœ", "decimal_mark": ","}}
-    folder = make.write(tmp_path_factory.mktemp("results") / "sweep", make.sweep(), config=config)
-    figures.build(folder)
+def comma(swept: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shared campaign with a decimal comma, and its page."""
+    folder = tmp_path_factory.mktemp("results") / "sweep"
+    shutil.copytree(swept, folder)
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["config"]["report"]["decimal_mark"] = ","
+    (folder / "plan.json").write_text(json.dumps(plan))
     webpage.build(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
-def text(swept: Path) -> str:
-    return (swept / "report.html").read_text(encoding="utf-8")
+def text(comma: Path) -> str:
+    return (comma / "report.html").read_text(encoding="utf-8")
 
 
 def _in_browser(page: str, folder: Path) -> str:
@@ -111,8 +114,8 @@ def test_it_needs_nothing_else_and_forbids_everything_else(text: str) -> None:
     assert "https://" not in text.partition('<h2 id="provenance"')[0]
 
 
-def test_the_numbers_are_those_of_the_pdf(swept: Path, text: str) -> None:
-    results = Results.read(swept)
+def test_the_numbers_are_those_of_the_pdf(comma: Path, text: str) -> None:
+    results = Results.read(comma)
     data = document.build(results, rows.build(results), {}, None, False)
     shown = [cell.strip() for cell in Page(text).texts("td", "th")]
     whole = " ".join(Page(text).texts("body")[0].split())
@@ -120,6 +123,7 @@ def test_the_numbers_are_those_of_the_pdf(swept: Path, text: str) -> None:
         assert number["number"] in whole
     for verdict in data["verdicts"]:
         assert verdict["sentence"] in shown
+        assert verdict["short"] in shown
     wanted = 0
     for section in data["sections"]:
         for part in section["parts"]:
@@ -169,8 +173,8 @@ def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
     assert any(HOSTILE in cell for cell in page.texts("td"))
 
 
-def test_the_same_records_give_the_same_bytes(swept: Path, text: str, tmp_path: Path) -> None:
-    assert webpage.build(swept, target=tmp_path / "again.html").read_text(encoding="utf-8") == text
+def test_the_same_records_give_the_same_bytes(comma: Path, text: str, tmp_path: Path) -> None:
+    assert webpage.build(comma, target=tmp_path / "again.html").read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize(
@@ -180,6 +184,7 @@ def test_the_same_records_give_the_same_bytes(swept: Path, text: str, tmp_path: 
         ("12", ".", 12),
         ("1 KiB", ".", 1024),
         ("16 MiB", ".", 16 << 20),
+        ("10 MB", ".", 10**7),
         ("×8", ".", 8),
         ("2.5  2.6  2.4", ".", 2.5),
         ("RWS", ".", None),
@@ -207,6 +212,8 @@ def test_holes_logos_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "not measured" in page.texts("td")
     assert any("Partial report" in text for text in page.texts("p"))
     assert any(a.get("alt") == "Logo" for _, a, _ in page.elements)
+    assert cli.main(["html", "--partial", str(folder), "-o", str(tmp_path / "no" / "p.html")]) == 1
+    assert "there is no folder" in capsys.readouterr().err
     logo.unlink()
     assert cli.main(["html", "--partial", str(folder)]) == 2
     assert "report.logo" in capsys.readouterr().err

@@ -251,7 +251,7 @@ int options_parse(const struct program *program, const struct option_spec *specs
     struct option table[OPTIONS_MAX + 3] = {{0}};
     int count = 0;
     status_set_program(program->name);
-    for (; specs[count].name != NULL && count < OPTIONS_MAX; count++) {
+    for (; count < OPTIONS_MAX && specs[count].name != NULL; count++) {
         int has_argument = specs[count].kind == OPTION_FLAG ? no_argument : required_argument;
         table[count] = (struct option){specs[count].name, has_argument, NULL, count};
     }

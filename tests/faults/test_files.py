@@ -1,0 +1,53 @@
+"""Who may read and write what a cell leaves and works with, whatever the user's umask."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+
+from bench import Bench, disk_cell, wait_for
+
+
+def test_nothing_is_for_everybody_to_write(bench: Bench) -> None:
+    """Under umask 0, while a disk cell runs and after it; others cannot even enter the scratch directory."""
+    cell = disk_cell(seconds=1)
+    before = os.umask(0)
+    try:
+        process = subprocess.Popen(bench.argv(cell), env=bench.environment, stderr=subprocess.PIPE, text=True)
+    finally:
+        os.umask(before)
+    with process:
+        wait_for(lambda: list(bench.scratch.rglob("peakmark-0")), "its file is there")
+        private = [path for path in bench.scratch.rglob("*") if path.is_dir() and path.name.startswith("peakmark-")]
+        modes = {stat.S_IMODE(path.stat().st_mode) for path in private}
+        file = next(bench.scratch.rglob("peakmark-0"))
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert process.returncode == 0
+    assert len(private) == 2 and modes == {0o700}, "the cell's directory and the kernel's own"
+    for path in bench.campaign.rglob("*"):
+        assert not path.stat().st_mode & stat.S_IWOTH, path
+
+
+def test_a_link_in_the_place_of_a_record_is_replaced_not_followed(bench: Bench) -> None:
+    cell = disk_cell()
+    victim = bench.directory / "victim"
+    victim.write_text("mine")
+    path = bench.record_path(cell)
+    path.parent.mkdir(parents=True)
+    path.symlink_to(victim)
+    bench.assert_completes(cell)
+    assert victim.read_text() == "mine"
+    assert not path.is_symlink()
+
+
+def test_no_part_of_the_environment_is_in_a_record(bench: Bench) -> None:
+    word = "a-token-of-the-user-4711"
+    os.environ["SOME_SERVICE_TOKEN"] = word
+    try:
+        for cell in (disk_cell(), disk_cell("fio")):
+            bench.assert_completes(cell)
+    finally:
+        del os.environ["SOME_SERVICE_TOKEN"]
+    for path in bench.campaign.rglob("*"):
+        assert path.is_dir() or word.encode() not in path.read_bytes(), path
