@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from peakmark import records, statistics
+from peakmark import integrity, records, statistics
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, RecordError
 
@@ -219,12 +219,13 @@ def shortfall(decision: Row) -> str | None:
 
 
 def read_records(directory: Path, cells: Iterable[Cell], criteria: Mapping[str, Criterion]) -> dict[str, list[Any]]:
-    """Row -> the records that there are of it, for the adaptive rows. Errors: RecordError for a damaged one."""
+    """Row -> its records that count, for the adaptive rows: a damaged or outdated one decides nothing."""
     found: dict[str, list[Any]] = {}
     for cell in cells:
-        path = directory / "cells" / f"{cell.id}.json"
-        if cell.row in criteria and path.exists():
-            found.setdefault(cell.row, []).append(records.read(path))
+        if cell.row in criteria:
+            finding = integrity.look(directory / "cells" / f"{cell.id}.json", cell)
+            if finding.state == integrity.GOOD:
+                found.setdefault(cell.row, []).append(finding.data)
     return found
 
 

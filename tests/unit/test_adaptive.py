@@ -1,13 +1,15 @@
 """Repetitions until the interval is narrow: rounds, decisions, what is spared and what a second run leaves alone."""
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
 import campaign_data as data
 import pytest
 
-from peakmark import adaptive, config, jobs, plan, plan_text, rows
+from peakmark import adaptive, config, jobs, plan, plan_text, rows, staging
+from peakmark import records as stored_records
 from peakmark.adaptive import Criterion
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
@@ -244,3 +246,29 @@ def test_damaged_decisions_are_named(tmp_path: Path) -> None:
     (folder / adaptive.FOLDER / "0.json").write_text("{")
     with pytest.raises(RecordError, match=r"0\.json cannot be read .* delete it"):
         Campaign.open(folder).spared()
+
+
+def test_a_copy_knows_what_was_spared(tmp_path: Path) -> None:
+    """What a bundle holds: without the decisions the spared cells would be missing in it."""
+    made = make()
+    decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=CALM))
+    folder = campaign(tmp_path, made, decided, DP=CALM, SP=CALM)
+    for path in folder.rglob("cells/**/*.json"):
+        record = json.loads(path.read_text())
+        stored_records.write(path, {**record, "raw": {}})
+    written = staging.copy(Results.read(folder), tmp_path / "copy")
+    assert "repetitions/0.json" in written
+    copied = Results.read(tmp_path / "copy")
+    assert (len(copied.records), copied.spared, copied.missing) == (12, 16, ())
+
+
+def test_a_record_that_does_not_count_decides_nothing(tmp_path: Path) -> None:
+    made = make()
+    folder = campaign(tmp_path, made, {}, DP=CALM)
+    cells = of_row(made, "DP")[:6]
+    for path in folder.rglob("cells/**/*.json"):
+        stored_records.write(path, {**json.loads(path.read_text()), "raw": {}})
+    assert len(adaptive.read_records(folder, made.cells, made.criteria)[cells[0].row]) == 6
+    damaged = folder / "cells" / f"{cells[2].id}.json"
+    damaged.write_text(damaged.read_text().replace("99.9", "999.9"))
+    assert len(adaptive.read_records(folder, made.cells, made.criteria)[cells[0].row]) == 5

@@ -119,6 +119,8 @@ def test_no_damaged_text_gives_another_number(tmp_path: Path, seed: int) -> None
     before = records.read(path)
     text = bytearray(path.read_bytes())
     for _ in range(chance.randint(1, 4)):
+        if not text:
+            break  # nothing is left to be damaged further
         at = chance.randrange(len(text))
         match chance.randrange(4):
             case 0:

@@ -76,6 +76,10 @@ def test_the_mixed_units_are_named() -> None:
     assert iops.note is not None and "1/s^2" in iops.note
     memory = peaks.for_row("memory", "RWS", "pool", 1024, 1, "throughput", {}, facts)
     assert memory.note is not None and "GiB/s printed as GB/s" in memory.note
+    other = site.load(SITES / "prometheus.yaml", "report-2")
+    for workload in ("RR", "WS"):
+        swapped = peaks.for_row("disk", workload, "", 1 << 20, 1, "throughput", {}, other)
+        assert swapped.note is not None and "reading and writing changed places" in swapped.note
 
 
 def test_without_formulas_the_limits_of_the_same_machine_are_computed() -> None:
