@@ -57,6 +57,7 @@ def _measure(campaign: Campaign, cells: list[Cell], now: Path, kernels: Path) ->
     failed = []
     for cell in cells:
         records.write_file(now, cell.id + "\n")
+        integrity.set_aside(campaign.directory, cell)  # one that was damaged since this run began
         try:
             measure(request(campaign, cell, kernels))
         except PeakmarkError as error:

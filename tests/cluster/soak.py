@@ -175,6 +175,7 @@ def main() -> int:
         workflow = Workflow.make(cluster, Path(name) / "checkout")
         scratch = Path(name) / "scratch"
         scratch.mkdir()
+        commit = head()
         cells = configure(workflow, options.cells, scratch)
         memory = Memory(workflow)
         faults = cells // 20 if options.faults is None else options.faults
@@ -205,12 +206,15 @@ def main() -> int:
     for one in wrong[:20]:
         print(f"wrong: {one}")
     if options.write:
-        write(options.write, figures, options)
+        write(options.write, figures, options, commit)
     return 1 if wrong or lost else 0
 
 
-def write(path: Path, figures: list[tuple[str, float]], options: argparse.Namespace) -> None:
-    commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
+def head() -> str:
+    return subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
+
+
+def write(path: Path, figures: list[tuple[str, float]], options: argparse.Namespace, commit: str) -> None:
     lines = [f"| {what.replace('  ', '&nbsp;&nbsp;')} | {value} |" for what, value in figures]
     head, _, _ = path.read_text().partition("## Figures") if path.exists() else ("", "", "")
     table = "\n".join(["| | |", "|---|---:|", *lines])

@@ -89,3 +89,10 @@ def test_later_files_win_by_key(tmp_path: Path) -> None:
         "campaign": "a",
         "report": {"title": "C", "author": "B"},
     }
+
+
+@pytest.mark.parametrize("key", ["campaign", "nodes", "interface"])
+@pytest.mark.parametrize("word", ["$(id)", "../x", "-x", "a b", "a\nb", "a\n", "a;b", "a'b", "é", "."])
+def test_what_becomes_part_of_a_path_or_a_command_is_a_plain_name(key: str, word: str) -> None:
+    with pytest.raises(ConfigError, match=r"allowed is"):
+        config.complete({**CPU, key: word})

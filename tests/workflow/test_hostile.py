@@ -56,13 +56,3 @@ def test_a_hostile_configuration_reaches_no_shell(checkout: Checkout, tmp_path: 
     again = checkout.snakemake(checkout.directory / "hostile.yaml")
     assert again.returncode == 0
     assert_untouched(tmp_path)
-
-
-@pytest.mark.parametrize("key", ["campaign", "nodes", "interface"])
-def test_what_becomes_part_of_a_path_is_a_plain_name(checkout: Checkout, key: str) -> None:
-    for word in (HOSTILE, "a\n"):
-        done = checkout.snakemake(checkout.write_config("hostile.yaml", {**TINY, key: word}), "--dry-run")
-        assert done.returncode != 0
-        assert "allowed is" in done.stdout + done.stderr
-        assert "Traceback" not in done.stderr
-    assert_untouched(checkout.directory)

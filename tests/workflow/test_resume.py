@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
 from checkout import TINY, Checkout
 
 CPU = {**TINY, "cpu": [{"workloads": ["DP", "SP"], "concurrency": [1]}], "memory": [], "disk": [], "network": []}
@@ -135,6 +136,7 @@ def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_compl
     assert {name: after[name] for name in finished} == finished
 
 
+@pytest.mark.trouble
 def test_of_two_runs_at_once_one_measures_and_the_other_says_who(checkout: Checkout, tmp_path: Path) -> None:
     config = checkout.write_config("tiny.yaml", {**CPU, "seconds": 0.5, "repetitions": 1})
     words = ["snakemake", "--profile", "local", "--configfile", str(config)]
