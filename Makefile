@@ -41,7 +41,7 @@ lint: setup-test ## formatting, types, linters
 	@$(MAKE) --no-print-directory -C src/kernels format-check cppcheck
 
 test-unit: setup-test kernels
-	python -m pytest tests/unit
+	python -m pytest tests/unit --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-kernels: setup-test
 	@$(MAKE) --no-print-directory -C src/kernels test

@@ -68,6 +68,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
     assert "node-hours" in planned
 
 
+@pytest.mark.trouble
 def test_repetitions_go_on_until_the_interval_is_narrow(workflow: Workflow) -> None:
     """Nothing is as sure as that after seven repetitions: a job for each of them, then one job of a node for all."""
     grid = [{"workloads": ["DP"], "concurrency": [1], "repetitions": {"min": 6, "max": 7, "until": "0.000001%"}}]

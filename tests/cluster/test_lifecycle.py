@@ -114,6 +114,7 @@ def test_down_clears_up_after_a_killed_keeper(machine: None) -> None:
     cluster = Cluster.start(1)
     found = worlds(cluster)
     left = cluster.popen(["sleep", "600"])
+    wait_until(lambda: Path(f"/proc/{left.pid}/comm").read_text() == "sleep\n", 10, "the command is inside")
     os.kill(cluster.hosts.keeper.pid, signal.SIGKILL)
     wait_until(lambda: not cluster.hosts.controller.alive(), 10, "the daemons end with the keeper")
     cluster.down()
