@@ -42,7 +42,9 @@ def find_cluster(completed):
 
 try:
     COMPLETED = plan.complete(
-        config, on_cluster=workflow.resource_settings.nodes is not None
+        config,
+        on_cluster=workflow.resource_settings.nodes is not None,
+        checked=not workflow.is_main_process,
     )
     CLUSTER = find_cluster(COMPLETED)
     PLAN = plan.build(COMPLETED, CLUSTER)

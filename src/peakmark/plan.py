@@ -105,12 +105,13 @@ class Plan:
         }
 
 
-def complete(config: Mapping[str, Any], on_cluster: bool = False) -> dict[str, Any]:
+def complete(config: Mapping[str, Any], on_cluster: bool = False, checked: bool = False) -> dict[str, Any]:
     """The configuration with defaults and the site's facts filled in. Errors: ConfigError.
 
-    On a cluster the reference tools are looked for on the nodes, unless ``tools_on`` says otherwise.
+    On a cluster the reference tools are looked for on the nodes, unless ``tools_on`` says otherwise. ``checked``: a job
+    need not check again what the process that submitted it has checked.
     """
-    completed = configuration.complete({**({"tools_on": "nodes"} if on_cluster else {}), **config})
+    completed = configuration.complete({**({"tools_on": "nodes"} if on_cluster else {}), **config}, checked)
     if completed["site"] is not None:
         completed["site_facts"] = site.load(completed["site"], completed["formula_set"])
     if completed["report"]["tables"] is not None:
