@@ -10,12 +10,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
+from benchmarks.facts import facts_in_short
 from benchmarks.kernels import namespaces, neighbours, pairs, table
 from benchmarks.kernels.pairs import GROUPS, Plan, Row
 from benchmarks.kernels.run import Runner
@@ -73,21 +73,6 @@ def expected_seconds(rows: Sequence[Row], turns: int) -> float:
     """Expected time: each cell of a bundle once per turn."""
     cells = {(row.bundle, cell.spec(), row.route): cell for row in rows for cell in (row.ours, row.reference) if cell}
     return turns * sum(REGISTRY[cell.instrument].estimate(cell).seconds for cell in cells.values())
-
-
-def facts_in_short(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The scalars that belong in every line of the CSV."""
-    cpu, os_facts = facts["cpu"], facts["os"]
-    return {
-        "host": facts["host"],
-        "cpu": cpu.get("model_name"),
-        "microarchitecture": cpu.get("microarchitecture"),
-        "cpus": len(facts["limits"]["cpus_allowed"]),
-        "clock_hz": (cpu.get("clock_hz") or {}).get("observed"),
-        "kernel": os_facts.get("kernel"),
-        "date": facts["collected"],
-        "load": round(os.getloadavg()[0], 2),
-    }
 
 
 def measure(runner: Runner, rows: Sequence[Row], turns: int, settle_s: float, lines: list[Line]) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from benchmarks.kernels.__main__ import facts_in_short
+from benchmarks.facts import facts_in_short
 from benchmarks.method import same, table, verdicts
 from benchmarks.method.faults import FAULTS
 from benchmarks.method.sides import Bench

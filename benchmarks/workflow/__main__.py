@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.facts import facts_in_short
 from benchmarks.workflow import lines, overhead, planning, reporting
 from benchmarks.workflow.checkout import Checkout
 from benchmarks.workflow.lines import Line
@@ -39,14 +39,7 @@ def main() -> int:
     if chosen.turns < 1:
         parser.error(f"--turns {chosen.turns}: give 1 or more")
     facts = machine.collect()
-    short = {
-        "host": facts["host"],
-        "cpu": facts["cpu"].get("model_name"),
-        "cpus": len(facts["limits"]["cpus_allowed"]),
-        "kernel": facts["os"].get("kernel"),
-        "date": facts["collected"],
-        "load": round(os.getloadavg()[0], 2),
-    }
+    short = facts_in_short(facts)
     table: list[Line] = []
     work = Path(tempfile.mkdtemp(prefix="peakmark-bench-"))
     try:

@@ -95,7 +95,7 @@ def _bare(cluster: Cluster, checkout: Checkout, turn: int, jobs: int) -> float:
     words = ["--executor", "slurm", "--jobs", "2000", "--scheduler", "greedy", "--slurm-status-command", "squeue"]
     words += ["--slurm-init-seconds-before-status-checks", "5", "--default-resources", "slurm_account=none"]
     _run(cluster, folder, *words)
-    return sum(_elapsed(cluster, folder)) / jobs - SLEEP_S
+    return sum(_jobs(cluster, folder).values()) / jobs - SLEEP_S
 
 
 def _own(cluster: Cluster, checkout: Checkout, fan_out: str, turn: int, cells: int) -> float:
@@ -120,10 +120,6 @@ def _own(cluster: Cluster, checkout: Checkout, fan_out: str, turn: int, cells: i
         raise PeakmarkError(f"{len(found)} of {cells} cells were measured")
     measured: float = sum(record["context"]["seconds"] for record in found)
     return (elapsed - measured) / cells
-
-
-def _elapsed(cluster: Cluster, folder: Path) -> list[float]:
-    return list(_jobs(cluster, folder).values())
 
 
 def _jobs(cluster: Cluster, folder: Path) -> dict[str, float]:

@@ -11,8 +11,7 @@ from benchmarks.workflow.lines import Line
 
 CPU_WORKLOADS = ["DP", "SP", "HP", "QP"]
 
-# As many jobs without anything that a job may have.
-BARE = """
+HEAD = """
 rule all:
     input:
         expand("out/{{point}}/{{repetition}}", point=range({points}), repetition=range({repetitions})),
@@ -20,19 +19,21 @@ rule all:
 rule one:
     output:
         "out/{{point}}/{{repetition}}",
+"""
+
+# As many jobs without anything that a job may have.
+BARE = (
+    HEAD
+    + """\
     shell:
         "sleep 1 > {{output}}"
 """
+)
 
 # The same with the directives that any rule for real work has: a log, a parameter, what it needs.
-EQUIPPED = """
-rule all:
-    input:
-        expand("out/{{point}}/{{repetition}}", point=range({points}), repetition=range({repetitions})),
-
-rule one:
-    output:
-        "out/{{point}}/{{repetition}}",
+EQUIPPED = (
+    HEAD
+    + """\
     log:
         "log/{{point}}/{{repetition}}",
     params:
@@ -44,6 +45,7 @@ rule one:
     shell:
         "sleep 1 > {{output}} 2> {{log}}"
 """
+)
 
 
 def grid(cells: int, repetitions: int) -> dict[str, Any]:
