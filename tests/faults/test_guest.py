@@ -59,14 +59,10 @@ ASKING = {
     "ping": (Cell("network", "ping", "LAT-ICMP", "", 1, 1, "any", 0, {"count": 40}), "-c"),
 }
 OTHERS = {
-    "hpl": (Cell("cpu", "hpl", "DP", "", None, 1, "any", 0, {"warmup": 0.0, "budget_s": 8, "nb": 64}), "hpcc"),
+    "hpl": (Cell("cpu", "hpl", "DP", "", None, 1, "any", 0, {"warmup": 0.0, "budget_s": 3, "nb": 64}), "hpcc"),
     "fio": (disk_cell("fio", seconds=1), "--name"),
     "iperf3": (network_cell("iperf3", seconds=1), "--client"),
     "qperf": (network_cell("qperf", "ALL", seconds=1), "--msg_size"),
-    "likwid-bench": (
-        Cell("cpu", "likwid-bench", "FP32", "", None, 1, "any", 0, {"warmup": 0.0, "seconds": 1}),
-        "-w",
-    ),
 }
 
 
