@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from peakmark import catalogue
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
 from peakmark.units import format_size
 
-WORKLOADS = ("RS", "WS", "RR", "WR")
+WORKLOADS = catalogue.WORKLOADS["disk"]
 PERCENTILES = ("p50", "p90", "p99", "p999", "max")
 SIZE = 1 << 30
 
