@@ -45,6 +45,7 @@ test-unit: setup-test kernels
 
 test-kernels: setup-test
 	@$(MAKE) --no-print-directory -C src/kernels test
+	@$(MAKE) --no-print-directory -C src/kernels arm
 	@$(MAKE) --no-print-directory -C src/kernels sanitize
 	@$(MAKE) --no-print-directory -C src/kernels fuzz
 

@@ -100,18 +100,16 @@ def _row(cell: Cell, test: str, fields: dict[str, str]) -> Measurement:
     common.agree(one_way * rate, 1.0, 1e-2, f"qperf: latency and msg_rate of {test}")
     if common.whole(fields["msg_size"], "qperf: msg_size") != _message(cell):
         raise ParseError(f"qperf: {test} ran with messages of {fields['msg_size']} B, not {_message(cell)} B")
-    return Measurement(
-        workload=_TESTS[test],
-        variant=cell.variant,
-        block=cell.block,
-        concurrency=cell.concurrency,
-        metric="latency",
-        value=2 * one_way,
-        unit="s",
-        details={
+    return Measurement.of(
+        cell,
+        "latency",
+        2 * one_way,
+        "s",
+        {
             "half": True,
             "one_way": one_way,
             "seconds": common.number(fields["time"], "qperf: time") * 1e-9,
             "round_trips": common.whole(fields["rem_recv_msgs"], "qperf: rem_recv_msgs"),
         },
+        workload=_TESTS[test],
     )
