@@ -158,7 +158,7 @@ def _above_limit(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         )
     elif row.subsystem == "memory" and row.variant == "pool":
         remedy = "caches served part of it, or the memory has more channels than stated; make pool: larger"
-    yield Note("above-limit", f"{share:.0%} of the physical limit ({row.peak.formula}): {remedy}", True)
+    yield Note("above-limit", f"{share:.0%} of the physical limit: {remedy}", True)
 
 
 def _never_reached_device(row: Measured, thresholds: Thresholds) -> Iterator[Note]:

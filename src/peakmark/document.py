@@ -11,7 +11,6 @@ from peakmark import (
     captions,
     findings,
     formulas,
-    layouts,
     machine_text,
     method_text,
     page_tables,
@@ -26,8 +25,9 @@ from peakmark.layout import SUBSYSTEM_TITLES, Table, subsystem_tables
 from peakmark.layouts import Layout, Sheet
 from peakmark.presentation import Grid
 from peakmark.results import Results
-from peakmark.rows import Key, Row, figures_of
+from peakmark.rows import Key, Row, figures_of, layout_of
 from peakmark.statistics import ENOUGH
+from peakmark.words import Words
 
 Rows = Mapping[str, Sequence[Row]]
 
@@ -48,8 +48,8 @@ def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | 
         ],
         "caveats": verdict.caveats(rows, ENOUGH),
         "overview": _figure("overview", figures),
-        "machine": machine_text.nodes(results),
-        "method": method_text.build(results, rows),
+        "machine": machine_text.nodes(results, mark),
+        "method": method_text.build(results, rows, mark),
         "sections": [section for section in _sections(results, rows, figures, mark) if section["parts"]],
         "runs": runs_text.runs(results, mark),
         "problems": runs_text.problems(results),
@@ -92,17 +92,21 @@ def _number(entry: verdict.Number) -> dict[str, str]:
     return {"label": entry.label, "number": number, "unit": unit, "comparison": entry.comparison}
 
 
-def _figure(name: str, figures: Mapping[str, int], limit: bool = True) -> dict[str, Any] | None:
+def _single(name: str, rows: Sequence[Row]) -> str:
+    """What the workload of a figure of one workload is called, nothing for others."""
+    return f"{Words.of(rows[0]).workload(rows[0])}: " if name not in captions.FIGURES else ""
+
+
+def _figure(name: str, figures: Mapping[str, int], limit: bool = True, of: str = "") -> dict[str, Any] | None:
     if name not in figures:
         return None
-    caption = captions.text(name, limit)
+    caption = of + captions.inside(captions.text(name, limit)) if of else captions.text(name, limit)
     return {"file": f"figures/{name}.svg", "width": figures[name], "caption": caption, "alt": caption}
 
 
 def _sections(results: Results, rows: Rows, figures: Mapping[str, int], mark: str) -> list[dict[str, Any]]:
     """A chapter for each subsystem, in the order of the configured layout where there is one."""
-    name = results.report_config.get("tables")
-    layout = layouts.load(str(name)) if name else None
+    layout = layout_of(results)
     first = [sheet.table.subsystem for sheet in layout.sheets] if layout else []
     return [
         {
@@ -146,7 +150,7 @@ def _parts(
             said.append(({row.key for line in lines for row in line.rows}, sheet))
     rest = sheets.left_over(layout, table.name, rows) if layout and shown else rows
     if rest:
-        grids.append((presentation.grid(results, table, rest, mark), list(rest)))
+        grids.append((presentation.grid(results, rest[0].table, rest, mark), list(rest)))
         said.append(({row.key for row in rest}, None))
     if not grids:
         if layout is not None:
@@ -178,10 +182,11 @@ def _parts(
             chosen = [row for row in rows if row.key in keys]
             parts[number]["findings"] = [vars(finding) for finding in findings.of(chosen, mark, of_sheet)]
     printed = {key: of_sheet for keys, of_sheet in said if of_sheet is not None for key in keys}
-    parts[-1]["figures"] = [
-        _figure(name, figures, limit=any(row.peak.value is not None for row in drawn))
-        for name, drawn in figures_of(table, rows)
-        if name in figures
-    ]
-    parts[-1]["formulas"] = formulas.build(rows, printed)
+    for name, drawn in figures_of(table, rows):
+        if name in figures:
+            shown_by = [number for number, (keys, _) in enumerate(said) if {row.key for row in drawn} <= keys]
+            limit = any(row.peak.value is not None for row in drawn)
+            of = _single(name, drawn)
+            parts[shown_by[0] if shown_by else -1]["figures"].append(_figure(name, figures, limit, of))
+    parts[-1]["formulas"] = formulas.build(rows, printed, mark)
     return parts

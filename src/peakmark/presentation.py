@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Any
 
-from peakmark.formatting import percent, significant, size
+from peakmark.formatting import percent, significant, size, typeset
 from peakmark.layout import Table
 from peakmark.results import Results
 from peakmark.rows import Row, published_names
 
 NOT_MEASURED = "not measured"
+_KEY = re.compile(r"\b([a-z]+\.[a-z]+)\.([A-Z]+)\b")  # of a site file, for one workload: disk.throughput.RS
+_KEY_HOLE = re.compile(r"\.#")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
 
 
@@ -34,7 +36,8 @@ class Grid:
 
     body     texts, one list per row, as many as columns
     notes    letter and sentence, in the order in which the rows refer to them
-    remarks  sentences about the whole table: how to read it, why a column is empty, what is not known
+    remarks  sentences about the whole table: why a column is empty, what is not known
+    reading  how to read it: what its rows are and what is counted; may be empty
     """
 
     name: str
@@ -43,6 +46,7 @@ class Grid:
     body: tuple[tuple[str, ...], ...]
     notes: tuple[tuple[str, str], ...]
     remarks: tuple[str, ...]
+    reading: str = ""
 
 
 def columns(table: Table, with_node: bool, published: Sequence[str] = ()) -> tuple[Column, ...]:
@@ -90,14 +94,15 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         for row in rows
     ]
     instruments = {series.instrument for series in table.series}
-    remarks = [*([table.remark] if table.remark else []), *remarks_on_gaps(results, table, rows, instruments)]
+    remarks = remarks_on_gaps(results, table, rows, instruments)
     return Grid(
         name=table.name,
         title=table.title,
         columns=columns(table, with_node, published),
         body=tuple(body),
-        notes=notes.sentences,
-        remarks=tuple(closed(remark) for remark in (*remarks, *notes.common)),
+        notes=tuple((at, typeset(sentence, mark)) for at, sentence in notes.sentences),
+        remarks=tuple(typeset(closed(remark), mark) for remark in (*remarks, *notes.common)),
+        reading=closed(table.remark) if table.remark else "",
     )
 
 
@@ -217,8 +222,21 @@ def remarks_on_gaps(
 
 
 def unknown_reasons(rows: Sequence[Row]) -> list[str]:
-    """Why rows have no theoretical value, each reason once."""
-    return list(dict.fromkeys(row.peak.reason for row in rows if row.peak.value is None and row.peak.reason))
+    """Why rows have no theoretical value, each reason once; those that differ in the key of the site file alone are one:
+    ``write disk.throughput.RS, .RR and .WS in the site file``.
+    """
+    reasons = dict.fromkeys(row.peak.reason for row in rows if row.peak.value is None and row.peak.reason)
+    families: dict[str, list[str]] = {}
+    for reason in reasons:
+        found = _KEY.search(reason)
+        families.setdefault(_KEY.sub(r"\1.#", reason), []).append(found[2] if found else "")
+    return [_KEY_HOLE.sub(_listed(names), family) if names != [""] else family for family, names in families.items()]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """``.RS``, ``.RS, .RR and .WS``."""
+    dotted = [f".{name}" for name in names]
+    return dotted[0] if len(dotted) == 1 else f"{', '.join(dotted[:-1])} and {dotted[-1]}"
 
 
 def empty_reason(results: Results, instrument: str) -> str:

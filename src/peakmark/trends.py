@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from peakmark.formatting import significant
 from peakmark.ranking import better, groups
 from peakmark.rows import Row
-from peakmark.verdict import noun
-from peakmark.words import Words
+from peakmark.words import Words, noun
 
 NONE = "any"  # no block beats another
 

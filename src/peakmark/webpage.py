@@ -238,7 +238,8 @@ def _runs(runs: Data, mark: str) -> str:
     breaks = set(runs["breaks"])
     table = {
         "name": "runs",
-        "caption": "Every repetition.",
+        "title": "Every repetition.",
+        "reading": "",
         "columns": [{"kind": "text"} for _ in runs["columns"]],
         "head": [{"title": title, "span": 1, "rows": 1, "kind": "text"} for title in runs["columns"]],
         "subhead": [],
@@ -257,7 +258,7 @@ def _problems(problems: Data) -> str:
 
 def _artifact(artifact: Data) -> str:
     steps = "".join(f"<li>{escape(text)}<pre>{escape(command)}</pre></li>" for text, command in artifact["steps"])
-    headings = ["Resource", "Row", "Median", "Lowest", "Highest", "Unit", "n"]
+    headings = artifact["expected_head"]
     return (
         f"<h3>Hardware</h3>{webtables.facts(artifact['hardware'])}<h3>Software</h3>{webtables.facts(artifact['software'])}"
         f"<h3>How to reproduce</h3><ol>{steps}</ol><h3>Expected results</h3><p>{escape(artifact['expected_text'])}</p>"

@@ -38,10 +38,10 @@ def grid(table: Data, mark: str) -> str:
         cells = "".join(_cell(x, cell, columns[x]["kind"], table["name"], mark) for x, cell in enumerate(line))
         rows += ('<tr class="rule">' if number in table["breaks"] else "<tr>") + f"{cells}</tr>"
     second = f"<tr>{''.join(sub)}</tr>" if sub else ""
-    caption = escape(table["caption"])
+    caption = escape(table["title"])
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table class="sortable">'
-        f'<caption>{caption}<span class="count"></span></caption><thead><tr>{head}</tr>{second}</thead>'
+        f'<caption>{caption} {escape(table["reading"])}<span class="count"></span></caption><thead><tr>{head}</tr>{second}</thead>'
         f"<tbody>{rows}</tbody></table></div>{_notes(table)}"
     )
 
