@@ -46,7 +46,7 @@ def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") 
     subsystems = planned(rows)
     return {
         "parts": [
-            {"title": "How a figure arises", "paragraphs": [typeset(one, mark) for one in _arises(results)]},
+            {"title": "How a number arises", "paragraphs": [typeset(one, mark) for one in _arises(results)]},
             {"title": "How to read a row", "paragraphs": _reading(rows)},
         ],
         "workloads": [list(line) for line in _WORKLOADS if line[0] in subsystems.values()],

@@ -318,6 +318,8 @@ def _remarks(row: Row) -> Iterator[str]:
     for name, entry in row.series.items():
         counts = Counter(warning for point in entry.points for warning in dict.fromkeys(point.record.data["warnings"]))
         for warning, count in counts.items():
+            if any(warning.startswith(word) for word in WHOLE_ROW):
+                continue  # the checks have said it of the whole row
             often = f" ({count} of {entry.summary.n} runs)" if count < entry.summary.n else ""
             yield f"{headings[name]}: {warning}{often}"
         if any(point.details.get("estimate") for point in entry.points):
