@@ -166,7 +166,7 @@ def _parts(
                 "formulas": {"lines": [], "sources": []},
             }
         ]
-    parts = [
+    parts: list[dict[str, Any]] = [
         {
             "first": number == 0 and table is subsystem_tables(table.subsystem)[0],
             "title": grid.title,
