@@ -78,9 +78,9 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
         "logo": logo,
         "date": date(newest(results), str(config.get("language") or "en")) if begun else "nothing measured yet",
         "campaign": results.name,
-        "lead": f"This report tells how close {machine_text.short(results)} comes to the limits that its hardware sets for "
-        f"{listed}. {'Each resource' if len(resources) > 1 else 'It'} is measured by an own kernel and, beside it, by the tools "
-        "that the field uses.",
+        "lead": f"This report tells how close {machine_text.short(results)} comes to the limits of its {listed}. "
+        f"{'Each resource' if len(resources) > 1 else f'The {listed}'} is measured by an own kernel and, beside it, by the "
+        "tools that the field uses.",
         "partial": partial and missing > 0,
         "partial_text": f"{missing} of {len(results.cells)} planned cells have no record yet; "
         "their rows say “not measured”.",

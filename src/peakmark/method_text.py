@@ -129,7 +129,8 @@ def programs(results: Results, subsystems: Collection[str] = tuple(SUBSYSTEM_TIT
         list(line) for line in sorted(found, key=lambda line: (order.index(line[0]) if line[0] in order else 99, line))
     ]
     for name in dict.fromkeys(order):
-        if name not in ran:
+        # A layout has its own choice of programs: others are not missing.
+        if name not in ran and (layout_of(results) is None or any(cell.instrument == name for cell in results.cells)):
             lines.append([name, "–", empty_reason(results, name)])
     called = _called(results)
     return [[called.get(name, name), version, path] for name, version, path in lines]

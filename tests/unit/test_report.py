@@ -137,7 +137,7 @@ def test_the_first_page_judges_what_was_planned_and_says_what_to_know(tmp_path: 
     assert [entry["title"] for entry in data["verdicts"]] == ["CPU"]
     assert data["verdicts"][0]["short"].replace("\u00a0", " ").startswith("Limit unknown; 0.800 × HPL")
     assert "for processor. It is measured by an own kernel" in data["meta"]["lead"]
-    assert data["caveats"][0].startswith("The limit of CPU is unknown")
+    assert data["caveats"][0].startswith("The limit of the CPU is unknown: this machine does not tell what it is")
     assert data["caveats"][1].startswith("With at most 2 repetitions no row is called faster")
     assert {line[0] for line in data["method"]["workloads"]} == {"CPU"}
     assert {line[0] for line in data["method"]["programs"]} == {"cpubench (MyCPUBench)", "hpl", "likwid-bench"}
