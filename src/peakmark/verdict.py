@@ -113,7 +113,9 @@ def caveats(rows: Rows, enough: int) -> list[str]:
     heads = {title: headline(rows, subsystem) for subsystem, title in planned(rows).items()}
     found = []
     unknown = [
-        f"the {title if title == 'CPU' else title.lower()}" for title, row in heads.items() if row and row.peak.value is None
+        f"the {title if title == 'CPU' else title.lower()}"
+        for title, row in heads.items()
+        if row and row.peak.value is None
     ]
     if unknown:
         which = unknown[0] if len(unknown) == 1 else f"{', '.join(unknown[:-1])} and {unknown[-1]}"
