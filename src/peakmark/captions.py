@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from peakmark.layout import SUBSYSTEM_TITLES, TABLES, WORKLOADS
 from peakmark.resources import ROOT
@@ -15,12 +16,14 @@ FIGURES = (
 WORKLOAD = "workload"  # caption of a figure of one workload
 
 
-def text(name: str, limit: bool = True) -> str:
-    """The caption of a figure, on one line; without ``limit`` no sentence about its dashed line."""
+def text(name: str, limit: bool = True, absent: Collection[str] = ()) -> str:
+    """The caption of a figure, on one line; without ``limit`` no sentence about its dashed line, and none about programs that
+    are ``absent`` from it.
+    """
     words = " ".join((FOLDER / f"{_file(name)}.rst").read_text(encoding="utf-8").split())
-    if limit:
-        return words
-    return " ".join(sentence for sentence in re.split(r"(?<=\.) ", words) if "dashed" not in sentence)
+    sentences = re.split(r"(?<=\.) ", words)
+    dropped = [*absent, *(() if limit else ("dashed",))]
+    return " ".join(one for one in sentences if not any(re.search(rf"\b{re.escape(word)}\b", one) for word in dropped))
 
 
 def _file(name: str) -> str:

@@ -78,9 +78,9 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
         "logo": logo,
         "date": date(newest(results), str(config.get("language") or "en")) if begun else "nothing measured yet",
         "campaign": results.name,
-        "lead": f"This report tells how close {machine_text.short(results)} comes to the limits that its hardware sets for "
-        f"{listed}. {'Each resource' if len(resources) > 1 else 'It'} is measured by an own kernel and, beside it, by the tools "
-        "that the field uses.",
+        "lead": f"This report tells how close {machine_text.short(results)} comes to the limits of its {listed}. "
+        f"{'Each resource' if len(resources) > 1 else f'The {listed}'} is measured by an own kernel and, beside it, by the "
+        "tools that the field uses.",
         "partial": partial and missing > 0,
         "partial_text": f"{missing} of {len(results.cells)} planned cells have no record yet; "
         "their rows say “not measured”.",
@@ -97,10 +97,17 @@ def _single(name: str, rows: Sequence[Row]) -> str:
     return f"{Words.of(rows[0]).workload(rows[0])}: " if name not in captions.FIGURES else ""
 
 
-def _figure(name: str, figures: Mapping[str, int], limit: bool = True, of: str = "") -> dict[str, Any] | None:
+def _figure(name: str, figures: Mapping[str, int], drawn: Sequence[Row] = ()) -> dict[str, Any] | None:
     if name not in figures:
         return None
-    caption = of + captions.inside(captions.text(name, limit)) if of else captions.text(name, limit)
+    caption = captions.text(name)
+    if drawn:
+        absent = {series.instrument for series in drawn[0].table.references} - {
+            one for row in drawn for one in row.series
+        }
+        caption = captions.text(name, any(row.peak.value is not None for row in drawn), absent)
+        of = _single(name, drawn)
+        caption = of + captions.inside(caption) if of else caption
     return {"file": f"figures/{name}.svg", "width": figures[name], "caption": caption, "alt": caption}
 
 
@@ -166,7 +173,7 @@ def _parts(
                 "formulas": {"lines": [], "sources": []},
             }
         ]
-    parts = [
+    parts: list[dict[str, Any]] = [
         {
             "first": number == 0 and table is subsystem_tables(table.subsystem)[0],
             "title": grid.title,
@@ -185,8 +192,6 @@ def _parts(
     for name, drawn in figures_of(table, rows):
         if name in figures:
             shown_by = [number for number, (keys, _) in enumerate(said) if {row.key for row in drawn} <= keys]
-            limit = any(row.peak.value is not None for row in drawn)
-            of = _single(name, drawn)
-            parts[shown_by[0] if shown_by else -1]["figures"].append(_figure(name, figures, limit, of))
+            parts[shown_by[0] if shown_by else -1]["figures"].append(_figure(name, figures, drawn))
     parts[-1]["formulas"] = formulas.build(rows, printed, mark)
     return parts

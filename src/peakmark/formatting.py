@@ -12,12 +12,10 @@ from peakmark.units import format_size
 MAX_DECIMALS = 8
 
 # A decimal number that is no part of a word, a path or a version of three parts; group 1: a word before a version.
-_DECIMAL = re.compile(
-    r"(\b(?:[Vv]ersion|v|glibc|Linux|HPL|fio|iperf3?|IOZone|likwid-bench|qperf|ping|gcc|clang|Python|Debian GNU/Linux)\s+)?"
-    r"(?<![\w./-])(\d+)\.(\d+)(?!\w|\.\d)"
-)
+_DECIMAL = re.compile(r"(\b(?:[Vv]ersion|glibc|Linux)\s+)?(?<![\w./-])(\d+)\.(\d+)(?!\w|\.\d)")
 _TIMES = re.compile(r"(?<=[\w).]) x (?=[\w(])")
 _PERCENT = re.compile(r"(?<=\d)%")
+_MICRO = re.compile(r"(?<=\d) us\b")
 
 _MONTHS = {
     "en": "January February March April May June July August September October November December",
@@ -56,7 +54,7 @@ def typeset(text: str, mark: str = ".") -> str:
 
     Versions (``glibc 2.36``, ``6.1.0``), paths and names of keys stay as they are.
     """
-    text = _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text))
+    text = _MICRO.sub(" µs", _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text)))
     return (
         text
         if mark == "."

@@ -28,7 +28,7 @@ def build(rows: Sequence[Row], printed: Mapping[Key, Sheet], mark: str = ".") ->
         number = str(sources.setdefault(source, len(sources) + 1)) if source else ""
         which = "all rows" if len(members) == len(rows) else _which(members, printed)
         lines.append({"rows": which, "formula": typeset(formula, mark), "kind": kind, "source": number})
-    return {"lines": lines, "sources": [f"{number}. {source}." for source, number in sources.items()]}
+    return {"lines": lines, "sources": [f"{number}. {typeset(source, mark)}." for source, number in sources.items()]}
 
 
 def _which(rows: Sequence[Row], printed: Mapping[Key, Sheet]) -> str:

@@ -196,8 +196,7 @@ def _programs(facts: Facts) -> Lines:
     for name, tool in (facts.get("tools") or {}).items():
         pairs[name] = f"{tool['version']}, {tool['path']}"
     # The file behind the name holds the version.
-    for name, path in (facts.get("libraries") or {}).items():
-        pairs[name] = path.rpartition("/")[2]
+    pairs["Libraries"] = ", ".join(path.rpartition("/")[2] for path in (facts.get("libraries") or {}).values())
     return _lines(pairs)
 
 

@@ -46,7 +46,7 @@ def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") 
     subsystems = planned(rows)
     return {
         "parts": [
-            {"title": "How a figure arises", "paragraphs": [typeset(one, mark) for one in _arises(results)]},
+            {"title": "How a number arises", "paragraphs": [typeset(one, mark) for one in _arises(results)]},
             {"title": "How to read a row", "paragraphs": _reading(rows)},
         ],
         "workloads": [list(line) for line in _WORKLOADS if line[0] in subsystems.values()],
@@ -129,7 +129,8 @@ def programs(results: Results, subsystems: Collection[str] = tuple(SUBSYSTEM_TIT
         list(line) for line in sorted(found, key=lambda line: (order.index(line[0]) if line[0] in order else 99, line))
     ]
     for name in dict.fromkeys(order):
-        if name not in ran:
+        # A layout has its own choice of programs: others are not missing.
+        if name not in ran and (layout_of(results) is None or any(cell.instrument == name for cell in results.cells)):
             lines.append([name, "–", empty_reason(results, name)])
     called = _called(results)
     return [[called.get(name, name), version, path] for name, version, path in lines]

@@ -68,7 +68,7 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
     panels = _panels(table, measured, horizontal)
     columns = _columns(measured, len(panels))
     lines = math.ceil(len(panels) / columns)
-    height = max(1.4, min(PANEL_HEIGHT, (HEIGHT - 0.5) / lines))
+    height = PANEL_HEIGHT if lines == 1 else max(1.25, min(1.4, (HEIGHT - 0.5) / lines))
     figure = Figure(figsize=(WIDTH * min(1.0, 0.23 * columns + 0.09), height * lines + 0.5))
     figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
     shared = table.subsystem != "cpu"

@@ -6,6 +6,7 @@ together.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from peakmark.statistics import Summary
 
 CENTRES = ("median", "mean")
 WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
+_SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 CLOCKS = ("clock_hz_before", "clock_hz_after")
 
 
@@ -318,6 +320,8 @@ def _remarks(row: Row) -> Iterator[str]:
     for name, entry in row.series.items():
         counts = Counter(warning for point in entry.points for warning in dict.fromkeys(point.record.data["warnings"]))
         for warning, count in counts.items():
+            if _SAID.match(warning) and row.table.subsystem in ("cpu", "memory", "network"):
+                continue  # the checks say it too, with what to do about it
             often = f" ({count} of {entry.summary.n} runs)" if count < entry.summary.n else ""
             yield f"{headings[name]}: {warning}{often}"
         if any(point.details.get("estimate") for point in entry.points):

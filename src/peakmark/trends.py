@@ -27,7 +27,7 @@ def scaling(words: Words, rows: Sequence[Row]) -> Iterator[str]:
         parts = []
         for outcome, (sizes, factors) in outcomes.items():
             least = min(row.key.concurrency for row in group)
-            how = f", {_range(words, factors)} × {words.many(least)}" if factors else ""
+            how = f": {_range(words, factors)} times the rate of {words.many(least)}" if factors else ""
             parts.append(outcome + how + (f" ({', '.join(sizes)})" if len(outcomes) > 1 and sizes[0] else ""))
         if parts:
             yield f"{name}: {'; '.join(parts)}."

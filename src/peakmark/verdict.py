@@ -113,13 +113,16 @@ def caveats(rows: Rows, enough: int) -> list[str]:
     heads = {title: headline(rows, subsystem) for subsystem, title in planned(rows).items()}
     found = []
     unknown = [
-        title if title == "CPU" else title.lower() for title, row in heads.items() if row and row.peak.value is None
+        f"the {title if title == 'CPU' else title.lower()}"
+        for title, row in heads.items()
+        if row and row.peak.value is None
     ]
     if unknown:
         which = unknown[0] if len(unknown) == 1 else f"{', '.join(unknown[:-1])} and {unknown[-1]}"
+        said = f"limit of {which} is" if len(unknown) == 1 else f"limits of {which} are"
         found.append(
-            f"The limit of {which} is unknown: this machine does not tell what it is computed from. The chapter Machine lists "
-            "what could not be read, and how to supply it."
+            f"The {said} unknown: this machine does not tell what {'it is' if len(unknown) == 1 else 'they are'} computed "
+            "from. The chapter Machine lists what could not be read, and how to supply it."
         )
     most = max((row.own.summary.n for table in rows.values() for row in table if row.own), default=0)
     if 0 < most < enough:

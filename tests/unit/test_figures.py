@@ -255,3 +255,17 @@ def test_a_caption_names_the_resource_once() -> None:
     assert captions.of_table("Throughput", "disk") == "Disk: throughput."
     assert captions.of_table("Disk latency (measured in IOPS)", "disk") == "Disk latency (measured in IOPS)."
     assert captions.of_table("TCP and UDP", "network") == "Network: TCP and UDP."
+
+
+def test_a_caption_is_silent_about_programs_that_are_not_in_the_figure() -> None:
+    assert "qperf" in captions.text("network_latency")
+    without = captions.text("network_latency", absent={"qperf"})
+    assert "qperf" not in without
+    assert "ping is answered inside the kernel" in without
+
+
+def test_figures_of_one_workload_have_a_caption_that_fits_them() -> None:
+    told = captions.texts()
+    assert "panel" in told["disk_throughput_RS"]
+    assert "whether random access" not in told["disk_throughput_RS"]
+    assert "lower is better" in told["disk_latency_RR"]

@@ -72,4 +72,7 @@ def test_sentences_have_the_decimal_mark_and_signs_of_print_but_versions_stay() 
         "2 cores × 2,445 GHz (nominal clock) × 0,5 = 2,445; spread by 7,5 – 31\u00a0%: glibc 2.36, Linux 6.1.0, lib/x-1.2.so"
     )
     assert typeset("is 2.5. Then 10.0.0.1 and disk.iops.RR", ",") == "is 2,5. Then 10.0.0.1 and disk.iops.RR"
+    assert typeset("MyCPUBench says 89.01 GigaOPS and HPL 47.34 GigaOPS, 7.5 us", ",") == (
+        "MyCPUBench says 89,01 GigaOPS and HPL 47,34 GigaOPS, 7,5 µs"
+    )
     assert typeset("p = 0.03, 5%") == "p = 0.03, 5\u00a0%"

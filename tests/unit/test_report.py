@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.unit import campaign_data as make
 
 from peakmark import artifact, document, figures, report, rows, tables, verdict
@@ -136,8 +137,8 @@ def test_the_first_page_judges_what_was_planned_and_says_what_to_know(tmp_path: 
     data = _data(make.write(tmp_path / "c", records))
     assert [entry["title"] for entry in data["verdicts"]] == ["CPU"]
     assert data["verdicts"][0]["short"].replace("\u00a0", " ").startswith("Limit unknown; 0.800 × HPL")
-    assert "for processor. It is measured by an own kernel" in data["meta"]["lead"]
-    assert data["caveats"][0].startswith("The limit of CPU is unknown")
+    assert "of its processor. The processor is measured by an own kernel" in data["meta"]["lead"]
+    assert data["caveats"][0].startswith("The limit of the CPU is unknown: this machine does not tell what it is")
     assert data["caveats"][1].startswith("With at most 2 repetitions no row is called faster")
     assert {line[0] for line in data["method"]["workloads"]} == {"CPU"}
     assert {line[0] for line in data["method"]["programs"]} == {"cpubench (MyCPUBench)", "hpl", "likwid-bench"}
@@ -220,8 +221,12 @@ def test_decimal_comma_reaches_every_number_of_the_tables(swept: Path, tmp_path:
     plan = json.loads((folder / "plan.json").read_text())
     plan["config"]["report"]["decimal_mark"] = ","
     (folder / "plan.json").write_text(json.dumps(plan))
-    facts = json.loads((folder / "machine" / "node1.json").read_text())
-    facts["cpu"]["clock_hz"]["nominal"] = 2.445e9
+    facts = {
+        "host": "node1",
+        "cpu": {"clock_hz": {"nominal": 2.445e9}, "cores": 2, "isa_best": "avx2", "microarchitecture": "Zen 3"},
+        "limits": {"physical_cores_allowed": 2},
+    }
+    (folder / "machine").mkdir(exist_ok=True)
     (folder / "machine" / "node1.json").write_text(json.dumps(facts))
     data = _data(folder)
     for section in data["sections"]:
@@ -317,3 +322,24 @@ def test_the_checksum_file_is_what_sha256sum_reads(swept: Path) -> None:
     digest, path = lines[0].split("  ")
     assert len(digest) == 64
     assert path.startswith("cells/")
+
+
+def test_the_configuration_is_printed_short_and_reads_back_the_same(tmp_path: Path) -> None:
+    of = make.cell("cpubench", "DP", subsystem="cpu")
+    config = {"cpu": [{"total": 1e12, "workloads": ["DP"]}], "warmup": 0.2, "seconds": 123456789.25, "seed": 1}
+    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])], config=config)
+    text = _data(folder)["provenance"]["config"]
+    assert "total: 1.0e+12" in text
+    assert yaml.safe_load(text) == config
+
+
+def test_a_warning_that_the_checks_repeat_is_said_once(tmp_path: Path) -> None:
+    of = make.cell("cpubench", "DP", subsystem="cpu", concurrency=4)
+    warnings = ["4 threads share 2 CPUs: the threads take turns, so this is no scaling result", "something else"]
+    record = make.record(of, [make.measurement(of, "rate", 4e10)], warnings=warnings, context={"cpus": [0, 1]})
+    (row,) = rows.build(Results.read(make.write(tmp_path / "c", [record])))["cpu"]
+    assert [note for note in row.notes if "2 CPUs" in note] == [
+        "MyCPUBench: 4 threads shared 2 CPUs: they waited for each other; ask Slurm for more CPUs or read this row as "
+        "oversubscribed"
+    ]
+    assert any("something else" in note for note in row.notes)
