@@ -11,7 +11,7 @@ rule measure:
     wildcard_constraints:
         cell="(cpu|memory|disk|network)/.+/[0-9]+",
     # The plan's order, which mixes programs and repetitions.
-    priority: lambda wildcards: PRIORITY[wildcards.cell]
+    priority: for_each_cell(lambda wildcards: PRIORITY[wildcards.cell])
     threads: lambda wildcards: jobs.threads([CELLS[wildcards.cell]], CLUSTER)
     resources:
         **SITE,
@@ -26,7 +26,7 @@ rule measure:
         mpi=lambda wildcards: "srun" if takes_two(wildcards) else None,
     params:
         # One function for all of it: Snakemake asks for them cell by cell before it begins.
-        words=lambda wildcards: measure_words(CELLS[wildcards.cell]),
+        words=for_each_cell(lambda wildcards: measure_words(CELLS[wildcards.cell])),
     shell:
         "peakmark measure {params.words} --output {output:q} 2> {log:q}"
 

@@ -1,5 +1,7 @@
 # The configuration becomes the cells; all rules look them up here.
 
+import gc
+import inspect
 import json
 import os
 import shlex
@@ -11,11 +13,21 @@ from snakemake.exceptions import WorkflowError
 from peakmark import cluster, jobs, plan
 from peakmark.errors import PeakmarkError
 
+# Ten thousand jobs are some million objects that live to the end. Python would look for garbage among them time and
+# again, which took a sixth of the planning; what is garbage dies young and is still found.
+gc.set_threshold(100_000, 20, 20)
+
 # Snakemake makes folders too: none is for everybody to write.
 os.umask(os.umask(0o077) | 0o002)
 
 # Rules call the peakmark that stands beside this Python, on a node of a cluster as well as here.
 shell.prefix(f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; ')
+
+
+def for_each_cell(function):
+    """Snakemake asks for the signature of a rule's function two or three times at each call: it finds it ready."""
+    function.__signature__ = inspect.signature(function)
+    return function
 
 
 def on_command_line(name):

@@ -106,6 +106,15 @@ class Measured:
         """What else went on, of every run that tells it."""
         return [run.context["noise"] for run in self.in_time if run.context.get("noise")]
 
+    @property
+    def server_noises(self) -> dict[str, list[Mapping[str, Any]]]:
+        """The same on the nodes of the servers, by host."""
+        found: dict[str, list[Mapping[str, Any]]] = {}
+        for run in self.in_time:
+            if run.context.get("server_noise"):
+                found.setdefault(str(run.context.get("server_host")), []).append(run.context["server_noise"])
+        return found
+
     def details(self, name: str) -> list[float]:
         """A numeric detail of every run that has it."""
         found = [run.known(name) for run in self.runs]
@@ -299,6 +308,10 @@ def _spread(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
 def _disturbed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     for code, text, doubt in disturbance.find(row.noises, thresholds.others, thresholds.steal):
         yield Note(code, text, doubt)
+    for host, noises in row.server_noises.items():
+        where = f" on {host}, the server's node,"
+        for code, text, doubt in disturbance.find(noises, thresholds.others, thresholds.steal, where):
+            yield Note(code, text, doubt)
 
 
 def _few(row: Measured, _: Thresholds) -> Iterator[Note]:

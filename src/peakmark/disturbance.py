@@ -8,26 +8,28 @@ from typing import Any
 Said = tuple[str, str, bool]
 
 
-def find(noises: Sequence[Mapping[str, Any]], others: float, steal: float) -> Iterator[Said]:
+def find(noises: Sequence[Mapping[str, Any]], others: float, steal: float, where: str = "") -> Iterator[Said]:
     """Remarks on the noise of a row's repetitions, as records hold it.
 
     others  CPUs' worth of time of other programs, steal share of CPU time taken by the hypervisor, from which on a
             repetition counts as disturbed
+    where   of which node, where there are two: `` on node2, the server's node``
 
     A median stands while fewer than half of the repetitions are disturbed: then the remark casts no doubt.
     """
     during = [noise["during"] for noise in noises if noise.get("during")]
-    yield from _others(during, others, len(noises))
-    yield from _steal(during, steal, len(noises))
-    yield from _held_back(during, len(noises))
-    yield from _limit(noises)
+    yield from _others(during, others, len(noises), where)
+    yield from _steal(during, steal, len(noises), where)
+    yield from _held_back(during, len(noises), where)
+    yield from _limit(noises, where)
 
 
-def _often(count: int, n: int) -> str:
-    return f"in {count} of {n} repetitions" if n > 1 else "meanwhile"
+def _often(where: str, count: int, n: int) -> str:
+    """With a blank before it."""
+    return f"{where} in {count} of {n} repetitions" if n > 1 else f"{where} meanwhile"
 
 
-def _others(during: Sequence[Mapping[str, Any]], least: float, n: int) -> Iterator[Said]:
+def _others(during: Sequence[Mapping[str, Any]], least: float, n: int, where: str) -> Iterator[Said]:
     disturbed = [one for one in during if one["others"] > least]
     if not disturbed:
         return
@@ -38,43 +40,43 @@ def _others(during: Sequence[Mapping[str, Any]], least: float, n: int) -> Iterat
         busy += f", of {worst['users']} other user{'s' if worst['users'] > 1 else ''}" if worst["users"] else ""
     yield (
         "other-load",
-        f"other programs used up to {worst['others']:.2g} CPUs {_often(len(disturbed), n)} ({busy}): end them, or have"
-        " the node to yourself (sbatch --exclusive), and repeat",
+        f"other programs used up to {worst['others']:.2g} CPUs{_often(where, len(disturbed), n)} ({busy}): end them,"
+        " or have the node to yourself (sbatch --exclusive), and repeat",
         2 * len(disturbed) >= n,
     )
 
 
-def _steal(during: Sequence[Mapping[str, Any]], least: float, n: int) -> Iterator[Said]:
+def _steal(during: Sequence[Mapping[str, Any]], least: float, n: int, where: str) -> Iterator[Said]:
     disturbed = [one["steal"] for one in during if one["steal"] is not None and one["steal"] > least]
     if disturbed:
         yield (
             "steal",
-            f"the hypervisor took up to {max(disturbed):.1%} of the CPUs' time {_often(len(disturbed), n)} (steal):"
-            " repeat on a machine whose CPUs are yours alone, or at a calmer time",
+            f"the hypervisor took up to {max(disturbed):.1%} of the CPUs' time{_often(where, len(disturbed), n)}"
+            " (steal): repeat on a machine whose CPUs are yours alone, or at a calmer time",
             2 * len(disturbed) >= n,
         )
 
 
-def _held_back(during: Sequence[Mapping[str, Any]], n: int) -> Iterator[Said]:
+def _held_back(during: Sequence[Mapping[str, Any]], n: int, where: str) -> Iterator[Said]:
     held = [one["throttled_s"] / one["seconds"] for one in during if one.get("throttled_s")]
     if held and max(held) > 0.01:
         yield (
             "throttled",
             f"the CPU quota of the cgroup held the run back for up to {max(held):.0%} of its time"
-            f" {_often(len(held), n)}: ask for more CPUs or for none to be limited",
+            f"{_often(where, len(held), n)}: ask for more CPUs or for none to be limited",
             True,
         )
     hot = [one for one in during if one.get("hot")]
     if hot:
         yield (
             "hot",
-            f"CPUs slowed themselves down because of heat {_often(len(hot), n)}: see to the cooling, or measure"
+            f"CPUs slowed themselves down because of heat{_often(where, len(hot), n)}: see to the cooling, or measure"
             " shorter with pauses",
             True,
         )
 
 
-def _limit(noises: Sequence[Mapping[str, Any]]) -> Iterator[Said]:
+def _limit(noises: Sequence[Mapping[str, Any]], where: str) -> Iterator[Said]:
     """The clock that is allowed, not the one just now: CPUs that wait are slow, and that means nothing."""
     found = [
         float(noise[when]["clock_limit_hz"])
@@ -85,8 +87,8 @@ def _limit(noises: Sequence[Mapping[str, Any]]) -> Iterator[Said]:
     if found and max(found) / min(found) > 1.01:
         yield (
             "clock-limit",
-            f"the highest clock that is allowed was {min(found) / 1e9:.3g} GHz at one time and {max(found) / 1e9:.3g}"
-            " GHz at another: somebody set another governor or power limit; set it back and repeat",
+            f"the highest clock that is allowed{where} was {min(found) / 1e9:.3g} GHz at one time and"
+            f" {max(found) / 1e9:.3g} GHz at another: somebody set another governor or power limit; set it back and repeat",
             True,
         )
 

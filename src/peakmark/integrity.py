@@ -69,7 +69,10 @@ def check_raw(path: Path, raw: Mapping[str, str]) -> None:
 
 def survey(directory: Path, cells: Iterable[Cell]) -> dict[str, Finding]:
     """Cell id -> finding, for all cells of a plan."""
-    return {cell.id: look(directory / "cells" / f"{cell.id}.json", cell) for cell in cells}
+    folder = directory / "cells"
+    if not folder.is_dir():
+        return {cell.id: Finding(ABSENT) for cell in cells}
+    return {cell.id: look(folder / f"{cell.id}.json", cell) for cell in cells}
 
 
 def foreign(directory: Path, cells: Iterable[Cell]) -> list[str]:

@@ -14,7 +14,20 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from peakmark import execute, guard, interfaces, kernels, lock, machine, modules, noise, pair, records, scratch, tools
+from peakmark import (
+    execute,
+    guard,
+    interfaces,
+    kernels,
+    lock,
+    machine,
+    modules,
+    noise,
+    pair,
+    records,
+    scratch,
+    tools,
+)
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError, RecordError, Unavailable
@@ -49,7 +62,8 @@ class _Context:
     clock_hz_before: float | None = None
     clock_hz_after: float | None = None
     scratch: str | None = None
-    noise: dict[str, Any] | None = None
+    noise: dict[str, Any] = field(default_factory=dict)
+    server_noise: dict[str, Any] = field(default_factory=dict)
     io_limits: dict[str, int] | None = None
     commands: list[dict[str, Any]] = field(default_factory=list)
     peakmark: str = field(default_factory=version)
@@ -96,7 +110,12 @@ def measure(request: Request) -> dict[str, Any]:
     failure: PeakmarkError | None = None
     try:
         # The guard after the lock: the next measurement begins when this one's remains are gone.
-        with lock.held(_lock_name()), guard.standing(), modules.loaded(request.modules), _listening(context):
+        with (
+            lock.held(_lock_name()),
+            guard.standing(),
+            modules.loaded(request.modules),
+            noise.around() as context.noise,
+        ):
             parsed = _attempt(request, context, completed)
     except Unavailable as error:
         status, reason = "unavailable", str(error)
@@ -128,22 +147,6 @@ def _keep_raw(request: Request, completed: Sequence[Completed]) -> dict[str, str
             f"{request.cell.id} was measured, but what its tool printed cannot be written to {folder} "
             f"({error.strerror}): make room or mend its rights, then start again; what was written before is whole"
         ) from error
-
-
-@contextmanager
-def _listening(context: _Context) -> Iterator[None]:
-    """Keep what else went on on this node meanwhile."""
-    cpus = sorted(os.sched_getaffinity(0))
-    before = noise.read(cpus)
-    try:
-        yield
-    finally:
-        after = noise.read(cpus)
-        context.noise = {
-            "before": before.to_json(),
-            "during": noise.between(before, after),
-            "after": after.to_json(),
-        }
 
 
 def _attempt(request: Request, context: _Context, completed: list[Completed]) -> Parsed:
@@ -229,7 +232,7 @@ def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: 
 def _execute(request: Request, invocation: Invocation, space: Workspace, context: _Context) -> list[Completed]:
     """Run the commands, beside the server if there is one. Errors: MeasurementError, Unavailable (exit code 77)."""
     completed = []
-    limits = _limits(request.cell)
+    allowed = _limits(request.cell)
     with ExitStack() as stack:
         values: Mapping[str, str] = {}
         peer = _far_end(request, invocation, space, stack)
@@ -239,12 +242,12 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, context
             return f"the server {reason}" if reason else scratch.too_much(space.directory, _disk_limit(request.cell))
 
         if peer is not None:
-            values, context.server_host = peer.values, peer.host
+            values, context.server_host, context.server_noise = peer.values, peer.host, peer.noise
             context.network = {**peer.to_json(), "shaping": interfaces.shaping(peer.interface)}
         for number, command in enumerate(invocation.commands):
             folder = space.directory / f"run{number}"
             folder.mkdir()
-            done = execute.run(command, folder, values, trouble, limits)
+            done = execute.run(command, folder, values, trouble, allowed)
             completed.append(done)
             context.commands.append(
                 {
@@ -283,6 +286,7 @@ def _words(done: Completed) -> str:
 
 
 def _record(cell: Cell, status: str, reason: str | None, parsed: Parsed, context: _Context) -> dict[str, Any]:
+    noises = {"noise": context.noise or None, "server_noise": context.server_noise or None}
     return {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),
@@ -291,7 +295,7 @@ def _record(cell: Cell, status: str, reason: str | None, parsed: Parsed, context
         "measurements": [
             {**asdict(one), "details": dict(one.details)} for one in (parsed.measurements if status == "ok" else ())
         ],
-        "context": asdict(context),
+        "context": {**asdict(context), **noises},
         "warnings": list(parsed.warnings),
         "raw": {},
     }

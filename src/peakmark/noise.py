@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,6 +88,19 @@ class Reading:
             for number, process in self.processes.items()
             if number not in ours and _KERNEL_THREADS not in (number, process.parent)
         }
+
+
+@contextmanager
+def around() -> Iterator[dict[str, Any]]:
+    """What a record keeps of the node while the block runs; empty until it is left."""
+    kept: dict[str, Any] = {}
+    cpus = sorted(os.sched_getaffinity(0))
+    before = read(cpus)
+    try:
+        yield kept
+    finally:
+        after = read(cpus)
+        kept |= {"before": before.to_json(), "during": between(before, after), "after": after.to_json()}
 
 
 def read(cpus: Sequence[int] = (), host: Host | None = None) -> Reading:

@@ -40,6 +40,8 @@ class Peer:
     """Where the client finds the far end. ``values`` fill the placeholders of argv and environment.
 
     ended   asked while the client runs: why the server has failed, None while it has not
+    noise   what else went on on the server's node meanwhile (``peakmark.noise``), when that is another node and the far
+            end is gone; empty before
     """
 
     host: str
@@ -48,6 +50,7 @@ class Peer:
     values: dict[str, str]
     server_interface: str | None = None
     ended: Callable[[], str | None] = field(default=lambda: None)
+    noise: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -125,7 +128,8 @@ def across(server: Command | None, directory: Path, interface: str | None, cpus:
             env=environment(),
             start_new_session=True,
         )
-    with os.fdopen(outgoing, "wb", buffering=0) as pipe, _helper(process, pipe):
+    noise: dict[str, Any] = {}
+    with os.fdopen(outgoing, "wb", buffering=0) as pipe, _helper(process, pipe, noise):
         with contextlib.suppress(BrokenPipeError):
             pipe.write(json.dumps(request).encode() + b"\n")
         answer = _line(process, START_S)
@@ -147,7 +151,7 @@ def across(server: Command | None, directory: Path, interface: str | None, cpus:
                 return f"on {there} is gone, its srun ended with exit code {process.returncode}{_tail(errors)}"
             return None
 
-        yield Peer(answer["host"], answer["address"], near, answer["values"], answer["interface"], ended)
+        yield Peer(answer["host"], answer["address"], near, answer["values"], answer["interface"], ended, noise)
 
 
 def second_node() -> tuple[str, str]:
@@ -207,13 +211,16 @@ def _line(process: subprocess.Popen[bytes], limit_s: float) -> dict[str, Any] | 
 
 
 @contextmanager
-def _helper(process: subprocess.Popen[bytes], pipe: IO[bytes]) -> Iterator[None]:
-    """On leaving: close the pipe, which ends the helper and its server; make srun end them if they do not."""
+def _helper(process: subprocess.Popen[bytes], pipe: IO[bytes], noise: dict[str, Any]) -> Iterator[None]:
+    """On leaving: close the pipe, which ends the helper and its server, and keep the noise it then tells; make srun end
+    them if they do not."""
     with process:
         try:
             yield
         finally:
             pipe.close()
+            while last := _line(process, END_S):
+                noise |= last.get("noise", {})
             try:
                 process.wait(END_S)
             except subprocess.TimeoutExpired:

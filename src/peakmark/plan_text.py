@@ -24,7 +24,7 @@ def describe(made: planning.Plan, every_cell: bool = False) -> str:
     for subsystem in SUBSYSTEMS:
         lines += _subsystem(made, subsystem, [cell for cell in made.cells if cell.subsystem == subsystem], every_cell)
     lines.append("")
-    lines.append("reference tools")
+    lines.append("reference tools" if made.references else "no reference tools")
     for reference in made.references:
         if reference.path is not None:
             lines.append(f"  {reference.instrument:<13} {reference.path}")
@@ -110,7 +110,9 @@ def shown(names: Iterable[str], most: int = 8) -> str:
 def _subsystem(made: planning.Plan, subsystem: str, cells: list[Cell], every_cell: bool) -> list[str]:
     if not cells:
         return []
-    lines = [f"{subsystem:<8} {len(cells)} cells, {duration(planning.total_cost(cells).seconds)}"]
+    lines = [
+        f"{subsystem:<8} {len(cells)} cell{'s' * (len(cells) > 1)}, {duration(planning.total_cost(cells).seconds)}"
+    ]
     if every_cell:
         return lines + [f"  {cell.id}" for cell in cells]
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)

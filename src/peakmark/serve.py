@@ -1,6 +1,7 @@
 """The far end of a two-node cell: started through srun on the second node, see ``peakmark.pair.across``.
 
-One JSON line comes in on standard input, one goes out when the server listens. The end of standard input ends all.
+One JSON line comes in on standard input, one goes out when the server listens. The end of standard input ends all; then
+a last line tells what else went on on this node.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from peakmark import guard, interfaces, pair, scratch
+from peakmark import guard, interfaces, noise, pair, scratch
 from peakmark.errors import PeakmarkError
 from peakmark.instruments.base import Command
 
@@ -26,7 +27,12 @@ def main() -> int:
     request = json.loads(sys.stdin.readline() or "{}")
     place = Path(os.environ.get("TMPDIR") or "/tmp")  # noqa: S108
     try:
-        with guard.standing(), scratch.private(place, "serve", "peakmark-serve-") as directory, ExitStack() as stack:
+        with (
+            noise.around() as heard,
+            guard.standing(),
+            scratch.private(place, "serve", "peakmark-serve-") as directory,
+            ExitStack() as stack,
+        ):
             peer = _start(request, directory, stack)
             _say(
                 {
@@ -40,6 +46,7 @@ def main() -> int:
     except PeakmarkError as error:
         _say({"failed": str(error)})
         return 1
+    _say({"noise": heard})
     return 0
 
 

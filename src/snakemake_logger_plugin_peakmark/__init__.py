@@ -23,6 +23,9 @@ PLAIN_STEP = 0.1
 GUESSES = ("No SLURM account given", "not able to get a SLURM account", "Unable to guess SLURM account")
 """Warnings of the executor plugin about accounts, two for every job."""
 
+BESIDE = ("For further error details", "Detailed failure reason unavailable")
+"""What the executor plugin adds to why a job failed: where to look, which the list at the end says; advice to use sacct."""
+
 
 class LogHandler(LogHandlerBase):
     """Handler that Snakemake loads for ``--logger peakmark``; its default formatter is used for a dry run."""
@@ -75,7 +78,9 @@ class LogHandler(LogHandlerBase):
             if path.is_file() and not text:  # the rule's own log comes first; the executor's says much about little
                 text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
         # The executor's words: what Slurm calls the end of the job, or why sbatch refused it.
-        message = str(values.get("rule_msg") or "").split("For further error details")[0].strip()
+        message = str(values.get("rule_msg") or "")
+        for words in BESIDE:
+            message = message.split(words)[0].strip()
         self.console.print(f"[red]failed[/red] {name}{': ' + escape(message) if message else ''}", soft_wrap=True)
         if text:
             self.console.print(text, markup=False, soft_wrap=True)
@@ -152,7 +157,8 @@ class _Bar:
         if not self.console.is_terminal and (share >= self.printed + PLAIN_STEP or done == total):
             self.printed = share
             elapsed = time.monotonic() - self.start
-            self.console.print(f"{done} of {total} jobs, {elapsed:.0f} s, {_words(left) or 'done'}")
+            rest = "done" if done == total else _words(left)
+            self.console.print(", ".join(filter(None, (f"{done} of {total} jobs", f"{elapsed:.0f} s", rest))))
         if done == total:
             self.stop()  # what is printed at the end must not share the line with the bar
 

@@ -54,6 +54,9 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
             assert context["network"]["loopback"] is False
             assert context["network"]["interface"] == "eth0"
             assert context["network"]["address"] == {"node1": "10.77.0.12", "node2": "10.77.0.11"}[node]
+            assert set(context["server_noise"]) == {"before", "during", "after"}
+        else:
+            assert context["server_noise"] is None
     # Network cells never overlap in time, whatever nodes they run on.
     spans = sorted(
         (record["context"]["started"], record["context"]["seconds"], name)

@@ -61,7 +61,9 @@ def test_the_time_left_follows_how_wrong_the_estimates_were(
 def test_without_estimates_no_time_is_promised(handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "expected_seconds", 0.0)
     send(handler, LogEvent.JOB_INFO, jobid=1, rule_name="plan", wildcards={}, resources=None)
-    assert "left" not in send(handler, LogEvent.PROGRESS, done=1, total=2)
+    output = send(handler, LogEvent.PROGRESS, done=1, total=2)
+    assert "left" not in output and "done" not in output
+    assert "2 of 2 jobs, 0 s, done" in send(handler, LogEvent.PROGRESS, done=2, total=2)
 
 
 def test_a_failure_is_named_with_the_end_of_its_log(handler: plugin.LogHandler, tmp_path: Path) -> None:
@@ -71,6 +73,16 @@ def test_a_failure_is_named_with_the_end_of_its_log(handler: plugin.LogHandler, 
     output = send(handler, LogEvent.JOB_ERROR, logging.ERROR, **values)
     assert "failed disk/fio/x/any/0" in output
     assert "[red]no luck[/red]" in output, "what a tool says is no markup"
+
+
+def test_of_what_the_executor_says_only_the_reason_is_shown(handler: plugin.LogHandler) -> None:
+    said = (
+        "SLURM-job '1' failed, SLURM status is: 'CANCELLED'. Detailed failure reason unavailable (status command is "
+        "not 'sacct').For further error details see the cluster/cloud log and the log files of the involved rule(s)."
+    )
+    values = {"rule_name": "measure", "output": ["results/a/cells/disk/fio/x/any/0.json"], "rule_msg": said}
+    output = send(handler, LogEvent.JOB_ERROR, logging.ERROR, **values)
+    assert output.strip() == "failed disk/fio/x/any/0: SLURM-job '1' failed, SLURM status is: 'CANCELLED'."
 
 
 def test_warnings_are_shown_and_chatter_is_not(handler: plugin.LogHandler) -> None:

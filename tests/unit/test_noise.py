@@ -1,5 +1,6 @@
 """What else goes on on a node: read from a system made of files, from this machine, and put into words."""
 
+import dataclasses
 import subprocess
 import sys
 import time
@@ -166,6 +167,17 @@ def test_a_disturbance_is_named_with_its_remedy(changes: dict[str, Any], code: s
     assert (note.code, note.doubt) == (code, True)
     for word in [*words, "6 of 6 repetitions"]:
         assert word in note.text
+
+
+def test_the_node_of_the_server_is_named() -> None:
+    calm_here = row([calm() for _ in range(6)])
+    runs = [
+        dataclasses.replace(one, context={**one.context, "server_host": "node2", "server_noise": calm(others=0.9)})
+        for one in calm_here.runs
+    ]
+    (note,) = checks.check_row(dataclasses.replace(calm_here, runs=runs))
+    assert (note.code, note.doubt) == ("other-load", True)
+    assert "used up to 0.9 CPUs on node2, the server's node, in 6 of 6 repetitions (short" in note.text
 
 
 def test_a_median_stands_while_most_repetitions_are_calm() -> None:

@@ -17,7 +17,8 @@ from .errors import ClusterError
 CHECKOUT = Path(__file__).resolve().parents[3]
 # Where the one cluster of this checkout is, for `exec`, `status` and `down`; the folder is for build products and ignored by git.
 POINTER = CHECKOUT / "build" / "testcluster"
-PROG = "python -m tests.cluster.testcluster"
+PYTHON = Path(sys.executable)
+PROG = f"{PYTHON.relative_to(CHECKOUT) if PYTHON.is_relative_to(CHECKOUT) else 'python'} -m tests.cluster.testcluster"
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -112,7 +113,10 @@ def execute(options: argparse.Namespace) -> int:
             f"the test cluster in {cluster.layout.directory} does not run any more; start one with `{PROG} up`"
         )
     line = cluster.command(command)
-    os.execvpe(line[0], line, cluster.environment())
+    # The programs of this Python's environment are found, also where nobody has activated it.
+    environment = cluster.environment()
+    environment["PATH"] = f"{PYTHON.parent}:{environment['PATH']}"
+    os.execvpe(line[0], line, environment)
 
 
 def main() -> int:

@@ -1,0 +1,56 @@
+"""A cell of two nodes, measured by a job of its own without Snakemake."""
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from testcluster import Cluster
+from testcluster.processes import wait_until
+
+from peakmark.cell import Cell
+from workflow import Workflow
+
+# Half a CPU, with a pause often enough to be seen in every short time.
+NEIGHBOUR = """
+import time
+while True:
+    end = time.process_time() + 0.05
+    while time.process_time() < end:
+        pass
+    time.sleep(0.05)
+"""
+
+
+@contextlib.contextmanager
+def neighbour(cluster: Cluster, node: str) -> Iterator[None]:
+    """Another program at work on the node while the block runs."""
+    with subprocess.Popen([*cluster.hosts.enter(node), sys.executable, "-c", NEIGHBOUR]) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        wait_until(children.read_text, 10, "the program is on its node")
+        child = int(children.read_text())
+        try:
+            yield
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+def test_each_end_hears_its_own_node(cluster: Cluster, tmp_path: Path) -> None:
+    workflow = Workflow.make(cluster, tmp_path / "checkout")
+    cell = Cell("network", "netbench", "TCP", "", 1024, 1, "any", 0, {"seconds": 1.0, "warmup": 0.0})
+    output = workflow.results / "cells" / f"{cell.id}.json"
+    words = [sys.executable, "-m", "peakmark", "measure", "--pair", "--cell", cell.spec(), "--output", str(output)]
+    with neighbour(cluster, "node2"):
+        number = cluster.sbatch(shlex.join(words), "--nodes=2", "--exclusive", "--output=said", cwd=workflow.directory)
+        ended = cluster.wait_for_job(number)
+    assert ended["JobState"] == "COMPLETED", workflow.said
+    context = json.loads(output.read_text())["context"]
+    assert (context["host"], context["server_host"]) == ("node1", "node2")
+    assert context["noise"]["during"]["busy"] == 0
+    assert context["server_noise"]["during"]["busy"] == 1
+    assert context["server_noise"]["during"]["seconds"] > 1
