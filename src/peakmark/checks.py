@@ -222,6 +222,19 @@ def _clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         yield Note("clock-differs", f"the clock was {low} in one repetition and {high} in another: {remedy}", True)
 
 
+def _lost_round_trips(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    if row.workload != "LAT-UDP":
+        return
+    lost = row.details("lost")
+    losses = [one / (one + whole) for one, whole in zip(lost, row.details("round_trips"), strict=False) if one]
+    if losses and max(losses) > thresholds.loss:
+        text = (
+            f"up to {max(losses):.2%} of the round trips lost their datagram and are not in the mean: the link or a host"
+            " between drops packets; see ip -s link and ethtool -S on both nodes"
+        )
+        yield Note("lost-round-trips", text, True)
+
+
 def _udp_loss(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     if row.workload != "UDP":
         return
@@ -351,6 +364,7 @@ CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     _pool_in_cache,
     _clock,
     _udp_loss,
+    _lost_round_trips,
     _limited_disk,
     _shaped,
     _residual,
