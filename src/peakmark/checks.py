@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from peakmark import disturbance, statistics
+from peakmark.formatting import significant
 from peakmark.peaks import Peak, efficiency
 from peakmark.peaks.words import quantity
 from peakmark.statistics import Summary
@@ -145,7 +146,7 @@ def check_agreement(
             if factor > thresholds.band:
                 text = (
                     f"{first} says {quantity(values[first], unit)} and {second} {quantity(values[second], unit)}, a"
-                    f" factor {factor:.2g}: they do not measure the same, or one did not run as meant; compare their"
+                    f" factor {significant(factor, 2)}: they do not measure the same, or one did not run as meant; compare their"
                     " instruction sets, thread placement and what each counts before using either"
                 )
                 notes.append(Note("disagreement", text, True))

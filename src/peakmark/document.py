@@ -159,6 +159,11 @@ def _parts(
     if rest:
         grids.append((presentation.grid(results, rest[0].table, rest, mark), list(rest)))
         said.append(({row.key for row in rest}, None))
+    for number, (keys, _) in enumerate(said):  # two sheets of the same rows have their notes once, below the last
+        again = [later for later in range(number + 1, len(said)) if said[later][0] == keys]
+        if again and (grids[number][0].notes or any(one.startswith("All rows:") for one in grids[number][0].remarks)):
+            grid, members = grids[number]
+            grids[number] = (presentation.without_notes(grid, grids[again[-1]][0].title), members)
     if not grids:
         if layout is not None:
             return []

@@ -111,9 +111,12 @@ def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
     words += f" ({percent(share, mark)} %)" if known else ""
     far = share
     if known:  # a bar of its own share has no limit that could be drawn
-        axis.plot([1, 1], [position - 0.1, position + 0.38], color=style.LIMIT, linewidth=1.6, zorder=5)
+        ends = [position - 0.1, position + 0.38]
+        axis.plot([1, 1], ends, color="white", linewidth=3.4, zorder=4.8)
+        axis.plot([1, 1], ends, color=style.LIMIT, linewidth=1.6, zorder=5)
         axis.annotate(
-            "limit", (1.0, position + 0.14), xytext=(3, 0), textcoords="offset points", va="center", fontsize=6.5, zorder=6,
+            "limit", (1.0, position + 0.14), xytext=(3, 0), textcoords="offset points", va="center", fontsize=6.5,
+            zorder=6, color="white" if share > 1.02 else style.INK,
         )  # fmt: skip
     if reference is not None:
         heading, series = reference

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_lowercase
 from typing import Any
 
@@ -18,6 +18,9 @@ from peakmark.rows import Row, published_names
 NOT_MEASURED = "not measured"
 _KEY = re.compile(r"\b([a-z]+\.[a-z]+)\.([A-Z]+)\b")  # of a site file, for one workload: disk.throughput.RS
 _KEY_HOLE = re.compile(r"\.#")
+_PLURAL = re.compile(
+    r"(# (?:busy )?(?:process|repetition|thread|core|run|CPU))(e?s)?\b"
+)  # one and several are one note
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
 
 
@@ -47,6 +50,18 @@ class Grid:
     notes: tuple[tuple[str, str], ...]
     remarks: tuple[str, ...]
     reading: str = ""
+
+
+def without_notes(grid: Grid, told_at: str) -> Grid:
+    """The grid of rows whose notes stand below another table, that of the title ``told_at``."""
+    kept = tuple(remark for remark in grid.remarks if not remark.startswith("All rows:"))
+    return replace(
+        grid,
+        columns=grid.columns[:-1],
+        body=tuple(line[:-1] for line in grid.body),
+        notes=(),
+        remarks=(*kept, f"Notes on these rows stand below the table “{told_at}”."),
+    )
 
 
 def columns(table: Table, with_node: bool, published: Sequence[str] = ()) -> tuple[Column, ...]:
@@ -144,15 +159,19 @@ def merge(notes: Sequence[str]) -> dict[str, str]:
     """
     families: dict[str, list[str]] = {}
     for note in dict.fromkeys(notes):
-        families.setdefault(_NUMBER.sub("#", note), []).append(note)
+        families.setdefault(_PLURAL.sub(r"\1", _NUMBER.sub("#", note)), []).append(note)
     merged: dict[str, str] = {}
     for family in families.values():
-        words = _NUMBER.split(family[0])
+        words = _NUMBER.split(max(family, key=_plurals))
         places = zip(*(_NUMBER.findall(note) for note in family), strict=True)
         ranges = [_range(numbers) for numbers in places]
         sentence = "".join(part for pair in zip(words, [*ranges, ""], strict=True) for part in pair)
         merged |= dict.fromkeys(family, sentence)
     return merged
+
+
+def _plurals(note: str) -> int:
+    return sum(bool(found[2]) for found in _PLURAL.finditer(_NUMBER.sub("#", note)))
 
 
 def _range(numbers: Sequence[str]) -> str:

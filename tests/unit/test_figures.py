@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
-from peakmark import captions, figures, panels, rows, style
+from peakmark import captions, figures, panels, rows, style, verdict
 from peakmark.formatting import size
 from peakmark.layout import BY_NAME
+from peakmark.peaks import Peak
 from peakmark.resources import ROOT
 from peakmark.results import Results
 
@@ -269,3 +271,22 @@ def test_figures_of_one_workload_have_a_caption_that_fits_them() -> None:
     assert "panel" in told["disk_throughput_RS"]
     assert "whether random access" not in told["disk_throughput_RS"]
     assert "lower is better" in told["disk_latency_RR"]
+
+
+def test_the_overview_draws_the_limit_where_it_is_known_and_legibly(small: Path) -> None:
+    style.begin()
+    built = rows.build(Results.read(small))
+    figure = figures.overview(built)
+    assert figure is not None
+    (word,) = [text for text in figure.axes[0].texts if text.get_text() == "limit"]
+    row = verdict.headline(built, "cpu")
+    assert row is not None and row.measured.efficiency is not None
+    assert (word.get_color() == "white") == (row.measured.efficiency > 1.02)
+    unknown = {
+        name: [replace(one, peak=Peak(None, "op/s", "", "", "unknown", reason="no fact")) for one in found]
+        for name, found in built.items()
+    }
+    figure = figures.overview(unknown)
+    assert figure is not None
+    assert not [text for text in figure.axes[0].texts if text.get_text() == "limit"]
+    assert "limits unknown" in figure.axes[0].get_xlabel()

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from tests.unit import campaign_data as make
 
-from peakmark import artifact, document, figures, report, rows, tables, verdict
+from peakmark import artifact, document, figures, presentation, report, rows, tables, verdict
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.results import Results
 
@@ -343,3 +343,33 @@ def test_a_warning_that_the_checks_repeat_is_said_once(tmp_path: Path) -> None:
         "oversubscribed"
     ]
     assert any("something else" in note for note in row.notes)
+
+
+def test_notes_that_differ_in_number_and_plural_are_one() -> None:
+    notes = ["up to 1.3 CPUs meanwhile (1 busy process)", "up to 2 CPUs meanwhile (3 busy processes)"]
+    merged = presentation.merge(notes)
+    assert set(merged.values()) == {"up to 1.3 – 2 CPUs meanwhile (1 – 3 busy processes)"}
+
+
+def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> None:
+    records = []
+    for threads in (1, 2):
+        for repetition, value in enumerate((5e8, 9e8, 7e8)):
+            of = make.cell(
+                "diskbench",
+                "WS",
+                subsystem="disk",
+                variant="psync",
+                block=1 << 16,
+                concurrency=threads,
+                repetition=repetition,
+            )
+            records.append(make.record(of, [make.measurement(of, "throughput", value * threads)]))
+    folder = make.write(tmp_path / "c", records, config={"report": {"tables": "disk-patterns-2020"}})
+    first, second = (part for section in _data(folder)["sections"] for part in section["parts"])
+    assert first["table"]["columns"][-1]["kind"] != "notes"
+    assert first["table"]["notes"] == []
+    assert any("stand below the table “Write sequential: averages" in remark for remark in first["table"]["remarks"])
+    assert second["table"]["columns"][-1]["kind"] == "notes"
+    assert any("spread" in remark for remark in second["table"]["remarks"])
+    assert all(len(line) == len(first["table"]["columns"]) for line in first["table"]["body"])
