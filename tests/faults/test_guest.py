@@ -6,7 +6,6 @@ of it means anything: each number is held against what the guest's kernel itself
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 import sys
@@ -15,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import KERNELS, LIMIT_S, MIB, cpu_cell, disk_cell, network_cell, wait_for
+from bench import KERNELS, LIMIT_S, MIB, cpu_cell, disk_cell, network_cell
 from benchmarks import guest
-from benchmarks.guest import GuestError
 from benchmarks.method.faults import FAULTS
 
 from peakmark import machine, plan, records, rows, tables
@@ -310,7 +308,7 @@ def test_a_reference_tool_that_asks_the_wall_clock_gives_no_wrong_number(seen: S
     assert_nothing_left(seen("clock"))
 
 
-# -- more of it, and the guest itself
+# -- more of it
 
 
 @pytest.mark.trouble
@@ -370,32 +368,3 @@ def test_the_method_finds_and_names_a_shaped_line(tmp_path: Path, kernels: None,
     assert found["possible"], found["note"]
     assert found["found"] and found["named"] and not found["alarm"], found
     assert "user-mode kernel" in found["guest"]
-
-
-def processes_of(folder: Path) -> list[Path]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # it may end while it is looked at
-            found += [path] if f"GUEST={folder}".encode() in path.read_bytes() else []
-    return found
-
-
-def test_a_guest_that_hangs_is_ended_and_its_errors_are_told(tmp_path: Path) -> None:
-    if reason := guest.why_not():
-        pytest.skip(reason)
-    with pytest.raises(GuestError, match=r"did not end within 4 s"):
-        guest.call(tmp_path, "time:sleep", 600, limit_s=4)
-    wait_for(lambda: not processes_of(tmp_path), "no process of the guest is left")
-    with pytest.raises(GuestError, match=r"(?s)ValueError.*'nonsense'"):
-        guest.call(tmp_path, "builtins:int", "nonsense", limit_s=LIMIT_S)
-    wait_for(lambda: not processes_of(tmp_path), "no process of the guest is left")
-
-
-def test_without_a_user_mode_kernel_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(guest, "SYSTEM_PATH", "/nowhere")
-    reason = guest.why_not()
-    assert reason is not None and "user-mode-linux" in reason and "\n" not in reason
-    with pytest.raises(GuestError, match="install"):
-        guest.call(tmp_path, "time:sleep", 0, limit_s=1)
