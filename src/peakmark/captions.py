@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from peakmark.layout import SUBSYSTEM_TITLES, TABLES, WORKLOADS
+from peakmark.catalogue import WORKLOADS
+from peakmark.layout import SUBSYSTEM_TITLES, TABLES
 from peakmark.resources import ROOT
 
 FOLDER = ROOT / "reports" / "captions"
