@@ -117,7 +117,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         body=tuple(body),
         notes=tuple((at, typeset(sentence, mark)) for at, sentence in notes.sentences),
         remarks=tuple(typeset(closed(remark), mark) for remark in (*remarks, *notes.common)),
-        reading=closed(table.remark) if table.remark else "",
+        reading=typeset(closed(table.remark), mark) if table.remark else "",
     )
 
 

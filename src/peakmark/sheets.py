@@ -152,7 +152,7 @@ def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -
         remarks=tuple(
             typeset(presentation.closed(remark), mark) for remark in (*_remarks(results, sheet, shown), *notes.common)
         ),
-        reading=presentation.closed(sheet.remark) if sheet.remark else "",
+        reading=typeset(presentation.closed(sheet.remark), mark) if sheet.remark else "",
     )
 
 

@@ -57,7 +57,11 @@ class Words:
         if self.sheet is None:
             return size(row.key.block)
         if self.sheet.sizes.startswith("in "):
-            return f"{written(row.key.block, self.sheet.sizes)} {self.sheet.sizes.removeprefix('in ')}"
+            # A column of plain numbers has its unit in the heading; sentences and axes need it, and fewer digits.
+            called = self.sheet.labels.get((row.key.workload, row.key.block), (None, None))[1]
+            if called is None and self.sheet.sizes == "in B":
+                return size(row.key.block)
+            return f"{called or written(row.key.block, self.sheet.sizes)} {self.sheet.sizes.removeprefix('in ')}"
         return self.sheet.names(row.key.workload, row.key.concurrency, row.key.block)["block"]
 
     def many(self, count: int) -> str:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
-from peakmark import captions, figures, panels, rows, style, verdict
+from peakmark import captions, figures, panels, rows, style, verdict, words
 from peakmark.formatting import size
 from peakmark.layout import BY_NAME
 from peakmark.peaks import Peak
@@ -290,3 +290,17 @@ def test_the_overview_draws_the_limit_where_it_is_known_and_legibly(small: Path)
     assert figure is not None
     assert not [text for text in figure.axes[0].texts if text.get_text() == "limit"]
     assert "limits unknown" in figure.axes[0].get_xlabel()
+
+
+def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path: Path) -> None:
+    records = []
+    for block in (16 << 10, 256 << 20):
+        of = make.cell("rambench", "LAT", subsystem="memory", block=block)
+        records.append(make.record(of, [make.measurement(of, "latency", 1e-9)]))
+    for block in (1024, 10**6, 10**7):
+        of = make.cell("rambench", "RWS", subsystem="memory", variant="pool", block=block)
+        records.append(make.record(of, [make.measurement(of, "throughput", 1e10)]))
+    config = {"report": {"tables": "four-subsystems-2018-prometheus"}}
+    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))
+    assert [words.Words.of(row).block(row) for row in built["memory_throughput"]] == ["1 KiB", "1 MB", "10 MB"]
+    assert [words.Words.of(row).block(row) for row in built["memory_latency"]] == ["1 B", "1 B"]
