@@ -29,3 +29,9 @@ class Unavailable(PeakmarkError):
 
 class Terminated(BaseException):
     """This process was told to end (SIGTERM, as by scancel or a time limit): everything is put away on the way out."""
+
+
+OUT_OF_MEMORY = "OUT_OF_MEMORY"
+"""Slurm's word, used for what was ended for its memory, whoever ended it."""
+
+MORE_MEMORY = "memory_factor in the site file's section slurm lets jobs ask for more"

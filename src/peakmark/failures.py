@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from peakmark import __version__, jobs, records
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
-from peakmark.errors import RecordError
+from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, RecordError
 from peakmark.node import present_path
 from peakmark.plan import Plan
 
@@ -18,10 +19,14 @@ WORDS = {
     "TIMEOUT": "it passed its time limit; runtime_factor in the site file's section slurm makes limits longer",
     "CANCELLED": "somebody cancelled it",
     "NODE_FAIL": "its node was lost",
-    "OUT_OF_MEMORY": "it used more memory than it had asked for",
+    OUT_OF_MEMORY: f"it used more memory than it had been granted{{granted}}; {MORE_MEMORY}",
     "PREEMPTED": "another job took its node",
     "BOOT_FAIL": "its node did not start",
 }
+
+LOG_BYTES = 1 << 20
+_MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
+"""slurmstepd's words in the log of a job: with memory limited by control groups, and by OverMemoryKill."""
 
 
 def keep(made: Plan, number: str, state: str, details: Mapping[str, str], now: datetime.datetime) -> Path | None:
@@ -67,9 +72,10 @@ def _record(
     cell: Cell, number: str, state: str, host: str, details: Mapping[str, str], now: datetime.datetime
 ) -> dict[str, Any]:
     code = details.get("ExitCode", "")
-    reason = (
-        f"{state}: {WORDS[state]}" if state in WORDS else f"{state}, exit code {code.partition(':')[0] or 'unknown'}"
-    )
+    name = OUT_OF_MEMORY if state == "FAILED" and _memory_ran_out(details.get("StdOut", "")) else state
+    granted = details.get("MinMemoryNode", "0")
+    words = WORDS.get(name, "").format(granted="" if granted == "0" else f" ({granted})")
+    reason = f"{name}: {words}" if words else f"{name}, exit code {code.partition(':')[0] or 'unknown'}"
     return {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),
@@ -97,6 +103,17 @@ def _record(
         "warnings": [],
         "raw": {},
     }
+
+
+def _memory_ran_out(log: str) -> bool:
+    """Whether a job step was ended for its memory. Slurm calls a job FAILED whose script did not itself run out of it,
+    and which of its steps did so only sacct could tell, where there is a slurmdbd."""
+    try:
+        with Path(log).open("rb") as stream:
+            stream.seek(max(0, stream.seek(0, 2) - LOG_BYTES))
+            return bool(_MEMORY.search(stream.read().decode(errors="replace")))
+    except OSError:
+        return False
 
 
 def _number(path: Path) -> str | None:

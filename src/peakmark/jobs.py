@@ -84,10 +84,11 @@ def minutes(cells: Iterable[Cell], made: planning.Plan) -> int:
     return max(2, wanted) if limit is None else max(1, min(max(2, wanted), limit))
 
 
-def megabytes(cells: Iterable[Cell], cluster: Cluster | None = None) -> int:
+def megabytes(cells: Iterable[Cell], made: planning.Plan) -> int:
     """Memory in MB (10^6 B): the estimate and room for Python and the tool itself; at most the whole node."""
-    wanted = math.ceil(planning.total_cost(cells).memory_bytes * 1.1 / 1e6) + 512
-    return min(wanted, cluster.memory) if cluster else wanted
+    factor = float(settings_of(made.config).get("memory_factor", 1.0))
+    wanted = math.ceil((planning.total_cost(cells).memory_bytes * 1.1 / 1e6 + 512) * factor)
+    return min(wanted, made.cluster.memory) if made.cluster else wanted
 
 
 def extra(cells: Iterable[Cell], made: planning.Plan) -> str:

@@ -30,13 +30,14 @@ from peakmark import (
 )
 from peakmark.campaign import Campaign
 from peakmark.cell import Cell
-from peakmark.errors import MeasurementError, PeakmarkError, RecordError, Unavailable
+from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, MeasurementError, PeakmarkError, RecordError, Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Workspace
 from peakmark.machine import limits
 from peakmark.machine.host import Host
 from peakmark.pair import Peer
 from peakmark.resources import version
+from peakmark.units import format_size
 
 NOT_POSSIBLE = 77
 STACK_BYTES = 16 << 20
@@ -247,6 +248,7 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, context
         for number, command in enumerate(invocation.commands):
             folder = space.directory / f"run{number}"
             folder.mkdir()
+            killed = limits.oom_kills(Host())
             done = execute.run(command, folder, values, trouble, allowed)
             completed.append(done)
             context.commands.append(
@@ -260,12 +262,25 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, context
             if done.returncode == NOT_POSSIBLE and NOT_POSSIBLE not in command.ok_codes:
                 raise Unavailable(_words(done) or f"{Path(done.argv[0]).name} says that this machine cannot do it")
             if done.returncode not in command.ok_codes:
-                reason = trouble()
+                reason = _out_of_memory(killed) or trouble()
                 raise MeasurementError(
                     f"{Path(done.argv[0]).name} ended with {execute.how_ended(done.returncode)}"
                     f"{execute.last_lines(folder)}" + (f"; {reason}" if reason else "")
                 )
     return completed
+
+
+def _out_of_memory(before: int | None) -> str | None:
+    """A sentence when the kernel has ended processes of this job since it had ended ``before``."""
+    host = Host()
+    after = limits.oom_kills(host)
+    if before is None or after is None or after <= before:
+        return None
+    limit = limits.collect(host)
+    if limit["memory_limited_by"] is None:
+        return f"{OUT_OF_MEMORY}: the memory of {socket.gethostname()} ran out"
+    granted = f"{OUT_OF_MEMORY}: the {format_size(limit['memory_bytes'])} that it may use were used up"
+    return f"{granted}; {MORE_MEMORY}" if os.environ.get("SLURM_JOB_ID") else granted
 
 
 def _limits(cell: Cell) -> execute.Limits:

@@ -15,6 +15,14 @@ from peakmark.schemas import validate
 
 PARTS = ("cpu", "memory", "disk", "network")
 
+MANAGED = {
+    **{"mem": "memory_factor", "mem-per-cpu": "memory_factor", "time": "runtime_factor"},
+    **{name: name for name in ("partition", "account", "qos", "constraint")},
+    **dict.fromkeys(("job-name", "output", "error", "parsable", "export", "comment", "workdir", "clusters"), ""),
+    **dict.fromkeys(("ntasks", "ntasks-per-gpu", "cpus-per-task", "cpus-per-gpu", "nodes", "gres", "gpus"), ""),
+}
+"""Options of sbatch that snakemake-executor-plugin-slurm refuses in ``extra`` -> the key of the section slurm instead."""
+
 
 def load(path: Path | str, formula_set: str | None = None) -> dict[str, Any]:
     """A site file, checked. ``formula_set`` overrides the one that the file chooses.
@@ -31,6 +39,7 @@ def load(path: Path | str, formula_set: str | None = None) -> dict[str, Any]:
         raise ConfigError(f"site file {path}{line} is not YAML: {getattr(error, 'problem', error)}") from error
     validate(site, "site", f"site file {path}", ConfigError)
     result: dict[str, Any] = dict(site)
+    _check_extra(path, str((result.get("slurm") or {}).get("extra", "")))
     if formula_set is not None:
         result["formula_set"] = formula_set
     sets = result.get("formulas") or {}
@@ -45,6 +54,16 @@ def load(path: Path | str, formula_set: str | None = None) -> dict[str, Any]:
             except ConfigError as error:
                 raise ConfigError(f"site file {path}: formulas.{name}.{number}: {error}") from error
     return result
+
+
+def _check_extra(path: str | Path, extra: str) -> None:
+    """Errors: ConfigError for an option that the executor plugin keeps for itself; it would refuse every single job."""
+    for word in extra.split():
+        name = word.lstrip("-").partition("=")[0]
+        if name in MANAGED:
+            instead = MANAGED[name]
+            how = f"set slurm.{instead} instead" if instead else "peakmark and the plugin choose it for each job"
+            raise ConfigError(f"site file {path}: slurm.extra has {word}, which cannot be given there: {how}")
 
 
 def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from peakmark.errors import PeakmarkError
+from peakmark.errors import OUT_OF_MEMORY, PeakmarkError
 
 LIMIT_S = 60.0
 CONFIG_VARIABLE = "PEAKMARK_SLURM_CONF"
 """Carries SLURM_CONF into jobs: the executor plugin removes every SLURM_ variable there but the job's number."""
 
 ENDED_BADLY = frozenset(
-    ["BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"]
+    ["BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "NODE_FAIL", OUT_OF_MEMORY, "PREEMPTED", "REVOKED", "TIMEOUT"]
 )
 NOT_TO_USE = ("down", "drain", "fail", "error", "unknown", "inval", "power", "maint", "no_respond", "future")
 
@@ -128,7 +128,8 @@ def job(number: str) -> dict[str, str]:
         text = ask("scontrol", "--oneliner", "show", "job", number)
     except SlurmError:
         return {}
-    return dict(re.findall(r"(\S+?)=(\S*)", text))
+    # A value ends before the next name: paths may hold blanks.
+    return dict(re.findall(r"(\S+?)=(.*?)(?=\s+[A-Z][\w/:]*=|\s*$)", text))
 
 
 def job_nodes(number: str) -> list[str]:

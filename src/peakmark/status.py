@@ -22,11 +22,12 @@ UNFIT = {integrity.DAMAGED: "damaged", integrity.OTHER: "outdated"}
 
 @dataclass(frozen=True)
 class Failure:
-    """The newest failed attempt of a cell."""
+    """The newest failed attempt of a cell. ``job_log``: where Slurm wrote of a job that it ended."""
 
     host: str
     reason: str
     attempt: Path
+    job_log: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def describe(campaign: Campaign, only_failed: bool = False) -> str:
             nodes = sorted({one.node for one in missing}, key=slurm.natural)
             lines += _counts("node", nodes, missing, lambda one: one.node)
         lines += _jobs(queue, standings)
-        if trouble:
+        if trouble and missing:
             lines.append(f"running and pending jobs are not known: {trouble}")
     lines += [f"does not count: {one.reason}" for one in standings if one.reason]
     failed = [one for one in standings if one.state == "failed"]
@@ -121,7 +122,9 @@ def last_failure(campaign: Campaign, cell: Cell) -> Failure | None:
         record = records.read(attempts[-1])
     except RecordError as error:
         return Failure("unknown", str(error), attempts[-1])
-    return Failure(str(record["context"]["host"]), str(record["reason"]), attempts[-1])
+    context = record["context"]
+    log = (context.get("slurm") or {}).get("log")
+    return Failure(str(context["host"]), str(record["reason"]), attempts[-1], Path(log) if log else None)
 
 
 def _queue(campaign: Campaign) -> tuple[list[slurm.Job], str | None]:
@@ -161,7 +164,7 @@ def _jobs(queue: list[slurm.Job], standings: list[Standing]) -> list[str]:
                 f"  job {job.number:<8} {job.state.lower():<10} {job.nodes:<14} {job.elapsed:>9}  {', '.join(cells)}"
             )
     reasons = Counter(job.reason for job in queue if job.number in mine and job.state == "PENDING")
-    lines += [f"  {count} jobs pending: {reason}" for reason, count in reasons.most_common()]
+    lines += [f"  {count} job{'s' * (count > 1)} pending: {reason}" for reason, count in reasons.most_common()]
     return lines
 
 
@@ -169,8 +172,9 @@ def _failure(campaign: Campaign, one: Standing) -> list[str]:
     assert one.failure is not None  # noqa: S101 - only failed ones come here
     log = campaign.directory / "logs" / f"{one.cell.id}.log"
     lines = [f"  {one.cell.id}", f"    {one.failure.host}: {one.failure.reason}", f"    attempt  {one.failure.attempt}"]
-    if log.is_file() and log.stat().st_size:
-        lines.append(f"    log      {log}")
+    for path in (log, one.failure.job_log):
+        if path is not None and path.is_file() and path.stat().st_size:
+            lines.append(f"    log      {path}")
     return [*lines, f"    again    {command(campaign, one.cell)}"]
 
 

@@ -1,8 +1,10 @@
 """A campaign on the cluster as a user runs it: to the PDF, through every kind of trouble, and on from there."""
 
 import itertools
+import json
 import os
 import signal
+import subprocess
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -70,6 +72,57 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
     planned = workflow.peakmark("plan", "--slurm", "--configfile", "test.yaml")
     assert "partition     main: 2 nodes" in planned
     assert "node-hours" in planned
+
+
+def test_a_cell_without_memory_is_told_and_measured_when_it_has_some(workflow: Workflow) -> None:
+    """A pool of 1 GiB does not fit into half of what its job would ask for; what the other cell needs does."""
+    site = workflow.directory / "site.yaml"
+    site.write_text("{schema: 1, name: here, slurm: {memory_factor: 0.5}}")
+    workflow.configure(
+        site=str(site),
+        cpu=[{"workloads": ["DP"], "concurrency": [1]}],
+        memory=[
+            {
+                "workloads": ["RS"],
+                "variants": ["pool"],
+                "blocks": ["1MiB"],
+                "concurrency": [1],
+                "pool": "1GiB",
+                "seconds": 5,
+            }
+        ],
+    )
+    first = workflow.snakemake()
+    said = first.stdout + first.stderr
+    assert first.returncode == 1, said
+    lost = "memory/rambench/RS-pool_1MiB_x1/any/0"
+    assert set(workflow.attempts()) == {lost}, said
+    before = workflow.started()
+    assert set(before) == {"cpu/cpubench/DP_none_x1/any/0"}
+    reason = workflow.attempts()[lost]
+    words = "OUT_OF_MEMORY: it used more memory than it had been granted (848M); memory_factor in the site file's"
+    assert words in reason, said
+    context = json.loads((workflow.results / "attempts" / lost / "0.json").read_text())["context"]
+    node = workflow.cluster.job(int(context["job_id"]))["BatchHost"]
+    for text in (said, workflow.peakmark("status", "results/short")):
+        lines = [line.strip() for line in text.splitlines()]
+        assert f"{node}: {reason}" in lines, text
+        log = next(line.split(None, 1)[1] for line in lines if line.startswith("log "))
+        assert "exceeded memory limit" in Path(log).read_text()
+        again = next(line.split(None, 1)[1] for line in lines if line.startswith("again "))
+    workflow.peakmark("report", "--partial", "results/short")
+    pdf = str(workflow.results / "report.pdf")
+    appendix = " ".join(subprocess.check_output(["pdftotext", pdf, "-"], text=True).split())
+    assert "OUT_OF_MEMORY: it used more memory than it had been granted (848M)" in appendix
+
+    site.write_text("{schema: 1, name: here, slurm: {memory_factor: 1.5}}")
+    assert workflow.planned() == {lost}
+    assert f"results/short/cells/{lost}.json" in again
+    second = workflow.snakemake()
+    assert second.returncode == 0, second.stdout + second.stderr
+    after = workflow.started()
+    assert {name: after[name] for name in before} == before and set(after) == {*before, lost}
+    assert workflow.attempts() == {lost: reason}, "the failed attempt stays"
 
 
 @pytest.mark.trouble

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from peakmark import cluster, failures, jobs, plan, records, slurm, watch
+from peakmark import cluster, failures, jobs, plan, records, slurm, status, watch
+from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.cluster import Cluster
 from peakmark.errors import ConfigError
 
+DATA = Path(__file__).parent / "data" / "slurm"
 NOW = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
 
 
@@ -45,7 +47,13 @@ NETWORK = {"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}
 def test_many_threads_do_not_ask_for_more_cpus_than_a_node_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = made(tmp_path, monkeypatch, cpu=[CPU]).cells
     assert {cell.concurrency: jobs.threads([cell], where()) for cell in cells} == {1: 1, 128: 8}
-    assert jobs.megabytes(cells, where(memory=100)) == 100
+    assert jobs.megabytes(cells, made(tmp_path, monkeypatch, where(memory=100), cpu=[CPU])) == 100
+
+
+def test_memory_of_jobs_can_be_made_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "site.yaml").write_text("{schema: 1, name: here, slurm: {memory_factor: 1.5}}")
+    plain, more = (made(tmp_path, monkeypatch, cpu=[CPU], **site) for site in ({}, {"site": "site.yaml"}))
+    assert jobs.megabytes(more.cells, more) == pytest.approx(1.5 * jobs.megabytes(plain.cells, plain), abs=2)
 
 
 def test_the_limit_lies_between_two_minutes_and_that_of_the_partition(
@@ -90,6 +98,53 @@ def test_every_bad_end_becomes_an_attempt_once(tmp_path: Path, monkeypatch: pyte
     assert (record["status"], record["context"]["host"], record["context"]["job_id"]) == ("failed", "node7", "5")
     assert record["reason"].startswith(f"Slurm ended job 5: {state}")
     assert failures.keep(one, "5", state, details, NOW) is None, "a job that wrote its own attempt gets no second"
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        (
+            "over-memory-kill.log",
+            "OUT_OF_MEMORY: it used more memory than it had been granted (300M); memory_factor in",
+        ),
+        ("cgroup.log", "OUT_OF_MEMORY: it used more memory than it had been granted (300M); memory_factor in"),
+        ("exit-code.log", "FAILED, exit code 1"),
+        ("none.log", "FAILED, exit code 1"),
+    ],
+)
+def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: str, words: str
+) -> None:
+    one = made(tmp_path, monkeypatch, cpu=[CPU])
+    details = {
+        "Comment": jobs.comment("c", one.cells[0]),
+        "BatchHost": "node7",
+        "ExitCode": "1:0",
+        "StdOut": str(DATA / log),
+        "MinMemoryNode": "300M",
+    }
+    path = failures.keep(one, "5", "FAILED", details, NOW)
+    assert path is not None
+    record = records.read(path)
+    assert record["reason"].startswith(f"Slurm ended job 5: {words}")
+    assert record["context"]["slurm"]["state"] == "FAILED", "what Slurm calls it stays on record"
+    failure = status.last_failure(Campaign(one.directory, {}), one.cells[0])
+    assert failure is not None and failure.job_log == DATA / log
+
+
+def test_what_scontrol_tells_of_a_job_may_hold_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        "JobId=2 JobName=0b9 UserId=root(0) Comment=rule_measure_wildcards_c_x Reason=NonZeroExitCode NodeList=node1 "
+        "NumCPUs=2 CPUs/Task=1 ReqB:S:C:T=0:0:*:* TRES=cpu=2,mem=848M,node=1,billing=2 Socks/Node=* MinMemoryNode=848M "
+        "WorkDir=/tmp/a checkout StdErr=/tmp/a checkout/.snakemake/2.log StdIn=/dev/null "
+        "StdOut=/tmp/a checkout/.snakemake/2.log Power= \n"
+    )
+    monkeypatch.setattr(slurm, "ask", lambda *_: text)
+    found = slurm.job("2")
+    assert found["StdOut"] == "/tmp/a checkout/.snakemake/2.log"
+    assert (found["JobId"], found["NodeList"], found["MinMemoryNode"], found["Power"]) == ("2", "node1", "848M", "")
+    assert found["TRES"] == "cpu=2,mem=848M,node=1,billing=2"
+    assert found["Socks/Node"] == "*" and found["WorkDir"] == "/tmp/a checkout"
 
 
 def test_of_a_job_for_a_node_the_cell_it_was_at_is_the_one_that_failed(

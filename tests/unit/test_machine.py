@@ -297,6 +297,23 @@ def test_memory_limit_of_cgroup_1_and_its_word_for_no_limit(tmp_path: Path) -> N
     assert (facts["memory_bytes"], facts["memory_limited_by"], facts["cpu_quota"]) == (16 << 30, None, None)
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("memory/job_7/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"),
+        ("unified/job_7/memory.events", "low 0\nhigh 0\nmax 91\noom 3\noom_kill 3\noom_group_kill 0\n"),
+    ],
+)
+def test_processes_that_the_kernel_ended_for_memory_are_counted(tmp_path: Path, file: str, text: str) -> None:
+    files = {
+        "/proc/self/cgroup": "4:memory:/job_7\n0::/job_7/step_0\n",
+        "/proc/self/mountinfo": "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+        "31 23 0:28 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw\n",
+    }
+    assert limits.oom_kills(host(tmp_path, files)) is None
+    assert limits.oom_kills(host(tmp_path, {**files, f"/sys/fs/cgroup/{file}": text})) == 3
+
+
 def test_virtio_disk_has_no_limit_and_does_not_claim_to_rotate(tmp_path: Path) -> None:
     files = {
         "/sys/devices/pci0000:00/0000:00:02.0/virtio1/block/vda/queue/rotational": "1",

@@ -1,9 +1,11 @@
 """Site files: those that come with the project, and what is said about wrong ones."""
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
+from snakemake_executor_plugin_slurm.validation import get_forbidden_slurm_options
 
 from peakmark import peaks, site
 from peakmark.errors import ConfigError
@@ -183,8 +185,28 @@ def test_what_clusters_use_is_allowed(tmp_path: Path) -> None:
         "account": "project-1",
         "qos": "normal",
         "constraint": "(skylake|zen3)&ib*2",
-        "extra": "--reservation=acceptance  --nice=100 --gres=gpu:1 --mail-user=a@b.c",
+        "extra": "--reservation=acceptance  --nice=100 --mail-user=a@b.c",
     }
     path = tmp_path / "site.yaml"
     path.write_text(yaml.safe_dump({"schema": 1, "name": "s", "slurm": slurm}))
     assert site.load(path)["slurm"] == slurm
+
+
+@pytest.mark.parametrize(
+    ("word", "instead"),
+    [("--mem=0", "slurm.memory_factor"), ("--partition=a", "slurm.partition"), ("--gres=gpu:1", "for each job")],
+)
+def test_an_option_that_would_be_refused_for_each_job_is_refused_at_once(
+    tmp_path: Path, word: str, instead: str
+) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump({"schema": 1, "name": "s", "slurm": {"extra": f"--nice=100 {word}"}}))
+    with pytest.raises(ConfigError, match=rf"slurm\.extra has {word}, which cannot be given there: .*{instead}"):
+        site.load(path)
+
+
+def test_the_refused_options_are_those_of_the_plugin() -> None:
+    patterns = get_forbidden_slurm_options()
+    for name in site.MANAGED:
+        assert any(re.search(pattern, f"--{name} ") for pattern in patterns), name
+    assert len(site.MANAGED) == len(patterns)

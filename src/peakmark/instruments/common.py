@@ -10,18 +10,32 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError, Unavailable
+from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, ConfigError, MeasurementError, ParseError, Unavailable
 from peakmark.instruments.base import Tool, Workspace
-from peakmark.units import parse_size
+from peakmark.units import format_size, parse_size
 
 # A tool that prints 1,5 for 1.5 or groups thousands cannot be read: every command runs in the C locale.
 ENV: Mapping[str, str] = {"LC_ALL": "C"}
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _VERSION_TIMEOUT_S = 10.0
+_MEMORY_SHARE = 0.9
+"""Of the memory that a job may use, for what a program allocates on purpose; the rest is for the programs themselves."""
 
 # What a CPU flag of /proc/cpuinfo is called in the machine facts.
 _FLAGS = {"asimd": "neon"}
+
+
+def need_memory(name: str, size: int, workspace: Workspace) -> None:
+    """Errors: Unavailable when the node has too little memory for ``size`` bytes; MeasurementError when it has enough
+    but the Slurm job was granted too little, which the next run can mend."""
+    if size <= _MEMORY_SHARE * workspace.memory_bytes:
+        return
+    words = f"{name} would allocate {format_size(size)}, but the job may use {format_size(workspace.memory_bytes)}"
+    limits, total = workspace.facts.get("limits") or {}, (workspace.facts.get("memory") or {}).get("total") or 0
+    if limits.get("slurm") and limits.get("memory_limited_by") and size <= _MEMORY_SHARE * total:
+        raise MeasurementError(f"{OUT_OF_MEMORY}: {words}; {MORE_MEMORY}")
+    raise Unavailable(f"{words}: make the pool smaller or ask for more memory")
 
 
 class Program:

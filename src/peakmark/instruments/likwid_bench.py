@@ -18,7 +18,6 @@ from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.rambench import pool_of
-from peakmark.units import format_size
 
 _PEAK_BYTES = (
     16 << 10
@@ -69,11 +68,7 @@ class LikwidBench(common.Program):
         if (cell.subsystem == "cpu") != (cell.variant == ""):
             raise Unavailable(f"likwid-bench: {cell.subsystem} cannot have variant {cell.variant or 'none'}")
         size = size_of(cell)
-        if size > 0.9 * workspace.memory_bytes:
-            raise Unavailable(
-                f"likwid-bench would allocate {format_size(size)}, but the job may use "
-                f"{format_size(workspace.memory_bytes)}"
-            )
+        common.need_memory(self.name, size, workspace)
         offered = frozenset(re.findall(r"^(\w+) - ", common.ask(tool.path, "-a"), re.MULTILINE))
         run = plan(cell, offered, common.isa_flags(workspace))
         argv = (

@@ -69,11 +69,7 @@ class Pmbw(common.Program):
                 f"{cell.concurrency} thread(s) is not among them: use a power of two of blocks and threads"
             )
         memory = memory_for(area, cell.concurrency)
-        if memory > 0.9 * workspace.memory_bytes:
-            raise Unavailable(
-                f"pmbw would allocate {format_size(memory)} for {format_size(area)}, but the job may use "
-                f"{format_size(workspace.memory_bytes)}"
-            )
+        common.need_memory(self.name, memory, workspace)
         offered = common.ask(tool.path, "-f", "list").split()
         routines = [name for kind in _NEEDS[cell.workload] for name in widest(kind, offered)]
         threads = str(cell.concurrency)

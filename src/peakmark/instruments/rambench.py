@@ -10,7 +10,6 @@ from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
-from peakmark.units import format_size
 
 WORKLOADS = catalogue.WORKLOADS["memory"]
 POOL = 1 << 30  # rambench's own default
@@ -33,11 +32,7 @@ class RamBench(kernel.Kernel):
         self.check(cell)
         check_variant(self, cell)
         cost = self.estimate(cell)
-        if cost.memory_bytes > 0.9 * workspace.memory_bytes:
-            raise Unavailable(
-                f"rambench would need {format_size(cost.memory_bytes)} of memory, but the job may use "
-                f"{format_size(workspace.memory_bytes)}: make the pool smaller or ask for more memory"
-            )
+        common.need_memory(self.name, cost.memory_bytes, workspace)
         argv = [tool.path, "--workload", cell.workload, "--block", str(common.needed_block(cell))]
         if cell.workload == "LAT":
             argv += self.amount(cell, "accesses", "--accesses")

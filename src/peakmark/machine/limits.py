@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
@@ -87,6 +88,16 @@ def folders(host: Host, controller: str) -> list[tuple[int, str]]:
         inside = PurePosixPath("/" + path.lstrip("/"))
         folders += [(version, f"{mount.rstrip('/')}{'' if str(p) == '/' else p}") for p in (inside, *inside.parents)]
     return folders
+
+
+def oom_kills(host: Host) -> int | None:
+    """How many processes of this one's cgroup the kernel has ended because memory ran out; None where it does not tell."""
+    for version, folder in folders(host, "memory"):
+        text = host.read(f"{folder}/{'memory.events' if version == 2 else 'memory.oom_control'}")
+        found = re.search(r"^oom_kill (\d+)$", text or "", re.MULTILINE)
+        if found:
+            return int(found[1])
+    return None
 
 
 def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:

@@ -93,11 +93,9 @@ def slurm_conf(layout: Layout) -> str:
         f"""AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost={LOGIN}
 AccountingStoragePass=socket={at("run/munge.socket")}
-JobAcctGatherType=jobacct_gather/linux
-JobAcctGatherFrequency=task=1
 """
         if layout.accounting
-        else "AccountingStorageType=accounting_storage/none\nJobAcctGatherType=jobacct_gather/none\n"
+        else "AccountingStorageType=accounting_storage/none\n"
     )
     return f"""# Written by testcluster for one test cluster; not meant for any other.
 ClusterName={NAME}
@@ -138,6 +136,11 @@ SchedulerParameters=bf_interval=1,sched_interval=2,batch_sched_delay=0
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU={max(1, layout.memory // layout.cpus // 4)}
+
+# A job step is ended when it uses more memory than its job was granted: what its processes use is added up every second.
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=OverMemoryKill
 
 {accounting}
 NodeName=node[1-{layout.nodes}] CPUs={layout.cpus} CoresPerSocket={layout.cpus} RealMemory={layout.memory} State=UNKNOWN

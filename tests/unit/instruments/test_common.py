@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.instruments import samples
 
-from peakmark.errors import ConfigError, ParseError, Unavailable
+from peakmark.errors import ConfigError, MeasurementError, ParseError, Unavailable
 from peakmark.instruments import common, documents
 
 
@@ -30,6 +31,34 @@ def test_what_is_no_number(text: str) -> None:
 def test_what_is_no_whole_number(text: str) -> None:
     with pytest.raises(ParseError, match="count"):
         common.whole(text, "count")
+
+
+@pytest.mark.parametrize(
+    ("slurm", "total", "error", "words"),
+    [
+        (
+            {"cpus_on_node": 2},
+            8 << 30,
+            MeasurementError,
+            "OUT_OF_MEMORY: pmbw would allocate 1GiB.*1MiB; memory_factor in",
+        ),
+        (
+            {"cpus_on_node": 2},
+            1 << 30,
+            Unavailable,
+            "pmbw would allocate 1GiB, but the job may use 1MiB: make the pool",
+        ),
+        (None, 8 << 30, Unavailable, "pmbw would allocate 1GiB, but the job may use 1MiB: make the pool"),
+    ],
+)
+def test_only_what_a_job_was_not_granted_is_worth_another_try(
+    slurm: object, total: int, error: type[Exception], words: str
+) -> None:
+    facts = {"limits": {"slurm": slurm, "memory_limited_by": "cgroup"}, "memory": {"total": total}}
+    space = dataclasses.replace(samples.workspace(memory=1 << 20), facts=facts)
+    common.need_memory("pmbw", 900 << 10, space)
+    with pytest.raises(error, match=words):
+        common.need_memory("pmbw", 1 << 30, space)
 
 
 @given(st.floats(min_value=0, max_value=1e6))

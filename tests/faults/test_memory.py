@@ -1,0 +1,56 @@
+"""A tool that the kernel ends because the memory of its control group is used up, as on most clusters."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bench import LIMIT_S, MIB, Bench
+
+from peakmark.cell import Cell
+from peakmark.machine import limits
+from peakmark.machine.host import Host
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """A new control group for memory below this process's own; version 1 or 2."""
+    own = limits.folders(Host(), "memory")
+    places = [Path(folder) for version, folder in own if version == 1] or [Path(folder) for _, folder in own[-1:]]
+    if not places or not os.access(places[0], os.W_OK):
+        pytest.skip("this user cannot make a control group for memory here")
+    folder = places[0] / f"peakmark-test-{os.getpid()}"
+    folder.mkdir()
+    if not any((folder / name).exists() for name in ("memory.limit_in_bytes", "memory.max")):
+        folder.rmdir()
+        pytest.skip(f"control groups below {places[0]} do not limit memory")
+    yield folder
+    folder.rmdir()
+
+
+def limit(group: Path, size: int) -> None:
+    for name in ("memory.limit_in_bytes", "memory.max"):
+        if (group / name).exists():
+            (group / name).write_text(str(size))
+    # What swap takes is no longer in the group's memory.
+    if (group / "memory.swap.max").exists():
+        (group / "memory.swap.max").write_text("0")
+
+
+def test_a_tool_without_memory_is_told_from_one_that_somebody_killed(bench: Bench, group: Path) -> None:
+    # The pool alone fits, as far as the cell can know before; Python beside it does not.
+    cell = Cell(
+        "memory", "rambench", "RS", "pool", MIB, 1, "any", 0, {"seconds": 0.1, "warmup": 0.0, "pool": 160 * MIB}
+    )
+    limit(group, 180 * MIB)
+    join = ["sh", "-c", f'echo $$ > "{group}/cgroup.procs" && exec "$@"', "sh"]
+    done = subprocess.run(
+        [*join, *bench.argv(cell)], env=bench.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    words = ["rambench ended with signal SIGKILL", "OUT_OF_MEMORY: the 180MiB that it may use were used up"]
+    bench.assert_failed(cell, done.stderr, *words)
+    bench.assert_completes(cell)
