@@ -5,7 +5,7 @@ PRESET ?= config/presets/quick.yaml
 # The environment's programs first, so that rules and tests find the same ones.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-unit test-kernels test-workflow test-faults test-cluster test-trouble fuzz soak cluster cluster-down lint format requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-trouble fuzz soak cluster cluster-down lint format requirements clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -37,7 +37,7 @@ lint: setup-test ## formatting, types, linters
 	ruff check .
 	ruff format --check .
 	mypy
-	shellcheck envs/install.sh .ci/run benchmarks/guest/init
+	shellcheck envs/install.sh .ci/run benchmarks/guest/init tests/kernels/runs/*.sh
 	@$(MAKE) --no-print-directory -C src/kernels format-check cppcheck
 
 test-unit: setup-test kernels
@@ -52,6 +52,10 @@ test-kernels: setup-test
 fuzz: setup-test kernels ## the parsers of C and Python against made-up input, for ten minutes
 	@$(MAKE) --no-print-directory -C src/kernels fuzz FUZZ_SECONDS=120
 	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/instruments/test_broken.py tests/unit/test_integrity.py
+
+test-emulated: setup-test kernels ## the kernels on CPUs that bochs emulates: instruction sets this one lacks; ARGS="--cpu corei7_skylake_x"
+	@$(MAKE) --no-print-directory -C src/kernels ../../build/kernels/tests/test_sweeps
+	@python tests/kernels/emulated/run.py $(ARGS)
 
 test-workflow: setup-test
 	python -m pytest tests/workflow -m "not trouble"
