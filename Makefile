@@ -25,7 +25,7 @@ demo: setup ## measure this machine with the quick preset, to the PDF
 bench-kernels: setup kernels ## our kernels beside the reference tools; ARGS="--quick", see docs/performance.md
 	@PYTHONPATH=src python -m benchmarks.kernels $(ARGS)
 
-bench-method: setup kernels ## does the method see faults put in on purpose, and nothing else? ARGS="--quick", see docs/method.md
+bench-method: setup-test kernels ## does the method see faults put in on purpose, and nothing else? ARGS="--quick", see docs/method.md
 	@PYTHONPATH=src python -m benchmarks.method $(ARGS)
 
 bench-workflow: setup-test kernels ## what planning, jobs and the report cost; ARGS="--only planning", see docs/workflow.md
@@ -37,7 +37,7 @@ lint: setup-test ## formatting, types, linters
 	ruff check .
 	ruff format --check .
 	mypy
-	shellcheck envs/install.sh .ci/run
+	shellcheck envs/install.sh .ci/run benchmarks/guest/init
 	@$(MAKE) --no-print-directory -C src/kernels format-check cppcheck
 
 test-unit: setup-test kernels
@@ -45,6 +45,7 @@ test-unit: setup-test kernels
 
 test-kernels: setup-test
 	@$(MAKE) --no-print-directory -C src/kernels test
+	@$(MAKE) --no-print-directory -C src/kernels arm
 	@$(MAKE) --no-print-directory -C src/kernels sanitize
 	@$(MAKE) --no-print-directory -C src/kernels fuzz
 

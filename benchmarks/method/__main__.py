@@ -71,7 +71,7 @@ def main(words: Sequence[str] | None = None) -> int:
                     counts[f"drawn from the real values, {size} against {size}"] = drawn
             print(f"like against like: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
         for number, fault in enumerate(FAULTS if chosen.only != "same" else ()):
-            outcomes.append(verdicts.judge(bench, fault, number, 4 if chosen.quick else repetitions))
+            outcomes.append(verdicts.judge_here_or_in_a_guest(bench, fault, number, 4 if chosen.quick else repetitions))
             print(f"{fault.name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     folder = chosen.out / datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     short = facts_in_short(facts)

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ class Fault:
     grids   the cells in which it must show      words   what a note on the row must say
     apart   whether a comparison must call the two sides different; else the note alone must tell
     put     given the bench, the plain surroundings and the median without the fault: those with it, until it is left
+    modules of the user-mode kernel in which it is put in where this machine cannot; none: only here
     """
 
     name: str
@@ -38,7 +39,7 @@ class Fault:
     put: Callable[[Bench, Surroundings, float], AbstractContextManager[Surroundings]]
     apart: bool = True
     between_namespaces: bool = False
-    needs: tuple[str, ...] = field(default=())
+    modules: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -131,7 +132,7 @@ def _shaped(*discipline: str) -> Callable[[Bench, Surroundings, float], Abstract
         names = plain.namespaces
         if names is None:
             raise Unavailable("a link of our own needs network namespaces: run as root, with iproute2")
-        device = _device(names)
+        device = device_of(names)
         _tc(names, "add", "dev", device, "root", *discipline)
         try:
             yield plain
@@ -141,7 +142,8 @@ def _shaped(*discipline: str) -> Callable[[Bench, Surroundings, float], Abstract
     return put
 
 
-def _device(names: Namespaces) -> str:
+def device_of(names: Namespaces) -> str:
+    """Name of the link's end in the client's namespace."""
     listed = subprocess.run(
         ["ip", "-n", names.client, "-o", "link", "show", "type", "veth"], capture_output=True, text=True, check=True
     )
@@ -181,6 +183,7 @@ FAULTS = (
         "slowed down on purpose (tbf",
         _shaped("tbf", "rate", "100mbit", "burst", "64kb", "latency", "50ms"),
         between_namespaces=True,
+        modules=("veth", "sch_tbf"),
     ),
     Fault(
         "link: 2 ms by tc netem",
@@ -188,5 +191,6 @@ FAULTS = (
         "slowed down on purpose (netem",
         _shaped("netem", "delay", "2ms"),
         between_namespaces=True,
+        modules=("veth", "sch_netem"),
     ),
 )

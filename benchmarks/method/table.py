@@ -37,14 +37,13 @@ def faults(outcomes: Sequence[Outcome]) -> str:
     """A Markdown table of faults."""
     lines = ["| fault | row | with / without | verdict | found | named |", "|---|---|---|---|---|---|"]
     for one in outcomes:
+        name = f"{one.fault}, in a {one.guest}" if one.guest else one.fault
         if not one.possible or one.ratio is None:
-            lines.append(
-                f"| {one.fault} | {'not possible here' if not one.possible else 'FAILED'}: {one.note} | | | | |"
-            )
+            lines.append(f"| {name} | {'not possible here' if not one.possible else 'FAILED'}: {one.note} | | | | |")
             continue
         named = ("yes" if one.named else "NO") + (" (also without it)" if one.alarm else "")
         lines.append(
-            f"| {one.fault} | {one.row} | {one.ratio:.3f} | {one.verdict} | {'yes' if one.found else 'NO'} | {named} |"
+            f"| {name} | {one.row} | {one.ratio:.3f} | {one.verdict} | {'yes' if one.found else 'NO'} | {named} |"
         )
     return "\n".join(lines)
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import platform
+import tempfile
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from benchmarks import guest
 from benchmarks.kernels import namespaces
-from benchmarks.method.faults import Fault
+from benchmarks.method.faults import FAULTS, Fault
 from benchmarks.method.sides import Bench, Surroundings
 from peakmark import compare, rows, statistics
 from peakmark.compare import Comparison
 from peakmark.errors import PeakmarkError, Unavailable
 from peakmark.results import Results
+
+GUEST_LIMIT_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -21,6 +28,7 @@ class Outcome:
 
     found  the comparison calls a row different     named  a note that casts doubt on a row says what it is
     alarm  the same words stood without the fault    note   the note, or why the fault could not be put in
+    guest  the user-mode kernel in which both sides were measured; empty: this machine
     """
 
     fault: str
@@ -34,6 +42,41 @@ class Outcome:
     alarm: bool = False
     note: str = ""
     possible: bool = True
+    guest: str = ""
+
+
+def judge_here_or_in_a_guest(bench: Bench, fault: Fault, number: int, repetitions: int) -> Outcome:
+    """As ``judge``; both sides in a kernel of our own where this machine's cannot put the fault in, or we may not."""
+    here = judge(bench, fault, number, repetitions)
+    if here.possible or not fault.modules:
+        return here
+    folder = bench.work / f"guest-{number}"
+    folder.mkdir()
+    argument = {
+        "fault": fault.name,
+        "number": number,
+        "repetitions": repetitions,
+        "kernels": str(bench.kernels.resolve()),
+        "facts": dict(bench.facts),
+    }
+    try:
+        found: Mapping[str, Any] = guest.call(
+            folder, f"{__name__}:judge_in_a_guest", argument, limit_s=GUEST_LIMIT_S, modules=fault.modules,
+            shown=[bench.kernels],
+        )  # fmt: skip
+    except guest.GuestError as error:
+        return replace(here, note=f"{here.note}; {error}")
+    return Outcome(**found)
+
+
+def judge_in_a_guest(argument: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, called in the guest: an Outcome as JSON."""
+    fault = next(one for one in FAULTS if one.name == argument["fault"])
+    facts = {**argument["facts"], "host": platform.node()}
+    with tempfile.TemporaryDirectory() as work:
+        bench = Bench(Path(argument["kernels"]), Path(work), facts)
+        outcome = judge(bench, fault, argument["number"], argument["repetitions"])
+    return asdict(replace(outcome, guest=f"user-mode kernel {platform.release()}"))
 
 
 def judge(bench: Bench, fault: Fault, number: int, repetitions: int) -> Outcome:

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from peakmark import verdict
-from peakmark.formatting import significant
+from peakmark.formatting import typeset
 from peakmark.layout import SUBSYSTEM_TITLES
 from peakmark.machine_text import binary
 from peakmark.results import Results
-from peakmark.rows import Row
+from peakmark.rows import Row, centre_of
+from peakmark.words import Words
 
 Rows = Mapping[str, Sequence[Row]]
 Lines = list[list[str]]
@@ -20,14 +21,15 @@ Lines = list[list[str]]
 def build(results: Results, rows: Rows, mark: str = ".") -> dict[str, Any]:
     """Lines of what and value for hardware, software and time; steps as sentence and command; the expected results."""
     return {
-        "hardware": _hardware(results),
+        "hardware": [[name, typeset(text, mark)] for name, text in _hardware(results)],
         "software": _software(results),
         "steps": _steps(results),
+        "expected_head": ["Resource", "Row", centre_of(results).capitalize(), "Lowest", "Highest", "Unit", "n"],
         "expected": _expected(rows, mark),
         "expected_text": "What this campaign measured in the rows that speak for each resource. Another run on this machine "
         "should come close to the range of its repetitions; another machine has limits of its own. `peakmark compare` tells "
         "for every row whether two campaigns are shown to differ.",
-        "time": _time(results),
+        "time": [[what, typeset(text, mark)] for what, text in _time(results)],
     }
 
 
@@ -97,10 +99,9 @@ def _expected(rows: Rows, mark: str) -> Lines:
         row = verdict.headline(rows, subsystem)
         if row is not None:
             summary = row.measured.summary
-            low, high = (
-                significant(value * row.table.factor, mark=mark) for value in (summary.minimum, summary.maximum)
-            )
-            number, _, unit = verdict.value_of(row, mark).partition(" ")
+            words = Words.of(row, mark)
+            low, high = (words.quantity(value).partition(" ")[0] for value in (summary.minimum, summary.maximum))
+            number, _, unit = words.quantity(row.measured.centre).partition(" ")
             lines.append([title, verdict.point(row), number, low, high, unit, str(summary.n)])
     return lines
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
+from peakmark.catalogue import WORKLOADS
 from peakmark.layout import SUBSYSTEM_TITLES, TABLES
 from peakmark.resources import ROOT
 
@@ -12,19 +14,31 @@ FIGURES = (
     "overview", "cpu", "memory_throughput_pool", "memory_throughput_block", "memory_latency", "disk_throughput",
     "disk_iops", "disk_latency", "network_throughput", "network_latency",
 )  # fmt: skip
+WORKLOAD = "workload"  # caption of a figure of one workload
 
 
-def text(name: str, limit: bool = True) -> str:
-    """The caption of a figure, on one line; without ``limit`` no sentence about its dashed line."""
-    words = " ".join((FOLDER / f"{name}.rst").read_text(encoding="utf-8").split())
-    if limit:
-        return words
-    return " ".join(sentence for sentence in re.split(r"(?<=\.) ", words) if "dashed" not in sentence)
+def text(name: str, limit: bool = True, absent: Collection[str] = ()) -> str:
+    """The caption of a figure, on one line; without ``limit`` no sentence about its dashed line, and none about programs that
+    are ``absent`` from it.
+    """
+    words = " ".join((FOLDER / f"{_file(name)}.rst").read_text(encoding="utf-8").split())
+    sentences = re.split(r"(?<=\.) ", words)
+    dropped = [*absent, *(() if limit else ("dashed",))]
+    return " ".join(one for one in sentences if not any(re.search(rf"\b{re.escape(word)}\b", one) for word in dropped))
+
+
+def _file(name: str) -> str:
+    """The file of a figure's caption; figures of one workload, such as disk_throughput_RS, share one unless they are latencies."""
+    if name in FIGURES:
+        return name
+    table = name.rpartition("_")[0]
+    return table if table.endswith("latency") else WORKLOAD
 
 
 def texts() -> dict[str, str]:
-    """Figure name -> caption."""
-    return {name: text(name) for name in FIGURES}
+    """Figure name -> caption, of figures of one workload too."""
+    alone = [f"{table.name}_{name}" for table in TABLES for name in WORKLOADS[table.subsystem]]
+    return {name: text(name) for name in (*FIGURES, *alone) if name in FIGURES or name.rpartition("_")[0] in FIGURES}
 
 
 def tables() -> dict[str, str]:

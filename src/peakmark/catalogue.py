@@ -29,10 +29,11 @@ class Coverage:
 
 KERNELS = {"cpu": "cpubench", "memory": "rambench", "disk": "diskbench", "network": "netbench"}
 
+# In the order of the tables' rows.
 WORKLOADS = {
     "cpu": ("QP", "HP", "SP", "DP", "FP32", "QPDOT"),
-    "memory": ("RWS", "RWR", "RS", "WS", "RR", "WR", "LAT"),
-    "disk": ("WS", "RS", "WR", "RR"),
+    "memory": ("RS", "WS", "RWS", "RR", "WR", "RWR", "LAT"),
+    "disk": ("RS", "RR", "WS", "WR"),
     "network": ("TCP", "UDP", "LAT-TCP", "LAT-UDP"),
 }
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from peakmark import disturbance, statistics
+from peakmark.formatting import significant
 from peakmark.peaks import Peak, efficiency
 from peakmark.peaks.words import quantity
 from peakmark.statistics import Summary
@@ -145,7 +146,7 @@ def check_agreement(
             if factor > thresholds.band:
                 text = (
                     f"{first} says {quantity(values[first], unit)} and {second} {quantity(values[second], unit)}, a"
-                    f" factor {factor:.2g}: they do not measure the same, or one did not run as meant; compare their"
+                    f" factor {significant(factor, 2)}: they do not measure the same, or one did not run as meant; compare their"
                     " instruction sets, thread placement and what each counts before using either"
                 )
                 notes.append(Note("disagreement", text, True))
@@ -167,7 +168,7 @@ def _above_limit(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         )
     elif row.subsystem == "memory" and row.variant == "pool":
         remedy = "caches served part of it, or the memory has more channels than stated; make pool: larger"
-    yield Note("above-limit", f"{share:.0%} of the physical limit ({row.peak.formula}): {remedy}", True)
+    yield Note("above-limit", f"{share:.0%} of the physical limit: {remedy}", True)
 
 
 def _never_reached_device(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -228,6 +229,19 @@ def _clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     if max(means) / min(means) - 1 > thresholds.clock:
         low, high = quantity(min(means), "Hz", 3), quantity(max(means), "Hz", 3)
         yield Note("clock-differs", f"the clock was {low} in one repetition and {high} in another: {remedy}", True)
+
+
+def _lost_round_trips(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    if row.workload != "LAT-UDP":
+        return
+    lost = row.details("lost")
+    losses = [one / (one + whole) for one, whole in zip(lost, row.details("round_trips"), strict=False) if one]
+    if losses and max(losses) > thresholds.loss:
+        text = (
+            f"up to {max(losses):.2%} of the round trips lost their datagram and are not in the mean: the link or a host"
+            " between drops packets; see ip -s link and ethtool -S on both nodes"
+        )
+        yield Note("lost-round-trips", text, True)
 
 
 def _udp_loss(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -363,6 +377,7 @@ CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     _pool_in_cache,
     _clock,
     _udp_loss,
+    _lost_round_trips,
     _limited_disk,
     _shaped,
     _residual,

@@ -11,7 +11,6 @@ from peakmark import (
     captions,
     findings,
     formulas,
-    layouts,
     machine_text,
     method_text,
     page_tables,
@@ -26,8 +25,9 @@ from peakmark.layout import SUBSYSTEM_TITLES, Table, subsystem_tables
 from peakmark.layouts import Layout, Sheet
 from peakmark.presentation import Grid
 from peakmark.results import Results
-from peakmark.rows import Key, Row, figures_of
+from peakmark.rows import Key, Row, figures_of, layout_of
 from peakmark.statistics import ENOUGH
+from peakmark.words import Words
 
 Rows = Mapping[str, Sequence[Row]]
 
@@ -48,8 +48,8 @@ def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | 
         ],
         "caveats": verdict.caveats(rows, ENOUGH),
         "overview": _figure("overview", figures),
-        "machine": machine_text.nodes(results),
-        "method": method_text.build(results, rows),
+        "machine": machine_text.nodes(results, mark),
+        "method": method_text.build(results, rows, mark),
         "sections": [section for section in _sections(results, rows, figures, mark) if section["parts"]],
         "runs": runs_text.runs(results, mark),
         "problems": runs_text.problems(results),
@@ -78,9 +78,9 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
         "logo": logo,
         "date": date(newest(results), str(config.get("language") or "en")) if begun else "nothing measured yet",
         "campaign": results.name,
-        "lead": f"This report tells how close {machine_text.short(results)} comes to the limits that its hardware sets for "
-        f"{listed}. {'Each resource' if len(resources) > 1 else 'It'} is measured by an own kernel and, beside it, by the tools "
-        "that the field uses.",
+        "lead": f"This report tells how close {machine_text.short(results)} comes to the limits of its {listed}. "
+        f"{'Each resource' if len(resources) > 1 else f'The {listed}'} is measured by an own kernel and, beside it, by the "
+        "tools that the field uses.",
         "partial": partial and missing > 0,
         "partial_text": f"{missing} of {len(results.cells)} planned cells have no record yet; "
         "their rows say “not measured”.",
@@ -92,17 +92,28 @@ def _number(entry: verdict.Number) -> dict[str, str]:
     return {"label": entry.label, "number": number, "unit": unit, "comparison": entry.comparison}
 
 
-def _figure(name: str, figures: Mapping[str, int], limit: bool = True) -> dict[str, Any] | None:
+def _single(name: str, rows: Sequence[Row]) -> str:
+    """What the workload of a figure of one workload is called, nothing for others."""
+    return f"{Words.of(rows[0]).workload(rows[0])}: " if name not in captions.FIGURES else ""
+
+
+def _figure(name: str, figures: Mapping[str, int], drawn: Sequence[Row] = ()) -> dict[str, Any] | None:
     if name not in figures:
         return None
-    caption = captions.text(name, limit)
+    caption = captions.text(name)
+    if drawn:
+        absent = {series.instrument for series in drawn[0].table.references} - {
+            one for row in drawn for one in row.series
+        }
+        caption = captions.text(name, any(row.peak.value is not None for row in drawn), absent)
+        of = _single(name, drawn)
+        caption = of + captions.inside(caption) if of else caption
     return {"file": f"figures/{name}.svg", "width": figures[name], "caption": caption, "alt": caption}
 
 
 def _sections(results: Results, rows: Rows, figures: Mapping[str, int], mark: str) -> list[dict[str, Any]]:
     """A chapter for each subsystem, in the order of the configured layout where there is one."""
-    name = results.report_config.get("tables")
-    layout = layouts.load(str(name)) if name else None
+    layout = layout_of(results)
     first = [sheet.table.subsystem for sheet in layout.sheets] if layout else []
     return [
         {
@@ -146,8 +157,13 @@ def _parts(
             said.append(({row.key for line in lines for row in line.rows}, sheet))
     rest = sheets.left_over(layout, table.name, rows) if layout and shown else rows
     if rest:
-        grids.append((presentation.grid(results, table, rest, mark), list(rest)))
+        grids.append((presentation.grid(results, rest[0].table, rest, mark), list(rest)))
         said.append(({row.key for row in rest}, None))
+    for number, (keys, _) in enumerate(said):  # two sheets of the same rows have their notes once, below the last
+        again = [later for later in range(number + 1, len(said)) if said[later][0] == keys]
+        if again and (grids[number][0].notes or any(one.startswith("All rows:") for one in grids[number][0].remarks)):
+            grid, members = grids[number]
+            grids[number] = (presentation.without_notes(grid, grids[again[-1]][0].title), members)
     if not grids:
         if layout is not None:
             return []
@@ -162,7 +178,7 @@ def _parts(
                 "formulas": {"lines": [], "sources": []},
             }
         ]
-    parts = [
+    parts: list[dict[str, Any]] = [
         {
             "first": number == 0 and table is subsystem_tables(table.subsystem)[0],
             "title": grid.title,
@@ -178,10 +194,9 @@ def _parts(
             chosen = [row for row in rows if row.key in keys]
             parts[number]["findings"] = [vars(finding) for finding in findings.of(chosen, mark, of_sheet)]
     printed = {key: of_sheet for keys, of_sheet in said if of_sheet is not None for key in keys}
-    parts[-1]["figures"] = [
-        _figure(name, figures, limit=any(row.peak.value is not None for row in drawn))
-        for name, drawn in figures_of(table, rows)
-        if name in figures
-    ]
-    parts[-1]["formulas"] = formulas.build(rows, printed)
+    for name, drawn in figures_of(table, rows):
+        if name in figures:
+            shown_by = [number for number, (keys, _) in enumerate(said) if {row.key for row in drawn} <= keys]
+            parts[shown_by[0] if shown_by else -1]["figures"].append(_figure(name, figures, drawn))
+    parts[-1]["formulas"] = formulas.build(rows, printed, mark)
     return parts

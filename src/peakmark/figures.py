@@ -10,13 +10,14 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from peakmark import panels, style
+from peakmark import captions, panels, style
 from peakmark.formatting import percent
 from peakmark.layout import TABLES
 from peakmark.results import Results
 from peakmark.rows import Row, figures_of
 from peakmark.rows import build as build_rows
-from peakmark.verdict import describe, headline, planned, quantity
+from peakmark.verdict import describe, headline, planned
+from peakmark.words import quantity
 
 OVERVIEW = "overview"
 FARTHEST = 1.5  # shares beyond it leave the overview to the right, with their number
@@ -36,14 +37,17 @@ def build(campaign_dir: Path) -> list[Path]:
     style.begin()
     written = []
     drawn = (
-        (name, panels.plot(table, own, mark)) for table in TABLES for name, own in figures_of(table, rows[table.name])
+        (name, panels.plot(own[0].table if own else table, own, mark))
+        for table in TABLES
+        for name, own in figures_of(table, rows[table.name])
     )
     for name, figure in ((OVERVIEW, overview(rows, mark)), *drawn):
-        if figure is None:
-            for stale in (folder / f"{name}.svg", folder / f"{name}.png"):
-                stale.unlink(missing_ok=True)
-        else:
+        if figure is not None:
             written += style.save(figure, folder, name)
+    # Figures of measurements that are gone, or of another layout.
+    for stale in (folder / f"{name}{kind}" for name in captions.texts() for kind in (".svg", ".png")):
+        if stale not in written:
+            stale.unlink(missing_ok=True)
     return written
 
 
@@ -65,16 +69,18 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
             axis.annotate("not measured", (0.01, position), va="center", color=style.QUIET)
             continue
         far = max(far, _bar(axis, position, row, mark))
-    axis.axvline(1.0, color=style.LIMIT, linewidth=1.0, dashes=(5, 2), zorder=1)
     axis.set_yticks(range(len(chosen)), [title for title, _ in chosen], fontweight="bold")
     axis.tick_params(axis="y", length=0, labelsize=8)
-    axis.set_ylim(len(chosen) - 0.4, -0.75)
+    axis.set_ylim(len(chosen) - 0.5, -0.55)
     far = min(far, FARTHEST)
     axis.set_xlim(0, far * 1.04)
     ticks = [0.2 * step for step in range(int(far / 0.2 + 1e-9) + 1)]
     axis.set_xticks(ticks, [f"{100 * tick:.0f}" for tick in ticks])
-    axis.set_xlabel("% of the limit (hatched: % of the reference, where the limit is unknown)")
-    axis.annotate("limit", (1.0, -0.72), xytext=(-3, 0), textcoords="offset points", ha="right", va="top", fontsize=7)
+    known = [row.peak.value is not None for _, row in chosen if row is not None and row.own is not None]
+    both = "% of the limit; where it is unknown, hatched: % of the reference"
+    axis.set_xlabel(
+        both if len(set(known)) > 1 else "% of the limit" if known[0] else "% of the reference; limits unknown"
+    )
     axis.grid(axis="x")
     axis.grid(False, axis="y")
     for side in ("top", "right", "left"):
@@ -104,6 +110,14 @@ def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
     words = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre, mark)}"
     words += f" ({percent(share, mark)} %)" if known else ""
     far = share
+    if known:  # a bar of its own share has no limit that could be drawn
+        ends = [position - 0.1, position + 0.38]
+        axis.plot([1, 1], ends, color="white", linewidth=3.4, zorder=4.8)
+        axis.plot([1, 1], ends, color=style.LIMIT, linewidth=1.6, zorder=5)
+        axis.annotate(
+            "limit", (1.0, position + 0.14), xytext=(3, 0), textcoords="offset points", va="center", fontsize=6.5,
+            zorder=6, color="white" if share > 1.02 else style.INK,
+        )  # fmt: skip
     if reference is not None:
         heading, series = reference
         theirs = series.centre / whole

@@ -15,8 +15,7 @@ from peakmark.formatting import percent, significant
 from peakmark.layouts import Sheet
 from peakmark.ranking import apart, better, groups, ratio
 from peakmark.rows import Row, Series
-from peakmark.verdict import noun
-from peakmark.words import Words
+from peakmark.words import Words, noun
 
 MANY = 4  # more names than this are counted instead
 # An echo is answered by the kernel, without waking a program: no reference for a round trip of programs.

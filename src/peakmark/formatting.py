@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import datetime
 
 from peakmark.errors import ConfigError
 from peakmark.units import format_size
 
 MAX_DECIMALS = 8
+
+# A decimal number that is no part of a word, a path or a version of three parts; group 1: a word before a version.
+_DECIMAL = re.compile(r"(\b(?:[Vv]ersion|glibc|Linux)\s+)?(?<![\w./-])(\d+)\.(\d+)(?!\w|\.\d)")
+_TIMES = re.compile(r"(?<=[\w).]) x (?=[\w(])")
+_PERCENT = re.compile(r"(?<=\d)%")
+_MICRO = re.compile(r"(?<=\d) us\b")
 
 _MONTHS = {
     "en": "January February March April May June July August September October November December",
@@ -40,6 +47,19 @@ def significant(value: float, digits: int = 4, mark: str = ".") -> str:
     ):  # 9.9996 -> 10.000: one digit more than asked for
         text = f"{value:.{min(decimals - 1, MAX_DECIMALS)}f}"
     return text.replace(".", mark)
+
+
+def typeset(text: str, mark: str = ".") -> str:
+    """A sentence or a formula as it is printed: ``mark`` in its numbers, ``×`` between factors, a space before ``%``.
+
+    Versions (``glibc 2.36``, ``6.1.0``), paths and names of keys stay as they are.
+    """
+    text = _MICRO.sub(" µs", _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text)))
+    return (
+        text
+        if mark == "."
+        else _DECIMAL.sub(lambda found: found[0] if found[1] else f"{found[2]}{mark}{found[3]}", text)
+    )
 
 
 def percent(fraction: float, mark: str = ".") -> str:

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from peakmark import presentation
+from peakmark.formatting import typeset
 from peakmark.layouts import Sheet
 from peakmark.rows import Key, Row
 from peakmark.words import Words
 
 
-def build(rows: Sequence[Row], printed: Mapping[Key, Sheet]) -> dict[str, Any]:
+def build(rows: Sequence[Row], printed: Mapping[Key, Sheet], mark: str = ".") -> dict[str, Any]:
     """Each formula once, with the rows it stands for, called as ``printed`` in a layout; sources are told once."""
     sources: dict[str, int] = {}
     groups: dict[tuple[str, str, str], list[Row]] = {}
@@ -26,8 +27,8 @@ def build(rows: Sequence[Row], printed: Mapping[Key, Sheet]) -> dict[str, Any]:
     for (formula, kind, source), members in groups.items():
         number = str(sources.setdefault(source, len(sources) + 1)) if source else ""
         which = "all rows" if len(members) == len(rows) else _which(members, printed)
-        lines.append({"rows": which, "formula": formula, "kind": kind, "source": number})
-    return {"lines": lines, "sources": [f"{number}. {source}." for source, number in sources.items()]}
+        lines.append({"rows": which, "formula": typeset(formula, mark), "kind": kind, "source": number})
+    return {"lines": lines, "sources": [f"{number}. {typeset(source, mark)}." for source, number in sources.items()]}
 
 
 def _which(rows: Sequence[Row], printed: Mapping[Key, Sheet]) -> str:

@@ -63,9 +63,12 @@ def shaping(interface: str) -> str | None:
         rate = options.get("rate") or options.get("bandwidth")
         delay = options.get("delay")
         seconds = delay.get("delay") if isinstance(delay, dict) else delay
+        loss = options.get("loss-random")
+        share = loss.get("loss") if isinstance(loss, dict) else None
         text = str(queue["kind"])
         text += f" {rate * 8 / 1e6:g} Mbit/s" if isinstance(rate, int | float) else ""
         text += f" delay {seconds * 1e3:g} ms" if isinstance(seconds, int | float) else ""
+        text += f" loss {share * 100:.3g} %" if isinstance(share, int | float) else ""
         words.append(text)
     return ", ".join(words) or None
 

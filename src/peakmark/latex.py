@@ -54,7 +54,7 @@ def table(grid: Grid) -> str:
         *(f"{line} \\\\" for line in body),
         "\\end{longtable}",
         *(f"\\noindent\\textsuperscript{{{mark}}}\\,{escape(sentence)}\\par" for mark, sentence in grid.notes),
-        *(f"\\noindent {escape(remark)}\\par" for remark in grid.remarks),
+        *(f"\\noindent {escape(remark)}\\par" for remark in ((grid.reading,) if grid.reading else ()) + grid.remarks),
     ]
     return "\n".join(lines) + "\n"
 

@@ -8,15 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peakmark.catalogue import WORKLOADS
+
 # A random access of up to this many bytes is an IOPS and latency row, a larger one a throughput row: never both.
 SMALL_RECORD = 16 * 1024
-
-WORKLOADS = {
-    "cpu": ("QP", "HP", "SP", "DP", "FP32", "QPDOT"),
-    "memory": ("RS", "WS", "RWS", "RR", "WR", "RWR", "LAT"),
-    "disk": ("RS", "RR", "WS", "WR"),
-    "network": ("TCP", "UDP", "LAT-TCP", "LAT-UDP"),
-}
 
 VARIANTS = {"memory": ("pool", "block", ""), "disk": ("psync", ""), "network": ("",)}
 

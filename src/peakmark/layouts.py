@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,22 @@ from typing import Any
 from peakmark.arithmetic import evaluate
 from peakmark.catalogue import KERNELS
 from peakmark.errors import ConfigError
-from peakmark.layout import BY_NAME, Table
+from peakmark.layout import BY_NAME, Series, Table
 from peakmark.resources import ROOT
 from peakmark.schemas import problem, sentence
 from peakmark.units import format_size, parse_size
 
 FOLDER = ROOT / "reports" / "layouts"
 ORDER = ("workload", "concurrency", "block")
+_SHOWN = {
+    ("B/s", 1e-6): "MB/sec",
+    ("B/s", 1e-9): "GB/sec",
+    ("bit/s", 1e-6): "Mb/sec",
+    ("bit/s", 1e-9): "Gb/sec",
+    ("s", 1e3): "ms",
+    ("s", 1e6): "us",
+    ("s", 1e9): "ns",
+}
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,40 @@ class Layout:
 
     name: str
     sheets: tuple[Sheet, ...]
+
+    def called(self, table: Table) -> Table:
+        """The table with programs and unit as this layout prints them, so that notes and figures say the same names."""
+        mine = [sheet for sheet in self.sheets if sheet.table.name == table.name]
+        factors = {sheet.factor for sheet in mine}
+        factor = factors.pop() if len(factors) == 1 else table.factor
+        return replace(
+            table,
+            own=_called(table.own, mine),
+            references=tuple(_called(series, mine) for series in table.references),
+            factor=factor,
+            shown=table.shown if factor == table.factor else _SHOWN.get((table.unit, factor), table.shown),
+        )
+
+    def sheet_of(self, table: Table, workload: str, variant: str) -> Sheet | None:
+        """The first printed table that shows rows of this workload and variant."""
+        mine = (sheet for sheet in self.sheets if sheet.table.name == table.name)
+        return next((sheet for sheet in mine if sheet.takes(workload, variant)), None)
+
+    def place(self, table: Table, workload: str, variant: str) -> tuple[int, int]:
+        """Where rows of this workload and variant stand in the layout's order; those it does not show come last."""
+        sheet = self.sheet_of(table, workload, variant)
+        if sheet is None:
+            return len(self.sheets), 0
+        return self.sheets.index(sheet), sheet.workloads.index(workload) if workload in sheet.workloads else 0
+
+
+def _called(series: Series, sheets: Sequence[Sheet]) -> Series:
+    """``FileIO`` of ``FileIO Measured Throughput (MB/sec)``; the usual heading where no printed table names the program."""
+    for column in (column for sheet in sheets for column in sheet.columns):
+        name, measured, _ = column.heading.partition(" Measured ")
+        if column.instrument == series.instrument and column.value == "measured" and measured:
+            return replace(series, heading=name)
+    return series
 
 
 def written(block: int, sizes: str) -> str:

@@ -5,16 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from peakmark.formatting import significant
+from peakmark.formatting import significant, typeset
 from peakmark.results import Results
 
 Facts = Mapping[str, Any]
 Lines = list[list[str]]
 
+# What is printed with numbers that are no versions.
+_NUMBERS = (
+    "Clock",
+    "Cache",
+    "Size",
+    "Huge pages",
+    "Swap",
+    "Interface limit",
+    "Line rate",
+    "CPU time",
+    "Memory the job",
+)
 
-def nodes(results: Results) -> list[dict[str, Any]]:
-    """One entry per machine with facts: its name and groups of (what, value)."""
-    return [{"name": name, "groups": _groups(facts)} for name, facts in results.facts.items()]
+
+def nodes(results: Results, mark: str = ".") -> list[dict[str, Any]]:
+    """One entry per machine with facts: its name and groups of (what, value); ``mark`` in the numbers of the hardware."""
+    return [{"name": name, "groups": _groups(facts, mark)} for name, facts in results.facts.items()]
 
 
 def short(results: Results) -> str:
@@ -27,11 +40,11 @@ def short(results: Results) -> str:
         cpu = facts.get("cpu", {})
         model = cpu.get("model_name") or "unknown processor"
         kind = f" ({cpu['microarchitecture']})" if cpu.get("microarchitecture") else ""
-        return f"{facts.get('host', name)}, {model}{kind}, {cpu.get('cores', '?')} cores,"
+        return f"{facts.get('host', name)}, {model}{kind}, {cpu.get('cores', '?')} core{'' if cpu.get('cores') == 1 else 's'},"
     return "this machine"
 
 
-def _groups(facts: Facts) -> list[dict[str, Any]]:
+def _groups(facts: Facts, mark: str) -> list[dict[str, Any]]:
     builders = {
         "Processor": _cpu(facts.get("cpu") or {}),
         "Memory": _memory(facts.get("memory") or {}),
@@ -40,11 +53,20 @@ def _groups(facts: Facts) -> list[dict[str, Any]]:
         "System": _system(facts),
         "Programs and libraries": _programs(facts),
     }
-    groups = [{"title": title, "items": items} for title, items in builders.items() if items]
+    groups = [
+        {"title": title, "items": [[what, _value(what, value, mark)] for what, value in items]}
+        for title, items in builders.items()
+        if items
+    ]
     missing = [[name, f"unknown: {how}"] for name, how in (facts.get("unknown") or {}).items()]
     if missing:
         groups.append({"title": "What could not be read, and how to supply it", "items": missing})
     return groups
+
+
+def _value(what: str, value: str, mark: str) -> str:
+    """The hardware's numbers have the report's decimal mark; kernels, libraries and their flags have versions."""
+    return typeset(value, mark) if what.startswith(_NUMBERS) else value
 
 
 def _lines(pairs: Mapping[str, Any]) -> Lines:
@@ -174,8 +196,7 @@ def _programs(facts: Facts) -> Lines:
     for name, tool in (facts.get("tools") or {}).items():
         pairs[name] = f"{tool['version']}, {tool['path']}"
     # The file behind the name holds the version.
-    for name, path in (facts.get("libraries") or {}).items():
-        pairs[name] = path.rpartition("/")[2]
+    pairs["Libraries"] = ", ".join(path.rpartition("/")[2] for path in (facts.get("libraries") or {}).values())
     return _lines(pairs)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from peakmark.formatting import typeset
 from peakmark.layout import SMALL_RECORD, SUBSYSTEM_TITLES, TABLES
 from peakmark.presentation import empty_reason
 from peakmark.results import Results
-from peakmark.rows import Row, centre_of
+from peakmark.rows import Row, centre_of, layout_of
 from peakmark.statistics import ENOUGH
 from peakmark.units import format_size
 from peakmark.verdict import planned
@@ -40,12 +41,12 @@ _WORKLOADS = (
 )
 
 
-def build(results: Results, rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") -> dict[str, Any]:
     """Paragraphs by heading, the table of workloads, and the table of programs."""
     subsystems = planned(rows)
     return {
         "parts": [
-            {"title": "How a figure arises", "paragraphs": _arises(results)},
+            {"title": "How a number arises", "paragraphs": [typeset(one, mark) for one in _arises(results)]},
             {"title": "How to read a row", "paragraphs": _reading(rows)},
         ],
         "workloads": [list(line) for line in _WORKLOADS if line[0] in subsystems.values()],
@@ -111,7 +112,9 @@ def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
 
 
 def programs(results: Results, subsystems: Collection[str] = tuple(SUBSYSTEM_TITLES)) -> list[list[str]]:
-    """Name, version and path of each program that ran, then those of the subsystems that are missing, with the reason."""
+    """Name with what the tables call it, version and path of each program that ran, then those of the subsystems that are
+    missing, with the reason.
+    """
     found: dict[tuple[str, str, str], None] = {}
     for record in results.records:
         tool = record.data["context"]["tool"]
@@ -126,6 +129,21 @@ def programs(results: Results, subsystems: Collection[str] = tuple(SUBSYSTEM_TIT
         list(line) for line in sorted(found, key=lambda line: (order.index(line[0]) if line[0] in order else 99, line))
     ]
     for name in dict.fromkeys(order):
-        if name not in ran:
+        # A layout has its own choice of programs: others are not missing.
+        if name not in ran and (layout_of(results) is None or any(cell.instrument == name for cell in results.cells)):
             lines.append([name, "–", empty_reason(results, name)])
-    return lines
+    called = _called(results)
+    return [[called.get(name, name), version, path] for name, version, path in lines]
+
+
+def _called(results: Results) -> dict[str, str]:
+    """``diskbench (MyDiskBench)``: programs whose name in the tables, or in those of the layout, is another one."""
+    layout = layout_of(results)
+    names: dict[str, dict[str, None]] = {}
+    printed = {sheet.table.name for sheet in layout.sheets} if layout else {table.name for table in TABLES}
+    for table in TABLES:
+        called = layout.called(table) if layout else table
+        for series in called.series if table.name in printed else ():
+            if series.heading.lower() != series.instrument:
+                names.setdefault(series.instrument, {})[series.heading] = None
+    return {instrument: f"{instrument} ({', '.join(found)})" for instrument, found in names.items()}

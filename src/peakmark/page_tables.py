@@ -10,7 +10,7 @@ from peakmark import captions, presentation
 from peakmark.presentation import Grid
 from peakmark.rows import Row
 
-MAX_WHOLE = 30  # a table of so many rows is not broken over pages
+MAX_WHOLE = 24  # a table of so many rows is not broken over pages
 LONG = 8  # rows from which on the eye needs rules between them
 
 
@@ -38,7 +38,8 @@ def table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
     head, subhead = _headings(grid)
     return {
         "name": grid.name,
-        "caption": captions.of_table(grid.title, rows[0].table.subsystem),
+        "title": captions.of_table(grid.title, rows[0].table.subsystem),
+        "reading": grid.reading,
         "columns": [{"kind": column.kind} for column in grid.columns],
         "head": head,
         "subhead": subhead,

@@ -5,30 +5,31 @@ drawn.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, ScalarFormatter
 
-from peakmark import style
-from peakmark.formatting import significant, size
+from peakmark import labels, style
+from peakmark.formatting import significant
 from peakmark.layout import Table
 from peakmark.rows import Row, Series, published_names
+from peakmark.words import UNITS, Words
 
 WIDTH = 10.2  # inches; a landscape A4 page between its margins
 HEIGHT = 5.9  # inches; leaves room for the caption on that page
-PANEL_HEIGHT = 2.0
-LEGEND_WIDTH = 1.35  # inches that one entry takes
+PANEL_HEIGHT = 1.55
 MAX_COLUMNS = 4
 MAX_TICKS = 9  # labels beside each other below one panel
 
 Dimension = Literal["block", "concurrency"]
 
+_SIZE = re.compile(r"(\d) ?([A-Za-z]+)$")  # the end of a size, with or without a space before its unit
 _VARIANTS = {"pool": "pool (DRAM)", "block": "one block (cache)"}
 
 
@@ -63,12 +64,12 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
     measured = [row for row in rows if row.series]
     if not measured:
         return None
-    panels = _panels(table, measured)
     horizontal = _horizontal(measured)
+    panels = _panels(table, measured, horizontal)
     columns = _columns(measured, len(panels))
     lines = math.ceil(len(panels) / columns)
-    height = max(1.4, min(PANEL_HEIGHT, (HEIGHT - 0.5) / lines))
-    figure = Figure(figsize=(WIDTH * (0.27 * columns if columns < 3 else 1.0), height * lines + 0.5))
+    height = PANEL_HEIGHT if lines == 1 else max(1.25, min(1.4, (HEIGHT - 0.5) / lines))
+    figure = Figure(figsize=(WIDTH * min(1.0, 0.23 * columns + 0.09), height * lines + 0.5))
     figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
     shared = table.subsystem != "cpu"
     axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey="row" if shared else False)
@@ -81,19 +82,46 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
             scale = _scale(table, together if shared else [together[place]])
             _panel(axis, table, together[place], horizontal, scale, mark)
             if place == 0:
-                axis.set_ylabel(
-                    "GigaOPS" if table.subsystem == "cpu" else f"{table.quantity} ({table.shown})".replace(" ()", "")
-                )
+                axis.set_ylabel(_vertical_label(table))
             if line * columns + place + columns >= len(panels):
                 axis.set_xlabel(_axis_label(table, horizontal))
                 axis.tick_params(labelbottom=True)
-    _legend(figure, table, measured)
+    ends = _ends(panels, horizontal, table)
+    if ends:
+        last = axes[lines - 1][len(panels) - (lines - 1) * columns - 1]
+        labels.beside(last, table, ends, _extent(last))
+    labels.legend(figure, table, measured, programs=not ends)
     return figure
+
+
+def _vertical_label(table: Table) -> str:
+    unit = UNITS.get((table.unit, table.factor), table.shown)
+    return unit if unit in ("GigaOPS", table.quantity) else f"{table.quantity} ({unit})"
+
+
+def _ends(panels: Sequence[Panel], horizontal: Dimension, table: Table) -> dict[str, float]:
+    """Where each program's line ends in the last panel, in the table's unit; empty where that cannot name the lines: one has
+    none there, or they are named by threads or blocks.
+    """
+    last = panels[-1].rows
+    if any(len({_place(row, _other(horizontal)) for row in panel.rows}) > 1 for panel in panels):
+        return {}
+    ordered = sorted(last, key=lambda row: _place(row, horizontal))
+    ends = {name: series.centre * table.factor for row in ordered for name, series in row.series.items()}
+    everywhere = {name for panel in panels for row in panel.rows for name in row.series}
+    return ends if set(ends) == everywhere else {}
+
+
+def _extent(axis: Axes) -> float:
+    """The panel's height in pixels; the layout is not final yet, so nearly."""
+    return PANEL_HEIGHT * 0.72 * axis.figure.dpi
 
 
 def _columns(rows: Sequence[Row], panels: int) -> int:
     """Panels side by side: so many that the workloads of one variant fill whole lines, at most ``MAX_COLUMNS``."""
-    workloads = len({row.key.workload for row in rows})
+    workloads = len({Words.of(row).workload(row) for row in rows})
+    if workloads == 1 and len({(row.key.node, row.key.variant) for row in rows}) == 1:
+        return min(panels, MAX_COLUMNS)
     if workloads <= MAX_COLUMNS:
         return min(workloads, panels)
     return MAX_COLUMNS if workloads % MAX_COLUMNS == 0 or panels > 9 else MAX_COLUMNS - 1
@@ -113,12 +141,21 @@ def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
     return (True, lowest / 1.4, highest * 1.6) if logarithmic else (False, 0.0, highest * 1.12)
 
 
-def _panels(table: Table, rows: Sequence[Row]) -> list[Panel]:
+def _panels(table: Table, rows: Sequence[Row], horizontal: Dimension) -> list[Panel]:
+    """A panel per workload; of a single workload one per block or concurrency, so that few lines meet in each."""
+    single = len({(row.key.node, row.key.variant, row.key.workload) for row in rows}) == 1
+    if single and 1 < len({_place(row, _other(horizontal)) for row in rows}) <= MAX_COLUMNS:
+        ordered = sorted(rows, key=lambda row: _place(row, _other(horizontal)))
+        by_other: dict[str, list[Row]] = {}
+        for row in ordered:
+            title = f"{Words.of(row).workload(row)}, {_name(row, _other(horizontal))}"
+            by_other.setdefault(title, []).append(row)
+        return [Panel(title, tuple(members)) for title, members in by_other.items()]
     nodes = {row.key.node for row in rows}
     variants = {row.key.variant for row in rows}
     grouped: dict[str, list[Row]] = {}
     for row in rows:
-        parts = [table.workload_label(row.key.workload)]
+        parts = [Words.of(row).workload(row)]
         if len(variants) > 1 and table.variant:
             variant = table.variant_label(row.key.variant)
             parts.append(_VARIANTS.get(variant, variant))
@@ -164,7 +201,7 @@ def _panel(
     places = sorted({_place(row, horizontal) for row in panel.rows})
     step = _octaves(places) / 40  # octaves between instruments; a tenth of it between repetitions would hide them
     others = sorted({_place(row, _other(horizontal)) for row in panel.rows})
-    labels = []
+    named = []
     for position, series in enumerate(table.series):
         shift = 2 ** (step * (position - (len(table.series) - 1) / 2))
         for rank, other in enumerate(others):
@@ -180,32 +217,35 @@ def _panel(
             entries = [row.series[series.instrument] for row in rows]
             _line(axis, table, position, rank, places_, entries, step)
             if position == 0 and len(others) > 1:
-                labels.append((places_[-1], entries[-1].centre * table.factor, _name(table, _other(horizontal), other)))
+                named.append((places_[-1], entries[-1].centre * table.factor, _name(rows[-1], _other(horizontal))))
     _published(axis, table, panel.rows, horizontal)
     _limits(axis, table, panel.rows, horizontal, mark)
     margin = 2 ** max(0.35, _octaves(places) / 10)
-    room = 2 ** (_octaves(places) / 3.2) if labels else 1.0
+    room = 2 ** (_octaves(places) / 3.2) if named else 1.0
     axis.set_xlim(places[0] / margin, places[-1] * margin * room)
-    axis.set_xticks(places, _tick_labels(places, horizontal))
+    names = {_place(row, horizontal): Words.of(row).block(row) if horizontal == "block" else "" for row in panel.rows}
+    axis.set_xticks(places, _tick_labels(places, names))
     axis.xaxis.set_minor_locator(NullLocator())
     axis.set_xlabel("")
     axis.set_ylabel("")
     sns.despine(ax=axis)
-    _end_labels(axis, labels, places[-1] * 2 ** (step * (len(table.series) - 1) / 2))
+    labels.at_lines(axis, named, places[-1] * 2 ** (step * (len(table.series) - 1) / 2), _extent(axis))
 
 
-def _tick_labels(places: Sequence[int], horizontal: Dimension) -> list[str]:
-    """Labels of the horizontal axis; where two would run into each other only the first is written."""
+def _tick_labels(places: Sequence[int], names: Mapping[int, str]) -> list[str]:
+    """Labels of the horizontal axis: names of blocks in two lines, or the numbers; where two would run into each other only
+    the first is written.
+    """
     least = _octaves(places) / MAX_TICKS
-    labels: list[str] = []
+    written: list[str] = []
     last = 0.0
     for place in places:
-        if labels and math.log2(place) - last < least:
-            labels.append("")
+        if written and math.log2(place) - last < least:
+            written.append("")
             continue
         last = math.log2(place)
-        labels.append(size(place).replace(" ", "\n") if horizontal == "block" else str(place))
-    return labels
+        written.append(_SIZE.sub(r"\1\n\2", names[place]) or str(place))
+    return written
 
 
 def _line(
@@ -244,11 +284,9 @@ def _octaves(places: Sequence[int]) -> float:
     return math.log2(places[-1] / places[0]) if len(places) > 1 else 1.0
 
 
-def _name(table: Table, dimension: Dimension, value: int) -> str:
-    if dimension == "block":
-        return size(value)
-    noun = "stream" if table.subsystem == "network" else "thread"
-    return f"{value} {noun}{'' if value == 1 else 's'}"
+def _name(row: Row, dimension: Dimension) -> str:
+    words = Words.of(row)
+    return words.block(row) if dimension == "block" else words.many(row.key.concurrency)
 
 
 def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension, mark: str) -> None:
@@ -270,46 +308,11 @@ def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension
             )
             axis.plot(*zip(*line, strict=True), color=style.LIMIT, linewidth=0.9, dashes=(5, 2), marker="_", zorder=1)
     rising = last[1] > first[1]  # the word stands at the higher end, where the line does not run through it
-    # Where lower is better the points lie above the limit: the word goes below it.
+    # Where lower is better the points lie above the limit: the word goes below it, unless there is no room above zero.
+    below = table.lower_is_better and axis.get_yscale() == "log"
     axis.annotate(
         f"limit {significant((last if rising else first)[1], 3, mark)}", last if rising else first,
-        xytext=(0, -4 if table.lower_is_better else 3), va="top" if table.lower_is_better else "baseline",
-        textcoords="offset points", fontsize=6.5, color=style.LIMIT, ha="right" if rising else "left",
+        xytext=(0, -4 if below else 3), va="top" if below else "baseline",
+        textcoords="offset points", fontsize=6.5, color=style.LIMIT, ha="right" if rising else "left", zorder=6,
+        bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
     )  # fmt: skip
-
-
-def _end_labels(axis: Axes, labels: Sequence[tuple[float, float, str]], right: float) -> None:
-    """Names of the own kernel's lines, right of all points at ``right``, moved apart where they would overlap."""
-    if not labels:
-        return
-    height = axis.figure.dpi / 72 * 8.0  # pixels between two labels
-    low, high = axis.get_ylim()
-    extent = PANEL_HEIGHT * 0.72 * axis.figure.dpi  # the panel's height; the layout is not final yet, so nearly
-    logarithmic = axis.get_yscale() == "log"
-    shares = [math.log(y / low) / math.log(high / low) if logarithmic else y / high for _, y, _ in labels]
-    for (_, _, name), top in zip(labels, style.spread([share * extent for share in shares], height), strict=True):
-        axis.annotate(
-            name, (right, top / extent), xycoords=("data", "axes fraction"), xytext=(7, 0), textcoords="offset points",
-            fontsize=6.5, va="center", color=style.look(0).colour,
-        )  # fmt: skip
-
-
-def _legend(figure: Figure, table: Table, rows: Sequence[Row]) -> None:
-    handles = []
-    for position, series in enumerate(table.series):
-        if any(series.instrument in row.series for row in rows):
-            appearance = style.look(position)
-            handles.append(
-                Line2D([], [], color=appearance.colour, marker=appearance.marker, markerfacecolor=appearance.face,
-                       markeredgecolor=appearance.colour, markersize=4, linewidth=1.1, label=series.heading)
-            )  # fmt: skip
-    for number, name in enumerate(published_names(rows)):
-        handles.append(
-            Line2D([], [], linestyle="none", marker=style.published_marker(number), markerfacecolor="none",
-                   markeredgecolor=style.PUBLISHED, markersize=4.5, label=f"{name} (published)")
-        )  # fmt: skip
-    if any(row.peak.value is not None for row in rows):
-        handles.append(Line2D([], [], color=style.LIMIT, linewidth=0.9, dashes=(5, 2), label="theoretical limit"))
-    # As many side by side as the figure is wide: it would cut off the rest.
-    side_by_side = max(1, min(len(handles), int(figure.get_figwidth() / LEGEND_WIDTH)))
-    figure.legend(handles=handles, loc="outside upper left", ncols=side_by_side, frameon=False, handlelength=2.6)

@@ -6,16 +6,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_lowercase
 from typing import Any
 
-from peakmark.formatting import percent, significant, size
+from peakmark.formatting import percent, significant, size, typeset
 from peakmark.layout import Table
 from peakmark.results import Results
 from peakmark.rows import Row, published_names
 
 NOT_MEASURED = "not measured"
+_KEY = re.compile(r"\b([a-z]+\.[a-z]+)\.([A-Z]+)\b")  # of a site file, for one workload: disk.throughput.RS
+_KEY_HOLE = re.compile(r"\.#")
+_PLURAL = re.compile(
+    r"(# (?:busy )?(?:process|repetition|thread|core|run|CPU))(e?s)?\b"
+)  # one and several are one note
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
 
 
@@ -34,7 +39,8 @@ class Grid:
 
     body     texts, one list per row, as many as columns
     notes    letter and sentence, in the order in which the rows refer to them
-    remarks  sentences about the whole table: how to read it, why a column is empty, what is not known
+    remarks  sentences about the whole table: why a column is empty, what is not known
+    reading  how to read it: what its rows are and what is counted; may be empty
     """
 
     name: str
@@ -43,6 +49,19 @@ class Grid:
     body: tuple[tuple[str, ...], ...]
     notes: tuple[tuple[str, str], ...]
     remarks: tuple[str, ...]
+    reading: str = ""
+
+
+def without_notes(grid: Grid, told_at: str) -> Grid:
+    """The grid of rows whose notes stand below another table, that of the title ``told_at``."""
+    kept = tuple(remark for remark in grid.remarks if not remark.startswith("All rows:"))
+    return replace(
+        grid,
+        columns=grid.columns[:-1],
+        body=tuple(line[:-1] for line in grid.body),
+        notes=(),
+        remarks=(*kept, f"Notes on these rows stand below the table “{told_at}”."),
+    )
 
 
 def columns(table: Table, with_node: bool, published: Sequence[str] = ()) -> tuple[Column, ...]:
@@ -90,14 +109,15 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         for row in rows
     ]
     instruments = {series.instrument for series in table.series}
-    remarks = [*([table.remark] if table.remark else []), *remarks_on_gaps(results, table, rows, instruments)]
+    remarks = remarks_on_gaps(results, table, rows, instruments)
     return Grid(
         name=table.name,
         title=table.title,
         columns=columns(table, with_node, published),
         body=tuple(body),
-        notes=notes.sentences,
-        remarks=tuple(closed(remark) for remark in (*remarks, *notes.common)),
+        notes=tuple((at, typeset(sentence, mark)) for at, sentence in notes.sentences),
+        remarks=tuple(typeset(closed(remark), mark) for remark in (*remarks, *notes.common)),
+        reading=closed(table.remark) if table.remark else "",
     )
 
 
@@ -139,15 +159,19 @@ def merge(notes: Sequence[str]) -> dict[str, str]:
     """
     families: dict[str, list[str]] = {}
     for note in dict.fromkeys(notes):
-        families.setdefault(_NUMBER.sub("#", note), []).append(note)
+        families.setdefault(_PLURAL.sub(r"\1", _NUMBER.sub("#", note)), []).append(note)
     merged: dict[str, str] = {}
     for family in families.values():
-        words = _NUMBER.split(family[0])
+        words = _NUMBER.split(max(family, key=_plurals))
         places = zip(*(_NUMBER.findall(note) for note in family), strict=True)
         ranges = [_range(numbers) for numbers in places]
         sentence = "".join(part for pair in zip(words, [*ranges, ""], strict=True) for part in pair)
         merged |= dict.fromkeys(family, sentence)
     return merged
+
+
+def _plurals(note: str) -> int:
+    return sum(bool(found[2]) for found in _PLURAL.finditer(_NUMBER.sub("#", note)))
 
 
 def _range(numbers: Sequence[str]) -> str:
@@ -217,8 +241,21 @@ def remarks_on_gaps(
 
 
 def unknown_reasons(rows: Sequence[Row]) -> list[str]:
-    """Why rows have no theoretical value, each reason once."""
-    return list(dict.fromkeys(row.peak.reason for row in rows if row.peak.value is None and row.peak.reason))
+    """Why rows have no theoretical value, each reason once; those that differ in the key of the site file alone are one:
+    ``write disk.throughput.RS, .RR and .WS in the site file``.
+    """
+    reasons = dict.fromkeys(row.peak.reason for row in rows if row.peak.value is None and row.peak.reason)
+    families: dict[str, list[str]] = {}
+    for reason in reasons:
+        found = _KEY.search(reason)
+        families.setdefault(_KEY.sub(r"\1.#", reason), []).append(found[2] if found else "")
+    return [_KEY_HOLE.sub(_listed(names), family) if names != [""] else family for family, names in families.items()]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """``.RS``, ``.RS, .RR and .WS``."""
+    dotted = [f".{name}" for name in names]
+    return dotted[0] if len(dotted) == 1 else f"{', '.join(dotted[:-1])} and {dotted[-1]}"
 
 
 def empty_reason(results: Results, instrument: str) -> str:

@@ -39,12 +39,28 @@ def build(results: Results) -> dict[str, Any]:
     return {
         "facts": facts,
         "commands": commands(results),
-        "config": yaml.safe_dump(
-            dict(results.config), sort_keys=False, allow_unicode=True, default_flow_style=None, width=95
+        "config": yaml.dump(
+            dict(results.config), Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=95
         ),
         "checksums_text": text,
         "checksums": [list(pair) for pair in sums] if len(sums) <= MAX_CHECKSUMS else [],
     }
+
+
+class _Dumper(yaml.SafeDumper):
+    """Large floats as 1.0e+12 instead of thirteen digits; they are read back as the same numbers."""
+
+
+def _float(dumper: yaml.SafeDumper, value: float) -> yaml.Node:
+    text = f"{value:.15e}"
+    digits, _, power = text.partition("e")
+    short = f"{digits.rstrip('0')}{'0' if digits.rstrip('0').endswith('.') else ''}e{power}"
+    if value >= 1e6 and float(short) == value and len(short) < len(repr(value)):
+        return dumper.represent_scalar("tag:yaml.org,2002:float", short)
+    return dumper.represent_float(value)
+
+
+_Dumper.add_representer(float, _float)
 
 
 def commands(results: Results) -> list[str]:

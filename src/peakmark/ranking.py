@@ -33,10 +33,8 @@ def groups(rows: Sequence[Row], words: Words) -> Iterator[tuple[str, list[Row]]]
     nodes = len({row.key.node for row in rows}) > 1
     found: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        found.setdefault((row.key.node, row.key.variant, row.key.workload), []).append(row)
-    for (node, variant, _), group in found.items():
-        # A layout may call a workload by its block: then what the group has in common is the workload itself.
-        names = {words.workload(row) for row in group}
-        name = names.pop() if len(names) == 1 else group[0].table.workload_label(group[0].key.workload)
-        name += f" {variant}" if several and variant else ""
+        # A layout may call one workload by two names, such as loads in a small and in a large area: two groups then.
+        found.setdefault((row.key.node, row.key.variant, words.workload(row)), []).append(row)
+    for (node, variant, workload), group in found.items():
+        name = workload + (f" {variant}" if several and variant else "")
         yield name + (f" on {node}" if nodes else ""), group

@@ -6,15 +6,17 @@ together.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from peakmark import adaptive, checks, peaks, published, statistics
+from peakmark import adaptive, checks, layouts, peaks, published, statistics
 from peakmark.cell import Cell
 from peakmark.formatting import significant
 from peakmark.layout import TABLES, Table
+from peakmark.layouts import Layout, Sheet
 from peakmark.peaks import Peak
 from peakmark.published import Published
 from peakmark.results import Results, StoredRecord
@@ -22,6 +24,7 @@ from peakmark.statistics import Summary
 
 CENTRES = ("median", "mean")
 WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
+_SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 CLOCKS = ("clock_hz_before", "clock_hz_after")
 
 
@@ -67,6 +70,7 @@ class Row:
     notes    what a reader must know about the row, ``doubts`` those of them that say why its figures may be wrong
     missing  planned repetitions of the own kernel without a measurement
     published  what others measured in this row with a program of their own: name of the set -> value in SI units
+    sheet      the first table of the configured layout that prints the row, which says what things are called
     """
 
     table: Table
@@ -77,6 +81,7 @@ class Row:
     doubts: tuple[str, ...] = ()
     missing: int = 0
     published: Mapping[str, float] = field(default_factory=dict)
+    sheet: Sheet | None = None
 
     @property
     def own(self) -> Series | None:
@@ -112,11 +117,18 @@ def build(results: Results) -> dict[str, list[Row]]:
     """Rows of every table by the table's name, in the order of the tables; a table without rows is there and empty.
 
     A row exists for every planned point of an own kernel, measured or not, and for every point that a reference
-    measured.
+    measured. With a layout, rows are in its order, and their tables carry its names.
     """
     centre = centre_of(results)
+    layout = layout_of(results)
     sets = [published.load(str(name)) for name in results.report_config.get("published") or ()]
-    return {table.name: [_beside(row, sets) for row in _table_rows(results, table, centre)] for table in TABLES}
+    return {table.name: [_beside(row, sets) for row in _table_rows(results, table, layout, centre)] for table in TABLES}
+
+
+def layout_of(results: Results) -> Layout | None:
+    """The layout that ``report.tables`` names, None without one. Errors: ConfigError."""
+    name = results.report_config.get("tables")
+    return layouts.load(str(name)) if name else None
 
 
 def published_names(rows: Sequence[Row]) -> list[str]:
@@ -134,9 +146,15 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
 
 
 def figures_of(table: Table, rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
-    """The table's figures: name, and the measured rows it shows. DRAM and caches are figures of their own."""
+    """The table's figures: name, and the measured rows it shows. DRAM and caches are figures of their own, and so are
+    workloads that a layout prints in tables of their own.
+    """
     measured = [row for row in rows if row.series]
     if table.name != "memory_throughput":
+        alone = [row.sheet.workloads if row.sheet else () for row in measured]
+        if len(set(alone)) > 1 and all(len(workloads) == 1 for workloads in alone):
+            names = dict.fromkeys(row.key.workload for row in measured)
+            return [(f"{table.name}_{name}", [row for row in measured if row.key.workload == name]) for name in names]
         return [(table.name, measured)]
     return [
         (f"{table.name}_pool", [row for row in measured if row.key.variant != "block"]),
@@ -150,7 +168,9 @@ def centre_of(results: Results) -> str:
     return centre if centre in CENTRES else "median"
 
 
-def _table_rows(results: Results, table: Table, centre: str) -> list[Row]:
+def _table_rows(results: Results, table: Table, layout: Layout | None, centre: str) -> list[Row]:
+    if layout is not None:
+        table = layout.called(table)
     drafts: dict[Key, _Draft] = defaultdict(_Draft)
     echoes: dict[tuple[str, int], list[Point]] = defaultdict(list)
     headings = {series.instrument for series in table.series}
@@ -178,9 +198,17 @@ def _table_rows(results: Results, table: Table, centre: str) -> list[Row]:
             drafts[key].planned.append(cell)
     _with_echoes(drafts, echoes)
     ordered = sorted(
-        drafts, key=lambda key: (key.node, *table.order(key.workload, key.variant, key.concurrency, key.block))
+        drafts,
+        key=lambda key: (
+            key.node,
+            layout.place(table, key.workload, key.variant) if layout else (),
+            *table.order(key.workload, key.variant, key.concurrency, key.block),
+        ),
     )
-    return [_row(results, table, key, drafts[key], centre) for key in ordered]
+    found = [_row(results, table, key, drafts[key], centre) for key in ordered]
+    if layout is None:
+        return found
+    return [replace(row, sheet=layout.sheet_of(table, row.key.workload, row.key.variant)) for row in found]
 
 
 def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Point]]) -> None:
@@ -292,6 +320,8 @@ def _remarks(row: Row) -> Iterator[str]:
     for name, entry in row.series.items():
         counts = Counter(warning for point in entry.points for warning in dict.fromkeys(point.record.data["warnings"]))
         for warning, count in counts.items():
+            if _SAID.match(warning) and row.table.subsystem in ("cpu", "memory", "network"):
+                continue  # the checks say it too, with what to do about it
             often = f" ({count} of {entry.summary.n} runs)" if count < entry.summary.n else ""
             yield f"{headings[name]}: {warning}{often}"
         if any(point.details.get("estimate") for point in entry.points):

@@ -10,6 +10,8 @@ from peakmark.formatting import significant, size
 from peakmark.layout import SUBSYSTEM_TITLES, TABLES
 from peakmark.results import Results
 
+NARROW = 48  # characters of a line's point and runs up to which two lines stand beside each other on a page
+
 Scales = dict[tuple[str, str], tuple[float, str]]
 
 
@@ -31,17 +33,17 @@ def runs(results: Results, mark: str = ".") -> dict[str, Any]:
                     cell.subsystem,
                     cell.node,
                     cell.instrument,
-                    *point,
                     entry["metric"],
+                    *point,
                 )
                 lines[key].append((cell.repetition, entry["value"]))
     scale = scales()
     body: list[list[str]] = []
     breaks = []
     for key in sorted(lines):
-        _, subsystem, node, instrument, workload, variant, block, concurrency, metric = key
+        _, subsystem, node, instrument, metric, workload, variant, block, concurrency = key
         factor, unit = scale.get((subsystem, metric), (1.0, ""))
-        if body and body[-1][0] != instrument:
+        if body and (body[-1][0], body[-1][3]) != (instrument, unit):
             breaks.append(len(body))
         values = "  ".join(significant(value * factor, mark=mark) for _, value in sorted(lines[key]))
         where = f"{workload}{' ' + variant if variant else ''}{', ' + size(block) if block else ''}"
@@ -52,6 +54,8 @@ def runs(results: Results, mark: str = ".") -> dict[str, Any]:
         "columns": ["Program", "Workload, block", "Concurrency", "Unit", "Runs"],
         "lines": body,
         "breaks": breaks,
+        "headings": ["Program", "Point", "Unit", "Runs"],
+        "narrow": all(len(line[1].replace(" psync", "")) + len(line[2]) + len(line[-1]) <= NARROW for line in body),
     }
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from peakmark import presentation
 from peakmark.arithmetic import evaluate
-from peakmark.formatting import percent, significant
+from peakmark.formatting import percent, significant, typeset
 from peakmark.layouts import Column, Layout, Sheet
 from peakmark.presentation import Grid
 from peakmark.results import Results
@@ -148,8 +148,11 @@ def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -
         title=sheet.title,
         columns=(*columns, presentation.Column("Notes", kind="notes")),
         body=tuple(body),
-        notes=notes.sentences,
-        remarks=tuple(presentation.closed(remark) for remark in (*_remarks(results, sheet, shown), *notes.common)),
+        notes=tuple((letter, typeset(sentence, mark)) for letter, sentence in notes.sentences),
+        remarks=tuple(
+            typeset(presentation.closed(remark), mark) for remark in (*_remarks(results, sheet, shown), *notes.common)
+        ),
+        reading=presentation.closed(sheet.remark) if sheet.remark else "",
     )
 
 
@@ -177,7 +180,7 @@ def _text(sheet: Sheet, column: Column, line: Line, mark: str) -> str:
 
 def _remarks(results: Results, sheet: Sheet, rows: Sequence[Row]) -> list[str]:
     shown = {column.instrument for column in sheet.columns if column.value not in (None, "theoretical")}
-    remarks = [sheet.remark] if sheet.remark else []
+    remarks = []
     if sheet.sizes == "KB" and any((row.key.block or 0) >= 1024 for row in rows):
         remarks.append("Sizes are multiples of 1024 bytes: 1KB is 1024 B, 1MB is 1024 KB")
     for column in sheet.columns:

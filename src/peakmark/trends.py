@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from peakmark.formatting import significant
 from peakmark.ranking import better, groups
 from peakmark.rows import Row
-from peakmark.verdict import noun
-from peakmark.words import Words
+from peakmark.words import Words, noun
 
 NONE = "any"  # no block beats another
 
@@ -28,7 +27,7 @@ def scaling(words: Words, rows: Sequence[Row]) -> Iterator[str]:
         parts = []
         for outcome, (sizes, factors) in outcomes.items():
             least = min(row.key.concurrency for row in group)
-            how = f", {_range(words, factors)} × {words.many(least)}" if factors else ""
+            how = f": {_range(words, factors)} times the rate of {words.many(least)}" if factors else ""
             parts.append(outcome + how + (f" ({', '.join(sizes)})" if len(outcomes) > 1 and sizes[0] else ""))
         if parts:
             yield f"{name}: {'; '.join(parts)}."

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from peakmark.formatting import percent, significant, size
-from peakmark.layout import SUBSYSTEM_TITLES, Table
+from peakmark.formatting import percent, significant
+from peakmark.layout import SUBSYSTEM_TITLES
 from peakmark.rows import Row
+from peakmark.words import Words, quantity
 
 Rows = Mapping[str, Sequence[Row]]
-
-_NOUNS = {"cpu": "thread", "memory": "thread", "disk": "thread", "network": "stream"}
-_UNITS = {"GB/sec": "GB/s", "MB/sec": "MB/s", "Mb/sec": "Mb/s", "us": "µs", "": "IOPS"}
 
 
 @dataclass(frozen=True)
@@ -115,13 +113,16 @@ def caveats(rows: Rows, enough: int) -> list[str]:
     heads = {title: headline(rows, subsystem) for subsystem, title in planned(rows).items()}
     found = []
     unknown = [
-        title if title == "CPU" else title.lower() for title, row in heads.items() if row and row.peak.value is None
+        f"the {title if title == 'CPU' else title.lower()}"
+        for title, row in heads.items()
+        if row and row.peak.value is None
     ]
     if unknown:
         which = unknown[0] if len(unknown) == 1 else f"{', '.join(unknown[:-1])} and {unknown[-1]}"
+        said = f"limit of {which} is" if len(unknown) == 1 else f"limits of {which} are"
         found.append(
-            f"The limit of {which} is unknown: this machine does not tell what it is computed from. The chapter Machine lists "
-            "what could not be read, and how to supply it."
+            f"The {said} unknown: this machine does not tell what {'it is' if len(unknown) == 1 else 'they are'} computed "
+            "from. The chapter Machine lists what could not be read, and how to supply it."
         )
     most = max((row.own.summary.n for table in rows.values() for row in table if row.own), default=0)
     if 0 < most < enough:
@@ -145,25 +146,12 @@ def describe(row: Row) -> str:
 
 def point(row: Row) -> str:
     """The same without the subsystem: ``RR of 4 KiB, 8 threads``."""
-    block = f" of {size(row.key.block)}" if row.key.block else ""
-    many = "" if row.key.concurrency == 1 else "s"
-    node = f" on {row.key.node}" if row.key.node != "any" else ""
-    return f"{row.table.workload_label(row.key.workload)}{block}, {row.key.concurrency} {noun(row.table)}{many}{node}"
-
-
-def noun(table: Table) -> str:
-    """What the concurrency of a table counts: ``thread`` or ``stream``."""
-    return _NOUNS[table.subsystem]
+    return Words.of(row).point(row)
 
 
 def value_of(row: Row, mark: str = ".") -> str:
     """The row's own summarised value with its unit; the row must have one."""
     return quantity(row.table, row.measured.centre, mark)
-
-
-def quantity(table: Table, value: float, mark: str = ".") -> str:
-    """A value in SI units as text in the table's unit: ``38.4 GigaOPS``."""
-    return f"{significant(value * table.factor, mark=mark)} {_UNITS.get(table.shown, table.shown)}"
 
 
 def comparison(row: Row, mark: str = ".") -> str:

@@ -16,6 +16,14 @@ _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 
 Data = Mapping[str, Any]
 
 
+def rich(text: str) -> str:
+    """A text in which code stands between backticks."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one backtick is no code
+        return escape(text)
+    return "".join(f"<code>{escape(part)}</code>" if odd % 2 else escape(part) for odd, part in enumerate(parts))
+
+
 def grid(table: Data, mark: str) -> str:
     """A table with headings over several columns, that a reader can sort and filter, and its notes."""
     columns = table["columns"]
@@ -38,10 +46,10 @@ def grid(table: Data, mark: str) -> str:
         cells = "".join(_cell(x, cell, columns[x]["kind"], table["name"], mark) for x, cell in enumerate(line))
         rows += ('<tr class="rule">' if number in table["breaks"] else "<tr>") + f"{cells}</tr>"
     second = f"<tr>{''.join(sub)}</tr>" if sub else ""
-    caption = escape(table["caption"])
+    caption = escape(table["title"])
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table class="sortable">'
-        f'<caption>{caption}<span class="count"></span></caption><thead><tr>{head}</tr>{second}</thead>'
+        f'<caption>{caption} {escape(table["reading"])}<span class="count"></span></caption><thead><tr>{head}</tr>{second}</thead>'
         f"<tbody>{rows}</tbody></table></div>{_notes(table)}"
     )
 
@@ -75,9 +83,9 @@ def sort_value(text: str, mark: str) -> float | None:
 
 
 def _notes(table: Data) -> str:
-    remarks = "".join(f'<p class="remarks">{escape(remark)}</p>' for remark in table["remarks"])
+    remarks = "".join(f'<p class="remarks">{rich(remark)}</p>' for remark in table["remarks"])
     notes = "".join(
-        f'<li id="{table["name"]}-{escape(letter)}"><b>{escape(letter)}</b><span>{escape(text)}</span></li>'
+        f'<li id="{table["name"]}-{escape(letter)}"><b>{escape(letter)}</b><span>{rich(text)}</span></li>'
         for letter, text in table["notes"]
     )
     return remarks + (f'<ol class="notes">{notes}</ol>' if notes else "")
@@ -101,5 +109,5 @@ def plain(headings: Sequence[str], lines: Iterable[Sequence[str]], caption: str 
 
 def facts(items: Iterable[Sequence[str]]) -> str:
     """Lines of what and value."""
-    lines = "".join(f'<tr><th scope="row">{escape(a)}</th><td class="break">{escape(b)}</td></tr>' for a, b in items)
+    lines = "".join(f'<tr><th scope="row">{escape(a)}</th><td class="break">{rich(b)}</td></tr>' for a, b in items)
     return f'<table class="plain facts wide"><tbody>{lines}</tbody></table>'

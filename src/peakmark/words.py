@@ -9,9 +9,9 @@ from peakmark.formatting import significant, size
 from peakmark.layout import Series, Table
 from peakmark.layouts import Sheet, written
 from peakmark.rows import Row
-from peakmark.verdict import noun, quantity
 
-_UNITS = {
+_NOUNS = {"cpu": "thread", "memory": "thread", "disk": "thread", "network": "stream"}
+UNITS = {
     ("B/s", 1e-6): "MB/s",
     ("B/s", 1e-9): "GB/s",
     ("bit/s", 1e-6): "Mb/s",
@@ -31,6 +31,11 @@ class Words:
     table: Table
     mark: str = "."
     sheet: Sheet | None = None
+
+    @classmethod
+    def of(cls, row: Row, mark: str = ".") -> Words:
+        """Names for one row, as the layout that prints it has them."""
+        return cls(row.table, mark, row.sheet)
 
     def workload(self, row: Row) -> str:
         """``RWS``, or what the layout writes instead: a word of its own, or the heading of the workload's columns."""
@@ -69,15 +74,20 @@ class Words:
 
     def quantity(self, value: float) -> str:
         """A value in SI units with the unit of the table: ``38.4 GigaOPS``."""
-        unit = _UNITS.get((self.table.unit, self.sheet.factor)) if self.sheet is not None else None
-        if self.sheet is None or unit is None:
-            return quantity(self.table, value, self.mark)
-        return f"{significant(value * self.sheet.factor, mark=self.mark)} {unit}"
+        factor = self.table.factor if self.sheet is None else self.sheet.factor
+        unit = UNITS.get((self.table.unit, factor))
+        if unit is None:
+            factor, unit = self.table.factor, self.table.shown
+        return f"{significant(value * factor, mark=self.mark)} {unit}"
 
     def row(self, row: Row) -> str:
-        """``RR of 4 KiB, 8 threads``, with variant and node where they say something."""
-        block = f" of {self.block(row)}" if row.key.block else ""
+        """``RWS pool of 4 KiB, 8 threads``: the point, with the variant where it says something."""
         variant = f" {row.key.variant}" if self.table.variant and row.key.variant not in ("", "psync") else ""
+        return self.point(row, variant)
+
+    def point(self, row: Row, variant: str = "") -> str:
+        """``RR of 4 KiB, 8 threads``, with the node where there are several."""
+        block = f" of {self.block(row)}" if row.key.block else ""
         node = f" on {row.key.node}" if row.key.node != "any" else ""
         return f"{self.workload(row)}{variant}{block}, {self.many(row.key.concurrency)}{node}"
 
@@ -89,3 +99,13 @@ class Words:
         if len({one.key.concurrency for one in group}) > 1 or not parts:
             parts.append(self.many(row.key.concurrency))
         return ", ".join(parts)
+
+
+def noun(table: Table) -> str:
+    """What the concurrency of a table counts: ``thread`` or ``stream``."""
+    return _NOUNS[table.subsystem]
+
+
+def quantity(table: Table, value: float, mark: str = ".") -> str:
+    """A value in SI units as text in the table's unit: ``38.4 GigaOPS``."""
+    return Words(table, mark).quantity(value)

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -308,3 +309,50 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(workflow: Wo
     after = workflow.started()
     assert len(after) == 6
     assert {name: after[name] for name in before} == before
+
+
+@pytest.mark.trouble
+def test_a_node_lost_in_the_middle_costs_its_cell_only_and_its_files_are_found(workflow: Workflow) -> None:
+    """All its processes die at once, the guard of the scratch directory with them, as when the power goes."""
+    blocks, scratch = ["4KiB", "8KiB", "16KiB"], workflow.directory / "scratch"
+    scratch.mkdir()
+    tool = workflow.holding("/usr/bin/fio")
+    workflow.configure(
+        disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}],
+        tools={"fio": tool},
+        scratch=str(scratch),
+    )
+    hold, cluster = workflow.directory / "hold", workflow.cluster
+    hold.touch()
+    process = workflow.start()
+    workflow.wait_for_tools(2)
+    cluster.kill_node("node2")
+    wait_until(lambda: "DOWN" in cluster.node_states("node2"), 60, "node2 is down", 0.2)
+    hold.unlink()
+    for one in cluster.processes("node1"):
+        if one.name == "sleep":
+            one.end()
+    assert workflow.end(process) == 1
+    reasons = workflow.attempts()
+    assert "NODE_FAIL" in " ".join(reasons.values()), workflow.said
+    before = workflow.started()
+    assert workflow.planned() == set(reasons)
+    assert len(before) + len(reasons) == 2 * len(blocks)
+    (left,) = scratch.iterdir()
+
+    cluster.start_node("node2")
+    cluster.wait_for_node("node2", "IDLE")
+    again = workflow.snakemake()
+    assert again.returncode == 0, again.stdout + again.stderr
+    after = workflow.started()
+    assert len(after) == 2 * len(blocks)
+    assert {name: after[name] for name in before} == before
+    assert list(scratch.iterdir()) == [left], "the dead node's directory is not touched by a run"
+    clean = ["srun", "--nodelist=node2", sys.executable, "-m", "peakmark", "clean", str(scratch)]
+    wait_until(  # it must be older than a minute
+        lambda: cluster.run(clean, cwd=workflow.directory, env=workflow.environment).stdout and not left.exists(),
+        120,
+        "what the dead node left is removed",
+        2.0,
+    )
+    assert not list(scratch.iterdir())

@@ -29,15 +29,6 @@ def bench(tmp_path: Path, kernels: None) -> Bench:
 
 
 @pytest.fixture(scope="session")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Path of the library that, preloaded, sets clocks back and refuses writes; see shim.c."""
-    path = tmp_path_factory.mktemp("shim") / "shim.so"
-    source = Path(__file__).with_name("shim.c")
-    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", str(path), str(source), "-ldl"], check=True)
-    return str(path)
-
-
-@pytest.fixture(scope="session")
 def private_mounts() -> None:
     """From here on, what this process mounts is seen by itself and its children only."""
     libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,7 @@
-"""Scratch full before and in the middle, read-only, over quota; the results' disk full while records are written."""
+"""Scratch full before and in the middle, read-only; the results' disk full while records are written.
+
+Quotas: test_guest.py.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,6 @@ TOOLS = ["diskbench", "fio", "iozone"]
 THIEF = """#!/bin/sh
 case "$*" in *--version*|-v) exec {program} "$@" ;; esac
 head -c {size} /dev/zero > {thief} 2> /dev/null
-exec {program} "$@"
-"""
-
-PRELOAD = """#!/bin/sh
-[ "$1" = --version ] || export LD_PRELOAD={shim} SHIM_EDQUOT=1
 exec {program} "$@"
 """
 
@@ -64,18 +62,6 @@ def test_a_read_only_disk_is_named(bench: Bench, mount: Mount) -> None:
     done = bench.measure(cell)
     assert done.returncode == 1
     bench.assert_failed(cell, done.stderr, f"cannot use the scratch directory {bench.scratch}: Read-only file system")
-
-
-def test_a_quota_is_met_as_a_full_disk_is(bench: Bench, shim: str) -> None:
-    """EDQUOT from the first write on: statfs still shows room. Given by a preloaded library, as few kernels that run tests
-    have quotas."""
-    program = KERNELS / "diskbench"
-    tool = executable(bench.directory / "bin" / "diskbench", PRELOAD.format(shim=shim, program=program))
-    cell = disk_cell()
-    done = bench.measure(cell, kernels=tool.parent)
-    assert done.returncode == 1, done.stderr
-    bench.assert_failed(cell, done.stderr, "quota exceeded")
-    bench.assert_completes(cell)
 
 
 def test_a_full_results_disk_loses_no_finished_record(bench: Bench, mount: Mount) -> None:

@@ -1,4 +1,4 @@
-"""Servers that never answer or hang up, strangers at the door, and a line that loses and delays packets."""
+"""Servers that never answer or hang up, and strangers at the door. Bad lines: test_guest.py."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import relay
 from bench import KERNELS, Bench, executable, network_cell, wait_for
 
 from peakmark import measure as measuring
@@ -113,9 +112,9 @@ class Strangers:
 
 
 @contextmanager
-def serving(*prefix: str, address: str = "127.0.0.1", environment: dict[str, str] = KEY) -> Iterator[tuple[int, int]]:
+def serving(address: str = "127.0.0.1", environment: dict[str, str] = KEY) -> Iterator[tuple[int, int]]:
     """A netbench server: its process id and port. It is gone in the end by itself."""
-    argv = [*prefix, NETBENCH, "serve", "--address", address, "--port", "0", "--deadline", "60"]
+    argv = [NETBENCH, "serve", "--address", address, "--port", "0", "--deadline", "60"]
     with subprocess.Popen(argv, env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -125,8 +124,8 @@ def serving(*prefix: str, address: str = "127.0.0.1", environment: dict[str, str
             process.kill()
 
 
-def client(*words: str, prefix: tuple[str, ...] = (), environment: dict[str, str] = KEY) -> dict[str, object]:
-    argv = [*prefix, NETBENCH, *words]
+def client(*words: str, environment: dict[str, str] = KEY) -> dict[str, object]:
+    argv = [NETBENCH, *words]
     done = subprocess.run(argv, env={**os.environ, **environment}, capture_output=True, text=True, timeout=90)
     assert done.returncode == 0, done.stderr
     document: dict[str, object] = json.loads(done.stdout)
@@ -188,79 +187,6 @@ def test_the_key_is_in_no_record_no_log_and_no_command_line(bench: Bench) -> Non
     for path in bench.campaign.rglob("*"):
         assert path.is_dir() or seen[0] not in path.read_bytes(), path
     assert seen[0].decode() not in said
-
-
-# -- a bad line
-
-
-@pytest.fixture
-def line() -> Iterator[Callable[[float, float], tuple[tuple[str, ...], tuple[str, ...]]]]:
-    """Two namespaces and what enters them, with a line of this loss and delay (ms) between them."""
-    running: list[subprocess.Popen[str]] = []
-
-    def connect(loss: float, delay_ms: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        names = []
-        for _ in range(2):
-            holder = subprocess.Popen(
-                ["unshare", "--net", "sh", "-c", "echo in; exec cat"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            running.append(holder)
-            assert holder.stdout is not None
-            if holder.stdout.readline() != "in\n":
-                pytest.skip("network namespaces need root")
-            names.append(f"/proc/{holder.pid}/ns/net")
-        words = [*names, str(loss), str(delay_ms), "7"]
-        process = subprocess.Popen(
-            [sys.executable, relay.__file__, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        running.append(process)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
-        one, other = (("nsenter", f"--net={name}") for name in names)
-        return one, other
-
-    yield connect
-    for process in reversed(running):
-        if process.stdin:
-            process.stdin.close()
-        process.wait(20)
-
-
-def test_lost_datagrams_are_counted_not_hidden(kernels: None, line: Callable[..., tuple[tuple[str, ...], ...]]) -> None:
-    near, far = line(0.05, 1.0)
-    with serving(*far, address=relay.ADDRESSES[1]) as (_, port):
-        words = ("--message", "1000", "--seconds", "1", "--port", str(port), relay.ADDRESSES[1])
-        result = client("UDP", *words, prefix=near)
-    sent, received, lost = (int(str(result[key])) for key in ("sent", "received", "lost"))
-    assert sent == received + lost
-    assert lost > 0.02 * sent, "at least what the line loses"
-    value, seconds = float(str(result["value"])), float(str(result["seconds"]))
-    assert value == pytest.approx(8 * 1000 * received / seconds, rel=0.02), "the rate is what arrived"
-
-
-@pytest.mark.parametrize("protocol", ["TCP", "UDP"])
-def test_the_delay_of_the_line_is_in_the_round_trip(
-    kernels: None, line: Callable[..., tuple[tuple[str, ...], ...]], protocol: str
-) -> None:
-    near, far = line(0.0, 4.0)
-    with serving(*far, address=relay.ADDRESSES[1]) as (_, port):
-        words = ("--protocol", protocol, "--round-trips", "20", "--warmup", "0", "--port", str(port))
-        result = client("latency", *words, relay.ADDRESSES[1], prefix=near)
-    assert float(str(result["min"])) >= 0.008
-
-
-def test_every_byte_over_tcp_arrives_over_a_slow_line(
-    kernels: None, line: Callable[..., tuple[tuple[str, ...], ...]]
-) -> None:
-    near, far = line(0.0, 3.0)
-    with serving(*far, address=relay.ADDRESSES[1]) as (_, port):
-        words = ("--total", "2000000", "--message", "1000", "--warmup", "0", "--port", str(port))
-        result = client("TCP", *words, relay.ADDRESSES[1], prefix=near)
-    assert result["work"] == 2000000
-    assert result["lost"] == 0
 
 
 def test_the_wrong_key_is_refused_and_the_right_one_served(kernels: None) -> None:

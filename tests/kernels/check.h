@@ -1,4 +1,4 @@
-/* cmocka and the headers it needs before it. */
+/* cmocka and the headers it needs before it; without it, what of it is used here. */
 #ifndef PEAKMARK_TEST_CHECK_H
 #define PEAKMARK_TEST_CHECK_H
 
@@ -7,7 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 /* cmocka needs the four above first */
+#ifdef PLAIN_CHECKS
+#include "plain.h"
+#else
 #include <cmocka.h>
+#endif
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -2,21 +2,12 @@
 #ifndef PEAKMARK_TEST_PROCESS_H
 #define PEAKMARK_TEST_PROCESS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above first */
-#include <cmocka.h>
+#include "check.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +22,23 @@ struct process {
     size_t out_have, err_have;
     char output[OUTPUT_BYTES], error[OUTPUT_BYTES];
 };
+
+/* Becomes the program at `path`; $RUNNER is the emulator that programs of another architecture need. */
+_Noreturn static inline void process_become(const char *path, const char *const *argv) {
+    const char *runner = getenv("RUNNER");
+    const char *words[64] = {runner, path};
+    size_t count = 2;
+    if (runner == NULL || runner[0] == '\0') {
+        execv(path, (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    while (argv[count - 1] != NULL && count < sizeof words / sizeof words[0] - 1) {
+        words[count] = argv[count - 1];
+        count++;
+    }
+    execvp(runner, (char *const *)(uintptr_t)words);
+    _exit(127);
+}
 
 /* argv[0] is the name of a program in $KERNELS; variable may be NULL or "NAME=value". */
 static inline struct process *process_start(const char *variable, const char *const *argv) {
@@ -51,8 +59,7 @@ static inline struct process *process_start(const char *variable, const char *co
         if (variable != NULL) {
             putenv((char *)(uintptr_t)variable);
         }
-        execv(path, (char *const *)(uintptr_t)argv);
-        _exit(127);
+        process_become(path, argv);
     }
     close(out[1]);
     close(err[1]);

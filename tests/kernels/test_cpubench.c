@@ -80,6 +80,23 @@ static void threads_share_fixed_work(void **state) {
     process_free(process);
 }
 
+/* Fewer operations than the threads' smallest steps: each thread does one such step, none stands by. */
+static void no_thread_stands_by(void **state) {
+    (void)state;
+    struct process *process = process_run(NULL, ARGV("cpubench", "--workload", "DP", "--threads", "3",
+                                                     "--operations", "1", "--warmup", "0.001"));
+    assert_int_equal(process->status, 0);
+    const char *at = json_at(process, "per_thread");
+    for (int i = 0; i < 3; i++) {
+        at = strstr(at, "\"work\": ");
+        assert_non_null(at);
+        at += strlen("\"work\": ");
+        assert_true(strtod(at, NULL) > 0);
+    }
+    assert_true(json_number(process, "work") < 1e5);
+    process_free(process);
+}
+
 static void more_threads_than_cpus_warn(void **state) {
     (void)state;
     struct process *process = process_run(
@@ -133,6 +150,7 @@ int main(void) {
         cmocka_unit_test(the_record_explains_the_rate),
         cmocka_unit_test(a_long_run_repeats_the_check),
         cmocka_unit_test(threads_share_fixed_work),
+        cmocka_unit_test(no_thread_stands_by),
         cmocka_unit_test(more_threads_than_cpus_warn),
         cmocka_unit_test(wrong_command_lines),
         cmocka_unit_test(help_and_version),

@@ -140,6 +140,9 @@ static void wrong_command_lines_are_refused(void **state) {
     process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--size", "1MiB", "--record",
                                           "1MiB", "--threads", "2")),
                    2, "use a larger --size");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--size", "1MiB", "--record",
+                                          "64KiB", "--threads", "2", "--total", "127KiB")),
+                   2, "--total is less than one record of 64KiB for each of 2 threads");
     process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--directory", "/nonexistent/x")),
                    2, "cannot be opened");
     process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--seconds", "0")), 2,

@@ -167,6 +167,32 @@ static void wrong_command_lines(void **state) {
                    2, "exclude each other");
 }
 
+/* Two threads and blocks of 1088 B: the least total is two blocks, of a copy twice that. */
+static void every_thread_has_work(void **state) {
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        bool copy = workloads[i][1] == 'W';
+        struct process *process = NULL;
+        process = process_run(NULL, ARGV("rambench", "--workload", workloads[i], "--block", "1088", "--pool",
+                                         "64KiB", "--total", copy ? "4352" : "2176", "--threads", "2",
+                                         "--warmup", "0.001"));
+        assert_int_equal(process->status, 0);
+        assert_true(json_number(process, "work") == (copy ? 4352 : 2176));
+        process_free(process);
+        process = process_run(NULL, ARGV("rambench", "--workload", workloads[i], "--block", "1088", "--pool",
+                                         "64KiB", "--total", copy ? "4351" : "2175", "--threads", "2"));
+        process_expect(
+            process, 2,
+            copy ? "--total: 4351B is less than one block of 1088B, read and written, for each of 2 "
+                   "threads: give 4352B or more"
+                 : "--total: 2175B is less than one block of 1088B for each of 2 threads: give "
+                   "2176B or more");
+    }
+    process_expect(process_run(NULL, ARGV("rambench", "--workload", "LAT", "--block", "1KiB", "--accesses",
+                                          "2", "--threads", "3")),
+                   2, "--accesses: 2 are less than one for each of 3 threads: give 3 or more");
+}
+
 static void impossible_requests(void **state) {
     (void)state;
     process_expect(rambench("RS", "1KiB", "--pool", "900TiB"), 2, "use larger blocks");
@@ -188,6 +214,7 @@ int main(void) {
         cmocka_unit_test(one_block_is_sequential),
         cmocka_unit_test(libc_copies),
         cmocka_unit_test(wrong_command_lines),
+        cmocka_unit_test(every_thread_has_work),
         cmocka_unit_test(impossible_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

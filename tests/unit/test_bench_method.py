@@ -8,10 +8,12 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from benchmarks import guest
 from benchmarks.method import __main__ as command
 from benchmarks.method import faults, same, table, verdicts
 from benchmarks.method.faults import FAULTS
@@ -21,6 +23,7 @@ from benchmarks.method.verdicts import Outcome
 
 from peakmark import machine
 from peakmark.compare import Point
+from peakmark.errors import Unavailable
 from peakmark.machine import limits
 from peakmark.machine.host import Host
 
@@ -117,7 +120,8 @@ def test_what_went_wrong_is_said_in_a_sentence_and_ends_with_one() -> None:
         "CPU: found but not named", "CPU: not found", "real: 12.0% false differences, more than 5% and more than chance explains"
     ]  # fmt: skip
     assert table.missed({"real": Count(7, 100), f"real, {table.APART}": Count(50, 100)}, []) == []
-    text = table.faults([good, unnamed, impossible])
+    text = table.faults([good, unnamed, impossible, replace(good, guest="user-mode kernel 6.1")])
+    assert "| CPU, in a user-mode kernel 6.1 | row |" in text
     assert "| CPU | row | 0.500 | worse | yes | NO |" in text
     assert "not possible here: needs root" in text
     lines = list(csv.DictReader(io.StringIO(table.to_csv({"real": Count(1, 100)}, [good], {"host": "vm"}))))
@@ -126,6 +130,24 @@ def test_what_went_wrong_is_said_in_a_sentence_and_ends_with_one() -> None:
         ("fault", "CPU", "vm"),
     ]
     assert "| real | 100 | 1 | 1.0% |" in table.same({"real": Count(1, 100)})
+
+
+def test_what_neither_this_kernel_nor_a_guest_can_do_says_why(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pair in a real guest: tests/faults/test_guest.py."""
+
+    @contextmanager
+    def refused(*_: object) -> Iterator[faults.Surroundings]:
+        raise Unavailable("no such qdisc")
+        yield faults.Surroundings()
+
+    monkeypatch.setattr(guest, "SYSTEM_PATH", "/nowhere")
+    cheap = {"cpu": [{"workloads": ["DP"], "concurrency": [1], "seconds": 0.02}]}
+    other = faults.Fault("link", cheap, "words", refused, modules=("sch_netem",))
+    outcome = verdicts.judge_here_or_in_a_guest(bench, other, 0, 1)
+    assert not outcome.possible and not outcome.guest
+    assert outcome.note.startswith("no such qdisc; ") and "install user-mode-linux" in outcome.note
+    here = verdicts.judge_here_or_in_a_guest(bench, replace(other, modules=()), 1, 1)
+    assert here.note == "no such qdisc", "not every fault is one of the kernel"
 
 
 def test_the_command_line_names_its_choices(capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,6 +128,15 @@ def test_udp_loss(details: dict[str, Any], marked: bool) -> None:
     assert codes(row(details=details, subsystem="network", workload="TCP", unit="bit/s")) == []
 
 
+@pytest.mark.parametrize(("lost", "marked"), [(0, False), (1, False), (250, True)])
+def test_round_trips_that_lost_their_datagram(lost: int, marked: bool) -> None:
+    details = {"lost": lost, "round_trips": 750}
+    found = check_row(row(details=details, subsystem="network", workload="LAT-UDP", metric="latency", unit="s"))
+    assert [note.code for note in found] == (["lost-round-trips"] if marked else [])
+    assert not marked or "25.00%" in found[0].text
+    assert codes(row(details=details, subsystem="network", workload="LAT-TCP", metric="latency", unit="s")) == []
+
+
 def test_threads_beyond_what_the_job_was_given() -> None:
     assert codes(row(concurrency=2)) == []
     assert codes(row(concurrency=3)) == ["oversubscribed"]

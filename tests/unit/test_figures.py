@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
-from peakmark import captions, figures, panels, rows, style
+from peakmark import captions, figures, panels, rows, style, verdict
+from peakmark.formatting import size
 from peakmark.layout import BY_NAME
+from peakmark.peaks import Peak
 from peakmark.resources import ROOT
 from peakmark.results import Results
 
@@ -67,15 +70,86 @@ def test_the_limit_is_drawn_and_inside_the_panel(small: Path) -> None:
     assert axis.get_ylim()[1] > max(limits)
 
 
-def test_the_legend_of_a_single_panel_is_not_cut_off(small: Path) -> None:
+def test_programs_are_named_at_their_lines_in_their_colours_and_inside_the_figure(small: Path) -> None:
     style.begin()
     built = [row for row in rows.build(Results.read(small))["cpu"] if row.key.workload == "DP"]
     figure = panels.plot(BY_NAME["cpu"], built)
     assert figure is not None
-    figure.canvas.draw()
-    assert len(figure.legends[0].get_texts()) >= 3
+    figure.draw_without_rendering()
+    assert not figure.legends, "a legend beside names at the lines says everything twice"
+    names = {text.get_text(): text for axis in figure.axes for text in axis.texts if "limit" not in text.get_text()}
+    assert {name: text.get_color() for name, text in names.items()} == {
+        "MyCPUBench": style.look(0).colour,
+        "HPL": style.look(1).colour,
+    }
+    boxes = [text.get_window_extent() for text in names.values()]
+    assert all(box.x1 <= figure.bbox.x1 and box.x0 >= 0 for box in boxes)
+    assert not boxes[0].overlaps(boxes[1])
+
+
+def test_a_legend_names_programs_where_the_last_panel_cannot_and_is_not_cut_off(tmp_path: Path) -> None:
+    records = []
+    for workload, tool in (("RS", "diskbench"), ("WS", "diskbench"), ("RS", "fio")):
+        of = make.cell(tool, workload, subsystem="disk", variant="psync", block=1 << 20)
+        records.append(make.record(of, [make.measurement(of, "throughput", 1e8)]))
+    config = {"report": {"published": ["disk-patterns-2020", "file-io-lab"]}}
+    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))["disk_throughput"]
+    style.begin()
+    figure = panels.plot(BY_NAME["disk_throughput"], built)
+    assert figure is not None
+    figure.draw_without_rendering()
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == ["MyDiskBench", "fio", "disk-patterns-2020 (published)", "file-io-lab (published)"]
     box = figure.legends[0].get_window_extent()
     assert box.x1 <= figure.bbox.x1 and box.x0 >= figure.bbox.x0
+
+
+def test_figures_carry_the_names_units_and_order_of_the_layout(tmp_path: Path) -> None:
+    records = []
+    for workload in ("RS", "WS"):
+        for threads in (1, 2):
+            of = make.cell("diskbench", workload, subsystem="disk", variant="psync", block=1 << 16, concurrency=threads)
+            records.append(make.record(of, [make.measurement(of, "throughput", 1e8 * threads)]))
+    config = {"report": {"tables": "file-io-lab"}}
+    folder = make.write(tmp_path / "lab", records, config=config)
+    built = rows.build(Results.read(folder))
+    assert [row.key.workload for row in built["disk_throughput"]] == ["WS", "WS", "RS", "RS"]
+    text = figures.overview(built)
+    assert text is not None
+    said = " ".join(one.get_text() for one in text.axes[0].texts)
+    assert "FileIO" in said and "64KB" in said and "MyDiskBench" not in said and "KiB" not in said
+    assert {path.stem for path in figures.build(folder)} == {"overview", "disk_throughput_WS", "disk_throughput_RS"}
+
+    loads = []
+    for block in (16 << 10, 256 << 20):
+        of = make.cell("rambench", "LAT", subsystem="memory", block=block)
+        loads.append(make.record(of, [make.measurement(of, "latency", 1e-9)]))
+    copies = make.cell("rambench", "RWS", subsystem="memory", variant="pool", block=1 << 20)
+    loads.append(make.record(copies, [make.measurement(copies, "throughput", 1e10)]))
+    config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
+    built = rows.build(Results.read(make.write(tmp_path / "four", loads, config=config)))
+    figure = panels.plot(built["memory_latency"][0].table, built["memory_latency"])
+    assert figure is not None
+    assert [axis.get_title(loc="left") for axis in figure.axes] == ["RWS", "RWR"]
+
+    config = {"report": {"tables": "six-core-evaluation"}}
+    built = rows.build(Results.read(make.write(tmp_path / "six", loads, config=config)))
+    figure = panels.plot(built["memory_throughput"][0].table, built["memory_throughput"])
+    assert figure is not None
+    assert figure.axes[0].get_ylabel() == "Throughput (MB/s)"
+    assert figure.axes[0].get_ylim()[1] > 1e4
+
+
+def test_figures_of_another_layout_disappear(tmp_path: Path) -> None:
+    of = [make.cell("diskbench", name, subsystem="disk", variant="psync", block=1 << 16) for name in ("RS", "WS")]
+    records = [make.record(one, [make.measurement(one, "throughput", 1e8)]) for one in of]
+    folder = make.write(tmp_path / "c", records)
+    figures.build(folder)
+    assert (folder / "figures" / "disk_throughput.svg").is_file()
+    make.write(folder, records, config={"report": {"tables": "file-io-lab"}})
+    figures.build(folder)
+    assert not (folder / "figures" / "disk_throughput.svg").exists()
+    assert (folder / "figures" / "disk_throughput_RS.svg").is_file()
 
 
 def test_dram_and_caches_are_figures_of_their_own(tmp_path: Path) -> None:
@@ -87,8 +161,11 @@ def test_dram_and_caches_are_figures_of_their_own(tmp_path: Path) -> None:
 
 def test_every_figure_has_a_caption() -> None:
     known = {path.stem for path in (ROOT / "reports" / "captions").glob("*.rst")}
-    assert known == set(captions.FIGURES)
-    assert known == {"overview", *(name for table in BY_NAME.values() for name, _ in rows.figures_of(table, []))}
+    assert known == {*captions.FIGURES, captions.WORKLOAD}
+    assert set(captions.FIGURES) == {
+        "overview",
+        *(name for table in BY_NAME.values() for name, _ in rows.figures_of(table, [])),
+    }
 
 
 def test_nothing_measured_means_no_figure() -> None:
@@ -160,8 +237,10 @@ def test_the_decimal_mark_reaches_ticks_limits_and_words(tmp_path: Path) -> None
 
 def test_labels_of_blocks_that_stand_close_are_not_written_over_each_other() -> None:
     places = [1 << 10, 10**6, 1 << 20, 10**7, 10 << 20]
-    assert panels._tick_labels(places, "block") == ["1\nKiB", "1\nMB", "", "10\nMB", ""]
-    assert panels._tick_labels([1, 2, 4, 8], "concurrency") == ["1", "2", "4", "8"]
+    names = {place: size(place) for place in places}
+    assert panels._tick_labels(places, names) == ["1\nKiB", "1\nMB", "", "10\nMB", ""]
+    assert panels._tick_labels([1 << 10, 1 << 20], {1 << 10: "1KB", 1 << 20: "1MB"}) == ["1\nKB", "1\nMB"]
+    assert panels._tick_labels([1, 2, 4, 8], dict.fromkeys([1, 2, 4, 8], "")) == ["1", "2", "4", "8"]
 
 
 def test_a_caption_speaks_of_the_limit_only_where_it_is_drawn() -> None:
@@ -178,3 +257,36 @@ def test_a_caption_names_the_resource_once() -> None:
     assert captions.of_table("Throughput", "disk") == "Disk: throughput."
     assert captions.of_table("Disk latency (measured in IOPS)", "disk") == "Disk latency (measured in IOPS)."
     assert captions.of_table("TCP and UDP", "network") == "Network: TCP and UDP."
+
+
+def test_a_caption_is_silent_about_programs_that_are_not_in_the_figure() -> None:
+    assert "qperf" in captions.text("network_latency")
+    without = captions.text("network_latency", absent={"qperf"})
+    assert "qperf" not in without
+    assert "ping is answered inside the kernel" in without
+
+
+def test_figures_of_one_workload_have_a_caption_that_fits_them() -> None:
+    told = captions.texts()
+    assert "panel" in told["disk_throughput_RS"]
+    assert "whether random access" not in told["disk_throughput_RS"]
+    assert "lower is better" in told["disk_latency_RR"]
+
+
+def test_the_overview_draws_the_limit_where_it_is_known_and_legibly(small: Path) -> None:
+    style.begin()
+    built = rows.build(Results.read(small))
+    figure = figures.overview(built)
+    assert figure is not None
+    (word,) = [text for text in figure.axes[0].texts if text.get_text() == "limit"]
+    row = verdict.headline(built, "cpu")
+    assert row is not None and row.measured.efficiency is not None
+    assert (word.get_color() == "white") == (row.measured.efficiency > 1.02)
+    unknown = {
+        name: [replace(one, peak=Peak(None, "op/s", "", "", "unknown", reason="no fact")) for one in found]
+        for name, found in built.items()
+    }
+    figure = figures.overview(unknown)
+    assert figure is not None
+    assert not [text for text in figure.axes[0].texts if text.get_text() == "limit"]
+    assert "limits unknown" in figure.axes[0].get_xlabel()

@@ -111,9 +111,12 @@ def test_three_repetitions_claim_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("speeds", "text"),
     [
-        ((1.0, 2.0, 4.0, 8.0), "RS: gains up to 8 threads, the most that was measured, 8.00 × 1 thread."),
-        ((1.0, 2.0, 2.0, 2.0), "RS: gains up to 2 threads, no further gain is shown, 2.00 × 1 thread."),
-        ((1.0, 2.0, 2.0, 1.0), "RS: gains up to 2 threads, falls from 8 on, 2.00 × 1 thread."),
+        (
+            (1.0, 2.0, 4.0, 8.0),
+            "RS: gains up to 8 threads, the most that was measured: 8.00 times the rate of 1 thread.",
+        ),
+        ((1.0, 2.0, 2.0, 2.0), "RS: gains up to 2 threads, no further gain is shown: 2.00 times the rate of 1 thread."),
+        ((1.0, 2.0, 2.0, 1.0), "RS: gains up to 2 threads, falls from 8 on: 2.00 times the rate of 1 thread."),
         ((1.0, 0.5, 0.5, 0.4), "RS: falls from 2 threads on."),
         ((1.0, 1.0, 1.0, 1.0), "RS: no gain from more than 1 thread is shown."),
     ],
@@ -131,7 +134,7 @@ def test_blocks_that_scale_alike_share_a_sentence(tmp_path: Path) -> None:
     }
     values |= {("RS", 16 * MIB, threads): 4e8 for threads in (1, 2)}
     assert said(disk(tmp_path / "c", values), "Threads") == [
-        "RS: gains up to 2 threads, the most that was measured, 2.00 × 1 thread (64 KiB, 1 MiB); no gain from more than 1 "
+        "RS: gains up to 2 threads, the most that was measured: 2.00 times the rate of 1 thread (64 KiB, 1 MiB); no gain from more than 1 "
         "thread is shown (16 MiB)."
     ]
 

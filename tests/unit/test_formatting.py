@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peakmark.errors import ConfigError
-from peakmark.formatting import DATE_LANGUAGES, date, percent, significant, size
+from peakmark.formatting import DATE_LANGUAGES, date, percent, significant, size, typeset
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,17 @@ def test_every_language_names_every_month(language: str) -> None:
 def test_unknown_language_is_one_sentence() -> None:
     with pytest.raises(ConfigError, match="'tlh' is not known: allowed are en"):
         date(datetime(2026, 1, 1, tzinfo=UTC), "tlh")
+
+
+def test_sentences_have_the_decimal_mark_and_signs_of_print_but_versions_stay() -> None:
+    text = (
+        "2 cores x 2.445 GHz (nominal clock) x 0.5 = 2.445; spread by 7.5 – 31%: glibc 2.36, Linux 6.1.0, lib/x-1.2.so"
+    )
+    assert typeset(text, ",") == (
+        "2 cores × 2,445 GHz (nominal clock) × 0,5 = 2,445; spread by 7,5 – 31\u00a0%: glibc 2.36, Linux 6.1.0, lib/x-1.2.so"
+    )
+    assert typeset("is 2.5. Then 10.0.0.1 and disk.iops.RR", ",") == "is 2,5. Then 10.0.0.1 and disk.iops.RR"
+    assert typeset("MyCPUBench says 89.01 GigaOPS and HPL 47.34 GigaOPS, 7.5 us", ",") == (
+        "MyCPUBench says 89,01 GigaOPS and HPL 47,34 GigaOPS, 7,5 µs"
+    )
+    assert typeset("p = 0.03, 5%") == "p = 0.03, 5\u00a0%"

@@ -95,7 +95,7 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
     assert "cpubench" not in found, "what is not compiled is left out"
     facts = machine.collect(tmp_path, tools=found, cpubench=folder / "cpubench")
     validate(facts, "machine", "facts")
-    (group,) = (one for one in machine_text._groups(facts) if one["title"] == "Programs and libraries")
+    (group,) = (one for one in machine_text._groups(facts, ".") if one["title"] == "Programs and libraries")
     items = dict(group["items"])
     assert items["Compiler of the own kernels"] == "cc 1"
     assert items["Its flags"] == "-O9"

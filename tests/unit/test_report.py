@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.unit import campaign_data as make
 
-from peakmark import artifact, document, figures, report, rows, tables, verdict
+from peakmark import artifact, document, figures, presentation, report, rows, tables, verdict
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.results import Results
 
@@ -135,11 +137,11 @@ def test_the_first_page_judges_what_was_planned_and_says_what_to_know(tmp_path: 
     data = _data(make.write(tmp_path / "c", records))
     assert [entry["title"] for entry in data["verdicts"]] == ["CPU"]
     assert data["verdicts"][0]["short"].replace("\u00a0", " ").startswith("Limit unknown; 0.800 × HPL")
-    assert "for processor. It is measured by an own kernel" in data["meta"]["lead"]
-    assert data["caveats"][0].startswith("The limit of CPU is unknown")
+    assert "of its processor. The processor is measured by an own kernel" in data["meta"]["lead"]
+    assert data["caveats"][0].startswith("The limit of the CPU is unknown: this machine does not tell what it is")
     assert data["caveats"][1].startswith("With at most 2 repetitions no row is called faster")
     assert {line[0] for line in data["method"]["workloads"]} == {"CPU"}
-    assert {line[0] for line in data["method"]["programs"]} == {"cpubench", "hpl", "likwid-bench"}
+    assert {line[0] for line in data["method"]["programs"]} == {"cpubench (MyCPUBench)", "hpl", "likwid-bench"}
 
 
 def test_a_share_of_the_limit_is_the_verdict_where_there_is_one(swept: Path) -> None:
@@ -219,12 +221,81 @@ def test_decimal_comma_reaches_every_number_of_the_tables(swept: Path, tmp_path:
     plan = json.loads((folder / "plan.json").read_text())
     plan["config"]["report"]["decimal_mark"] = ","
     (folder / "plan.json").write_text(json.dumps(plan))
+    facts = {
+        "host": "node1",
+        "cpu": {"clock_hz": {"nominal": 2.445e9}, "cores": 2, "isa_best": "avx2", "microarchitecture": "Zen 3"},
+        "limits": {"physical_cores_allowed": 2},
+    }
+    (folder / "machine").mkdir(exist_ok=True)
+    (folder / "machine" / "node1.json").write_text(json.dumps(facts))
     data = _data(folder)
     for section in data["sections"]:
         for part in section["parts"]:
             numbers = [cell["text"] for line in part["table"]["body"] for cell in line if isinstance(cell, dict)]
             assert not [text for text in numbers if "." in text]
+            prose = [text for _, text in part["table"]["notes"]] + list(part["table"]["remarks"])
+            prose += [one["text"] for one in part["findings"]] + [one["formula"] for one in part["formulas"]["lines"]]
+            for text in prose:
+                assert not re.search(r"(?<![\w./-])\d+\.\d+(?![\w.])", text), text
     assert "," in data["numbers"][0]["number"]
+    formulas = [
+        one["formula"] for section in data["sections"] for part in section["parts"] for one in part["formulas"]["lines"]
+    ]
+    assert any(re.search(r"\d,\d", text) for text in formulas)
+    lines = dict(line for node in data["machine"] for group in node["groups"] for line in group["items"])
+    assert "," in lines["Clock, nominal"]
+
+
+def test_a_mean_is_not_called_a_median(swept: Path, tmp_path: Path) -> None:
+    assert _data(swept)["artifact"]["expected_head"][2] == "Median"
+    folder = tmp_path / "mean"
+    shutil.copytree(swept, folder)
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["config"]["report"]["summary"] = "mean"
+    (folder / "plan.json").write_text(json.dumps(plan))
+    assert _data(folder)["artifact"]["expected_head"][2] == "Mean"
+
+
+def test_notes_verdicts_and_findings_call_programs_as_the_layout_does(tmp_path: Path) -> None:
+    """A fifth above its limit and spread: the notes name the program, and so do figures and the first page."""
+    records = []
+    for repetition, value in enumerate((5e8, 9e8, 7e8)):
+        for tool in ("diskbench", "iozone"):
+            of = make.cell(tool, "WS", subsystem="disk", variant="psync", block=1 << 16, repetition=repetition)
+            records.append(make.record(of, [make.measurement(of, "throughput", value)]))
+    folder = make.write(tmp_path / "lab", records, config={"report": {"tables": "file-io-lab"}})
+    data = _data(folder)
+    said = json.dumps([data["verdicts"], data["numbers"], data["sections"], data["caveats"]])
+    assert "FileIO: values spread" in said
+    assert "MyDiskBench" not in said
+    assert "WS of 64KB, 1 thread" in said
+    # The programs' list says which program stands behind the name.
+    assert any(line[0] == "diskbench (FileIO)" for line in data["method"]["programs"])
+
+
+def test_a_workload_with_two_names_has_findings_under_both(tmp_path: Path) -> None:
+    records = []
+    for block in (16 << 10, 256 << 20):
+        for threads in (1, 2):
+            of = make.cell("rambench", "LAT", subsystem="memory", block=block, concurrency=threads)
+            records.append(make.record(of, [make.measurement(of, "latency", 1e-9 * threads)]))
+    config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
+    (part,) = _data(make.write(tmp_path / "c", records, config=config))["sections"][0]["parts"]
+    told = [one["text"] for one in part["findings"] if one["topic"] == "Highest and lowest"]
+    assert [text.partition(":")[0] for text in told] == ["RWS", "RWR"]
+
+
+def test_unknown_limits_that_differ_in_their_key_alone_are_told_once(tmp_path: Path) -> None:
+    records = []
+    for workload in ("RS", "WS", "RR"):
+        of = make.cell("diskbench", workload, subsystem="disk", variant="psync", block=1 << 20)
+        records.append(make.record(of, [make.measurement(of, "throughput", 1e8)]))
+    facts = {"host": "node1", "storage": {"device": "vda", "interface": "virtio"}}
+    data = _data(make.write(tmp_path / "c", records, facts=facts))
+    (part,) = [part for section in data["sections"] for part in section["parts"] if part["table"]]
+    (told,) = [remark for remark in part["table"]["remarks"] if remark.startswith("Theoretical")]
+    assert "disk.throughput.RS, .RR and .WS" in told
+    assert part["formulas"]["lines"] == []
 
 
 def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path: Path) -> None:
@@ -251,3 +322,54 @@ def test_the_checksum_file_is_what_sha256sum_reads(swept: Path) -> None:
     digest, path = lines[0].split("  ")
     assert len(digest) == 64
     assert path.startswith("cells/")
+
+
+def test_the_configuration_is_printed_short_and_reads_back_the_same(tmp_path: Path) -> None:
+    of = make.cell("cpubench", "DP", subsystem="cpu")
+    config = {"cpu": [{"total": 1e12, "workloads": ["DP"]}], "warmup": 0.2, "seconds": 123456789.25, "seed": 1}
+    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])], config=config)
+    text = _data(folder)["provenance"]["config"]
+    assert "total: 1.0e+12" in text
+    assert yaml.safe_load(text) == config
+
+
+def test_a_warning_that_the_checks_repeat_is_said_once(tmp_path: Path) -> None:
+    of = make.cell("cpubench", "DP", subsystem="cpu", concurrency=4)
+    warnings = ["4 threads share 2 CPUs: the threads take turns, so this is no scaling result", "something else"]
+    record = make.record(of, [make.measurement(of, "rate", 4e10)], warnings=warnings, context={"cpus": [0, 1]})
+    (row,) = rows.build(Results.read(make.write(tmp_path / "c", [record])))["cpu"]
+    assert [note for note in row.notes if "2 CPUs" in note] == [
+        "MyCPUBench: 4 threads shared 2 CPUs: they waited for each other; ask Slurm for more CPUs or read this row as "
+        "oversubscribed"
+    ]
+    assert any("something else" in note for note in row.notes)
+
+
+def test_notes_that_differ_in_number_and_plural_are_one() -> None:
+    notes = ["up to 1.3 CPUs meanwhile (1 busy process)", "up to 2 CPUs meanwhile (3 busy processes)"]
+    merged = presentation.merge(notes)
+    assert set(merged.values()) == {"up to 1.3 – 2 CPUs meanwhile (1 – 3 busy processes)"}
+
+
+def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> None:
+    records = []
+    for threads in (1, 2):
+        for repetition, value in enumerate((5e8, 9e8, 7e8)):
+            of = make.cell(
+                "diskbench",
+                "WS",
+                subsystem="disk",
+                variant="psync",
+                block=1 << 16,
+                concurrency=threads,
+                repetition=repetition,
+            )
+            records.append(make.record(of, [make.measurement(of, "throughput", value * threads)]))
+    folder = make.write(tmp_path / "c", records, config={"report": {"tables": "disk-patterns-2020"}})
+    first, second = (part for section in _data(folder)["sections"] for part in section["parts"])
+    assert first["table"]["columns"][-1]["kind"] != "notes"
+    assert first["table"]["notes"] == []
+    assert any("stand below the table “Write sequential: averages" in remark for remark in first["table"]["remarks"])
+    assert second["table"]["columns"][-1]["kind"] == "notes"
+    assert any("spread" in remark for remark in second["table"]["remarks"])
+    assert all(len(line) == len(first["table"]["columns"]) for line in first["table"]["body"])

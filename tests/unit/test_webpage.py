@@ -303,3 +303,10 @@ def test_figures_open_large_and_the_theme_changes(text: str, tmp_path: Path) -> 
         assert found[key] is True, key
     assert found["theme"][0] != found["theme"][1]
     assert found["theme"][2] in ("light", "dark")
+
+
+def test_code_between_backticks_is_marked_and_escaped() -> None:
+    assert webtables.rich("as root, `dmidecode -t <memory>` shows it") == (
+        "as root, <code>dmidecode -t &lt;memory&gt;</code> shows it"
+    )
+    assert webtables.rich("a disk called ` & so on") == "a disk called ` &amp; so on"

@@ -31,11 +31,12 @@ def values(checkout: Checkout) -> dict[str, float]:
 
 
 def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(checkout: Checkout) -> None:
-    config = checkout.write_config("tiny.yaml", CPU)
+    three = {**CPU, "cpu": [{**CPU["cpu"][0], "workloads": ["DP", "HP", "SP"]}]}
+    config = checkout.write_config("tiny.yaml", three)
     first = checkout.snakemake(config)
     assert first.returncode == 0, first.stderr
     before, cells = checkout.started("tiny"), checkout.directory / "results/tiny/cells"
-    edited, cut, swapped, sound = sorted(before)
+    edited, cut, swapped, flipped, emptied, sound = sorted(before)
 
     record = json.loads((cells / f"{edited}.json").read_text())
     record["measurements"][0]["value"] *= 10
@@ -45,9 +46,16 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(c
     (cells / f"{cut}.json").write_text(text[: len(text) // 2])
     (cells / f"{swapped}.json").write_text((cells / f"{sound}.json").read_text())
 
+    # As a bad disk does it: one bit of one digit.
+    text = (cells / f"{flipped}.json").read_text()
+    place = text.index('"value": ') + len('"value": ')
+    (cells / f"{flipped}.json").write_text(f"{text[:place]}{int(text[place]) ^ 1}{text[place + 1 :]}")
+    (cells / f"{emptied}.json").write_bytes(b"")
+    damaged = {edited, cut, swapped, flipped, emptied}
+
     status = checkout.peakmark("status", "results/tiny")
-    assert "1 of 4 cells done" in status.stdout
-    for name in (edited, cut, swapped):
+    assert "1 of 6 cells done" in status.stdout
+    for name in damaged:
         assert name in status.stdout
     tables = checkout.peakmark("tables", "results/tiny")
     assert tables.returncode == 0
@@ -59,10 +67,10 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(c
 
     second = checkout.snakemake(config)
     assert second.returncode == 0, second.stderr
-    assert "3 cells are measured again" in second.stderr
+    assert "5 cells are measured again" in second.stderr
     after = checkout.started("tiny")
     assert after[sound] == before[sound]
-    assert all(after[name] != before[name] for name in (edited, cut, swapped))
+    assert all(after[name] != before[name] for name in damaged)
     assert in_tables(checkout) == values(checkout)
     kept = checkout.directory / "results/tiny/set-aside" / edited / "0.json"
     assert kept.read_text() == forged, "what was edited is kept aside"
@@ -71,7 +79,7 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(c
     third = checkout.snakemake(checkout.write_config("tiny.yaml", changed))
     assert third.returncode == 0, third.stderr
     assert "1 cell is measured anew because their options have changed" in third.stderr
-    assert "3 records are of cells that the configuration does not ask for: kept, but in no table" in third.stderr
+    assert "5 records are of cells that the configuration does not ask for: kept, but in no table" in third.stderr
     one = "cpu/cpubench/SP_none_x1/any/0"
     assert in_tables(checkout) == {one: values(checkout)[one]}
     newest = checkout.started("tiny")

@@ -189,11 +189,12 @@ int main(int argc, char **argv) {
     static struct cpu_list cpus;
     struct warnings warnings = {0};
     struct team team;
+    const uint64_t grain = 2ULL * settings.kernel->operations * settings.kernel->accumulators;
+    const uint64_t least = grain * (uint64_t)common.threads; /* no thread stands by */
     const struct team_plan plan = {.warmup = common.warmup,
                                    .seconds = common.seconds,
-                                   .work = operations,
-                                   .grain =
-                                       2ULL * settings.kernel->operations * settings.kernel->accumulators,
+                                   .work = operations > 0 && operations < least ? least : operations,
+                                   .grain = grain,
                                    .clock_rate = true};
     const struct team_job job = {.prepare = prepare, .run = run, .finish = finish};
     place_choose(&common.cpus, common.threads, &cpus, &warnings);

@@ -24,9 +24,15 @@ static unsigned lane_bytes(enum rule rule) {
     case RULE_CHAIN_I8:
     case RULE_ADD_I8:
         return 1;
-    default:
+    case RULE_CHAIN_F32:
+    case RULE_ADD_F32:
+    case RULE_CHAIN_I32:
+    case RULE_ADD_I32:
+    case RULE_DOT_US:
+    case RULE_DOT_SS:
         return 4;
     }
+    return 0; /* a rule that is none; the compiler warns of one that is not named above */
 }
 
 static double whole_below(struct random_state *random, uint64_t bound) {

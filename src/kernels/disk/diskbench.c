@@ -103,8 +103,9 @@ static void check(const struct disk_options *options) {
     if (options->record > UINT64_C(1) << 30) {
         fail_usage("--record %s is larger than 1GiB", record);
     }
-    if (options->total_given && options->total < options->record) {
-        fail_usage("--total is less than one record of %s", record);
+    if (options->total_given && options->total / options->record < (uint64_t)options->common.threads) {
+        fail_usage("--total is less than one record of %s for each of %d threads", record,
+                   options->common.threads);
     }
     uint64_t records = options->size / (uint64_t)options->common.threads / options->record;
     if (records < (uint64_t)options->depth) {

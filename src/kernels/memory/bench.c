@@ -147,10 +147,11 @@ static void run_sweep(struct team_member *member) {
     member->work = visits * per_visit;
 }
 
-/* Whatever the warm-up wrote must not pass for the measured run's work. */
+/* Whatever the warm-up read and wrote must not pass for the measured run's work. */
 static void ready_sweep(struct team_member *member) {
     const struct bench *bench = member->context;
     struct bench_worker *worker = member->state;
+    worker->visits = worker->sum = 0;
     if (worker->target != NULL) {
         fill_words(worker->target, buffer_bytes(bench), POISON);
         worker->value += UINT64_C(0x9e3779b97f4a7c15);

@@ -96,6 +96,24 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
 }
 
+/* A thread without work would be none, and the rate that of fewer threads than the record says. */
+static void check_work(const struct arguments *a) {
+    char total[NAME_BYTES], block[NAME_BYTES], least[NAME_BYTES];
+    const uint64_t threads = (uint64_t)a->common.threads;
+    const bool copy = strncmp(a->workload, "RW", 2) == 0;
+    const unsigned moves = copy ? 2 : 1;
+    if (a->total > 0 && a->total / moves / a->block < threads) {
+        fail_usage("--total: %s is less than one block of %s%s for each of %d threads: give %s or more",
+                   format_size(a->total, total, sizeof total), format_size(a->block, block, sizeof block),
+                   copy ? ", read and written," : "", a->common.threads,
+                   format_size(moves * a->block * threads, least, sizeof least));
+    }
+    if (a->accesses > 0 && a->accesses < threads) {
+        fail_usage("--accesses: %" PRIu64 " are less than one for each of %d threads: give %d or more",
+                   a->accesses, a->common.threads, a->common.threads);
+    }
+}
+
 static void check_arguments(const struct arguments *a) {
     if (a->workload == NULL) {
         fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, LAT");
@@ -125,6 +143,7 @@ static void check_arguments(const struct arguments *a) {
         fail_usage("--seconds and %s exclude each other: the run ends by time or by work",
                    a->total > 0 ? "--total" : "--accesses");
     }
+    check_work(a);
 }
 
 /* Blocks of each thread; 1 without a pool. */

@@ -44,6 +44,9 @@ struct sweeper {
 
 extern const struct sweeper sweeper_scalar, sweeper_sse2, sweeper_avx2, sweeper_avx512, sweeper_neon;
 
+/* All of this architecture, best first, NULL-terminated. */
+extern const struct sweeper *const sweepers[];
+
 /* A copy of the same blocks in the same order by the C library's memcpy: what the sweepers are compared with.
  */
 sweep_function sweep_copy_libc;

@@ -110,6 +110,21 @@ class Measurement:
     unit: str
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls,
+        cell: Cell,
+        metric: str,
+        value: float,
+        unit: str,
+        details: Mapping[str, Any],
+        *,
+        workload: str | None = None,
+    ) -> Measurement:
+        """A value for the cell's own row, or for the one that differs in ``workload``."""
+        place = (workload or cell.workload, cell.variant, cell.block, cell.concurrency)
+        return cls(*place, metric=metric, value=value, unit=unit, details=details)
+
 
 @dataclass(frozen=True)
 class Parsed:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from peakmark import catalogue
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
+from peakmark.units import format_size
 
-WORKLOADS = ("RS", "WS", "RR", "WR")
+WORKLOADS = catalogue.WORKLOADS["disk"]
 PERCENTILES = ("p50", "p90", "p99", "p999", "max")
 SIZE = 1 << 30
 
@@ -84,6 +86,19 @@ class DiskBench(kernel.Kernel):
 def size_of(cell: Cell) -> int:
     """Bytes of all files of a disk cell together."""
     return common.option_size(cell, "size", SIZE) or SIZE
+
+
+def file_size(cell: Cell, workers: str) -> int:
+    """Bytes of one file, each of the ``workers`` ("threads", "processes") having one: its share of the size in whole
+    records. Errors: ConfigError when that is none."""
+    record = common.needed_block(cell)
+    size = size_of(cell) // cell.concurrency // record * record
+    if size == 0:
+        raise ConfigError(
+            f"cell {cell.id}: size {format_size(size_of(cell))} leaves no record of {format_size(record)} for each of "
+            f"{cell.concurrency} {workers}, use a larger size"
+        )
+    return size
 
 
 def engine_of(cell: Cell) -> tuple[str, int]:

@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError
+from peakmark.errors import ParseError
 from peakmark.instruments import common, documents
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.instruments.diskbench import DiskBench, engine_of, size_of
-from peakmark.units import format_size
+from peakmark.instruments.diskbench import DiskBench, engine_of, file_size
 
 _PATTERN = {"RS": "read", "WS": "write", "RR": "randread", "WR": "randwrite"}
 _PERCENTILES = {"p50": "50.000000", "p90": "90.000000", "p99": "99.000000", "p999": "99.900000"}
@@ -43,7 +42,7 @@ class Fio(common.Program):
         self.check(cell)
         record = common.needed_block(cell)
         engine, depth = engine_of(cell)
-        argv = [tool.path, "--name=peakmark", "--directory=.", f"--size={_file_size(cell)}", f"--bs={record}"]
+        argv = [tool.path, "--name=peakmark", "--directory=.", f"--size={file_size(cell, 'threads')}", f"--bs={record}"]
         argv += [f"--rw={_PATTERN[cell.workload]}", "--direct=1", f"--ioengine={engine}", f"--iodepth={depth}"]
         argv += [f"--numjobs={cell.concurrency}", "--thread", "--group_reporting", "--fallocate=none", "--overwrite=1"]
         total = common.option_size(cell, "total", None)
@@ -108,17 +107,14 @@ class Fio(common.Program):
             ("latency", documents.number_at(side, "clat_ns.mean", self.name) / 1e9, "s", latency),
         )
         return Parsed(
-            measurements=tuple(
-                Measurement(cell.workload, cell.variant, cell.block, cell.concurrency, metric, value, unit, more)
-                for metric, value, unit, more in rows
-            ),
+            measurements=tuple(Measurement.of(cell, metric, value, unit, more) for metric, value, unit, more in rows),
             version=version,
         )
 
     def estimate(self, cell: Cell) -> Cost:
         total = common.option_size(cell, "total", None)
         clock = total / _CAUTIOUS if total else common.seconds_of(cell) + common.warmup_of(cell, 0.0)
-        size = _file_size(cell) * cell.concurrency
+        size = file_size(cell, "threads") * cell.concurrency
         return Cost(seconds=_START_S + size / _CAUTIOUS + clock, disk_bytes=size, memory_bytes=64 << 20)
 
 
@@ -132,18 +128,6 @@ def _percentiles(side: dict[str, Any]) -> dict[str, Any]:
             raise ParseError(f"fio: percentile {name} is missing in its JSON")
         found[key] = value / 1e9
     return found
-
-
-def _file_size(cell: Cell) -> int:
-    """Bytes of one thread's file: its share of the size in whole records. Errors: ConfigError when that is none."""
-    record = common.needed_block(cell)
-    size = size_of(cell) // cell.concurrency // record * record
-    if size == 0:
-        raise ConfigError(
-            f"cell {cell.id}: size {format_size(size_of(cell))} leaves no record of {format_size(record)} for each of "
-            f"{cell.concurrency} threads, use a larger size"
-        )
-    return size
 
 
 def _milliseconds(seconds: float) -> str:

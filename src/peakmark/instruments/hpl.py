@@ -144,16 +144,7 @@ class Hpl(common.Program):
                 "OpenBLAS did not name its core type: with the reference BLAS HPL reaches a small part of its rate; "
                 "apt-get install libopenblas0-pthread fixes it"
             )
-        row = Measurement(
-            workload="DP",
-            variant=cell.variant,
-            block=cell.block,
-            concurrency=cell.concurrency,
-            metric="rate",
-            value=rate,
-            unit="op/s",
-            details=details,
-        )
+        row = Measurement.of(cell, "rate", rate, "op/s", details, workload="DP")
         return Parsed(
             measurements=(row,),
             version=version.group(1) if version else None,

@@ -15,7 +15,7 @@ from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.instruments.diskbench import size_of
+from peakmark.instruments.diskbench import file_size
 from peakmark.units import format_size
 
 RECORD_MAX = 16 << 20
@@ -69,7 +69,7 @@ class Iozone(common.Program):
             )
         if record % _KB:
             raise Unavailable(f"IOZone takes records of whole KiB only, the cell's is {record} B")
-        size = file_size(cell)
+        size = file_size(cell, "processes")
         argv = [tool.path, "-I", "-e", *(["-O"] if in_ops(cell) else []), "-i", "0", "-i", "1", "-i", "2"]
         argv += ["-r", f"{record // _KB}k", "-s", f"{size // _KB}k"]
         names = [f"iozone.{i}" for i in range(cell.concurrency)]
@@ -96,7 +96,7 @@ class Iozone(common.Program):
         return Parsed(measurements=tuple(rows), version=version.group(1) if version else None)
 
     def estimate(self, cell: Cell) -> Cost:
-        size, record = file_size(cell), common.needed_block(cell)
+        size, record = file_size(cell, "processes"), common.needed_block(cell)
         total = size * cell.concurrency
         seconds = max(
             _PASSES * total / _CAUTIOUS_THROUGHPUT,
@@ -116,18 +116,6 @@ def in_ops(cell: Cell) -> bool:
     return bool(value)
 
 
-def file_size(cell: Cell) -> int:
-    """Bytes of one process's file: its share of the size, in whole records. Errors: ConfigError when that is none."""
-    record = common.needed_block(cell)
-    size = size_of(cell) // cell.concurrency // record * record
-    if size == 0:
-        raise ConfigError(
-            f"cell {cell.id}: size {format_size(size_of(cell))} leaves no record of {format_size(record)} for each of "
-            f"{cell.concurrency} processes, use a larger size"
-        )
-    return size
-
-
 def _table(text: str, cell: Cell) -> dict[str, float]:
     """The row of single-file mode by column. Its header spans two lines; -i 0 -i 1 -i 2 fill the first six columns."""
     header = _HEADER.search(text)
@@ -137,7 +125,7 @@ def _table(text: str, cell: Cell) -> dict[str, float]:
     cells = common.first_line(after).split()
     if len(cells) != 2 + len(_COLUMNS):
         raise ParseError(f"IOZone's table row holds {len(cells)} numbers, not {2 + len(_COLUMNS)}")
-    if [common.whole(text, "IOZone: size") * _KB for text in cells[:2]] != [file_size(cell), cell.block]:
+    if [common.whole(text, "IOZone: size") * _KB for text in cells[:2]] != [file_size(cell, "processes"), cell.block]:
         raise ParseError("IOZone's table row is for another size or record than the cell's")
     return {name: common.number(text, f"IOZone: {name}") for name, text in zip(_COLUMNS, cells[2:], strict=True)}
 
@@ -158,21 +146,12 @@ def _throughput_mode(text: str, processes: int, ops: bool) -> dict[str, float]:
 def _rows(cell: Cell, workload: str, phases: dict[str, float], ops: bool) -> list[Measurement]:
     phase, beside = _WORKLOADS[workload]
     scale = 1 if ops else _KB
-    details: dict[str, Any] = {"phase": phase, "file_bytes": file_size(cell)}
+    details: dict[str, Any] = {"phase": phase, "file_bytes": file_size(cell, "processes")}
     if beside is not None:
         details[beside] = phases[beside] * scale
 
     def row(metric: str, value: float, unit: str, extra: dict[str, Any]) -> Measurement:
-        return Measurement(
-            workload=workload,
-            variant=cell.variant,
-            block=cell.block,
-            concurrency=cell.concurrency,
-            metric=metric,
-            value=value,
-            unit=unit,
-            details={**details, **extra},
-        )
+        return Measurement.of(cell, metric, value, unit, {**details, **extra}, workload=workload)
 
     if not ops:
         return [row("throughput", phases[phase] * scale, "B/s", {})]

@@ -82,9 +82,7 @@ class Iperf3(common.Program):
         value, details = _udp(end) if cell.workload == "UDP" else _tcp(end)
         for side in ("host", "remote"):
             details[f"{side}_cpu_percent"] = documents.number_or_none(end, f"cpu_utilization_percent.{side}_total")
-        row = Measurement(
-            cell.workload, cell.variant, cell.block, cell.concurrency, "throughput", value, "bit/s", details
-        )
+        row = Measurement.of(cell, "throughput", value, "bit/s", details)
         warnings = []
         if version and _numbers(version.group()) < _FIRST_THREADED and cell.concurrency > 1:
             warnings.append(

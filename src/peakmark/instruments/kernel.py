@@ -121,19 +121,7 @@ def run_seconds(cell: Cell, key: str, per_second: float, warmup: float) -> float
 def parsed(cell: Cell, result: Result, rows: Sequence[tuple[str, float, str, Mapping[str, Any]]]) -> Parsed:
     """One measurement of the cell's own row per (metric, value, unit, details)."""
     return Parsed(
-        measurements=tuple(
-            Measurement(
-                workload=cell.workload,
-                variant=cell.variant,
-                block=cell.block,
-                concurrency=cell.concurrency,
-                metric=metric,
-                value=value,
-                unit=unit,
-                details=details,
-            )
-            for metric, value, unit, details in rows
-        ),
+        measurements=tuple(Measurement.of(cell, metric, value, unit, details) for metric, value, unit, details in rows),
         version=result.version,
         warnings=result.warnings,
     )

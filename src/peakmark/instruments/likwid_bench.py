@@ -111,15 +111,12 @@ class LikwidBench(common.Program):
                 f"likwid-bench measured {size} B, not the {asked} B of the cell: its kernel's stride does not fit"
             )
         cpu = cell.subsystem == "cpu"
-        row = Measurement(
-            workload=cell.workload,
-            variant=cell.variant,
-            block=cell.block,
-            concurrency=cell.concurrency,
-            metric="rate" if cpu else "throughput",
-            value=work / seconds,
-            unit="op/s" if cpu else "B/s",
-            details={"routine": test, "seconds": seconds, "working_set": size, "work": work},
+        row = Measurement.of(
+            cell,
+            "rate" if cpu else "throughput",
+            work / seconds,
+            "op/s" if cpu else "B/s",
+            {"routine": test, "seconds": seconds, "working_set": size, "work": work},
         )
         return Parsed(measurements=(row,), warnings=tuple(warnings))
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from peakmark import catalogue
 from peakmark.cell import Cell
 from peakmark.errors import Unavailable
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Parsed, Tool, Workspace
 
-WORKLOADS = ("TCP", "UDP", "LAT-TCP", "LAT-UDP")
+WORKLOADS = catalogue.WORKLOADS["network"]
 PERCENTILES = ("p50", "p90", "p99", "p999", "max")
 
 # measure fills the key in on both sides: a server answers nobody else's client.

@@ -69,15 +69,12 @@ class Ping(common.Program):
         least, mean, most, deviation = (common.number(value, "ping: rtt", zero=True) * 1e-3 for value in times.groups())
         if not 0 < least <= mean <= most:
             raise ParseError(f"ping: min/avg/max {'/'.join(times.groups()[:3])} ms are not in order above 0")
-        row = Measurement(
-            workload=WORKLOAD,
-            variant=cell.variant,
-            block=cell.block,
-            concurrency=cell.concurrency,
-            metric="latency",
-            value=mean,
-            unit="s",
-            details={
+        row = Measurement.of(
+            cell,
+            "latency",
+            mean,
+            "s",
+            {
                 "min": least,
                 "max": most,
                 "mdev": deviation,
@@ -87,6 +84,7 @@ class Ping(common.Program):
                 "payload": PAYLOAD,
                 "resolution": 1e-6,
             },
+            workload=WORKLOAD,
         )
         warnings = () if received == sent else (f"ping: {sent - received} of {sent} packets were lost",)
         return Parsed(measurements=(row,), warnings=warnings)

@@ -205,13 +205,4 @@ def _rows(cell: Cell, results: dict[str, dict[str, Any]]) -> list[Measurement]:
 
 
 def _row(cell: Cell, workload: str, metric: str, value: float, unit: str, details: dict[str, Any]) -> Measurement:
-    return Measurement(
-        workload=workload,
-        variant=cell.variant,
-        block=cell.block,
-        concurrency=cell.concurrency,
-        metric=metric,
-        value=value,
-        unit=unit,
-        details={"area": area_of(cell), **details},
-    )
+    return Measurement.of(cell, metric, value, unit, {"area": area_of(cell), **details}, workload=workload)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from peakmark import catalogue
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
 
-WORKLOADS = ("RS", "WS", "RWS", "RR", "WR", "RWR", "LAT")
+WORKLOADS = catalogue.WORKLOADS["memory"]
 POOL = 1 << 30  # rambench's own default
 
 _CAUTIOUS_THROUGHPUT = 5e9  # B/s of one thread in DRAM

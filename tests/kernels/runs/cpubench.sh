@@ -1,8 +1,8 @@
 #!/bin/sh
-# Short real runs of every workload; $1 is the folder of the programs. Used under the sanitizers.
+# Short real runs of every workload; $1 is the folder of the programs. Used under the sanitizers and $RUNNER, an emulator.
 set -eu
 for workload in QP HP SP DP FP32 QPDOT; do
     for isa in auto scalar; do
-        "$1/cpubench" --workload "$workload" --isa "$isa" --threads 2 --seconds 0.05 --warmup 0.01 >/dev/null
+        ${RUNNER:-} "$1/cpubench" --workload "$workload" --isa "$isa" --threads 2 --seconds 0.05 --warmup 0.01 >/dev/null
     done
 done

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Short real runs of every workload; $1 is the folder of the programs. Used under the sanitizers.
+# Short real runs of every workload; $1 is the folder of the programs. Used under the sanitizers and $RUNNER, an emulator.
 set -eu
 for workload in RS WS RWS RR WR RWR; do
     for pool in block 4MiB; do
-        "$1/rambench" --workload "$workload" --block 1KiB --pool "$pool" --threads 2 --seconds 0.05 --warmup 0.01 >/dev/null
+        ${RUNNER:-} "$1/rambench" --workload "$workload" --block 1KiB --pool "$pool" --threads 2 --seconds 0.05 --warmup 0.01 >/dev/null
     done
 done
-"$1/rambench" --workload LAT --block 1MiB --threads 2 --seconds 0.05 --warmup 0.01 >/dev/null
+${RUNNER:-} "$1/rambench" --workload LAT --block 1MiB --threads 2 --seconds 0.05 --warmup 0.01 >/dev/null

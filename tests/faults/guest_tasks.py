@@ -1,0 +1,280 @@
+"""What test_guest.py has done in a guest, where this is root. Each task returns what it saw; records stay in its folder."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from bench import wait_for
+from benchmarks.kernels import namespaces
+from benchmarks.kernels.namespaces import Namespaces
+from benchmarks.method.faults import device_of
+from benchmarks.method.worker import FarEnd, beyond
+
+from peakmark.cell import Cell
+from peakmark.errors import PeakmarkError
+from peakmark.measure import Request, measure
+
+CLONE_NEWNET = 0x40000000
+HOUR_S = 3600.0
+EVERY_S = 0.01
+USER = 4711
+QUOTA_KIB = 4096
+PROGRAMS = {
+    "hpcc",
+    "iozone",
+    "fio",
+    "ping",
+    "qperf",
+    "iperf3",
+    "netbench",
+    "cpubench",
+    "rambench",
+    "diskbench",
+    "peakmark",
+}
+
+Order = Mapping[str, Any]
+
+
+def everything(orders: Mapping[str, Order]) -> dict[str, Any]:
+    """The tasks by name, one after the other: what each saw, or its error."""
+    found: dict[str, Any] = {}
+    for name, order in orders.items():
+        began = time.monotonic()
+        try:
+            found[name] = globals()[name.partition("-")[0]](order)
+        except Exception:
+            found[name] = {"error": traceback.format_exc()}
+        found[name]["took"] = round(time.monotonic() - began, 1)
+        print(name, found[name]["took"], "s", flush=True)
+    return found
+
+
+def attempt(order: Order, cell: Cell, far_end: FarEnd | None = None) -> dict[str, Any]:
+    """One cell by the measuring process's own code: why it failed, and how long it took by the clock that nobody sets."""
+    campaign = Path(order["folder"])
+    path = campaign / "cells" / f"{cell.id}.json"
+    began, failed = time.monotonic(), None
+    try:
+        measure(Request(cell, path, campaign, Path(order["kernels"]), far_end=far_end))
+    except PeakmarkError as error:
+        failed = str(error)
+    return {"failed": failed, "elapsed": time.monotonic() - began, "cell": cell.id}
+
+
+def left(scratch: Path = Path("/tmp")) -> dict[str, list[str]]:
+    """What is still there that a cell may have made."""
+    names = [path.read_text().strip() for path in Path("/proc").glob("[0-9]*/comm")]
+    listening = run("ss", "--listening", "--tcp", "--udp", "--numeric", "--no-header").splitlines()
+    return {
+        "processes": sorted(PROGRAMS & set(names)),
+        "files": sorted(path.name for path in scratch.glob("peakmark-*") if path.is_dir()),
+        "ports": listening,
+        "namespaces": run("ip", "netns", "list").split(),
+    }
+
+
+def run(*argv: str) -> str:
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+# -- a line that loses, delays, repeats and reorders
+
+
+def line(order: Order) -> dict[str, Any]:
+    """Cells between two namespaces, each with netem on the client's end of the link between them."""
+    seen = []
+    with namespaces.joined() as names:
+        device = device_of(names)
+        for spec in order["cells"]:
+            cell = Cell.from_json(spec["cell"])
+            run("tc", "-n", names.client, "qdisc", "add", "dev", device, "root", "netem", *spec["netem"].split())
+            before = counters(names, device)
+            with within(names.client):
+                one = attempt(order, cell, beyond(names))
+            after = counters(names, device)
+            text = run("tc", "-n", names.client, "-s", "-j", "qdisc", "show", "dev", device)
+            queue = next(queue for queue in json.loads(text) if queue["kind"] == "netem")
+            run("tc", "-n", names.client, "qdisc", "del", "dev", device, "root")
+            one |= {name: after[name] - before[name] for name in after}
+            one |= {"dropped": queue["drops"], "passed_bytes": queue["bytes"], "netem": spec["netem"]}
+            seen.append(one)
+    return {"seen": seen, "left": left()}
+
+
+@contextmanager
+def within(name: str) -> Iterator[None]:
+    """This process, and what it starts, in a namespace."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    here, there = os.open("/proc/self/ns/net", os.O_RDONLY), os.open(f"/run/netns/{name}", os.O_RDONLY)
+    try:
+        if libc.setns(there, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "setns")
+        yield
+    finally:
+        libc.setns(here, CLONE_NEWNET)
+        os.close(here)
+        os.close(there)
+
+
+def snmp(name: str, protocol: str) -> dict[str, int]:
+    with within(name):
+        keys, values = (
+            line.split()[1:]
+            for line in Path("/proc/self/net/snmp").read_text().splitlines()
+            if line.startswith(f"{protocol}:")
+        )
+    return dict(zip(keys, map(int, values), strict=True))
+
+
+def counters(names: Namespaces, device: str) -> dict[str, int]:
+    """What the kernel has counted of the client's packets.
+
+    sent     datagrams by the client            arrived  those that the server's program has got
+    control  its TCP segments                   no_room  those for which the server's buffer had no room
+    refused  packets that the link's other end had no room for
+    """
+    far, near = snmp(names.server, "Udp"), snmp(names.client, "Udp")
+    link = json.loads(run("ip", "-n", names.client, "-s", "-j", "link", "show", "dev", device))[0]
+    return {
+        "sent": near["OutDatagrams"],
+        "arrived": far["InDatagrams"],
+        "no_room": far["RcvbufErrors"],
+        "control": snmp(names.client, "Tcp")["OutSegs"],
+        "refused": link["stats64"]["tx"]["dropped"],
+    }
+
+
+# -- a user's quota on a real file system
+
+
+def quota(order: Order) -> dict[str, Any]:
+    """Cells of an ordinary user with a quota on the disk that holds scratch and results."""
+    with disk_of_its_own() as disk:
+        return within_quota(order, disk)
+
+
+@contextmanager
+def disk_of_its_own() -> Iterator[Path]:
+    """An ext4 of 64 MiB that knows quotas, where the others are in memory."""
+    image, folder = Path("/tmp/image"), Path("/tmp/disk")
+    folder.mkdir(exist_ok=True)
+    run("truncate", "--size=64M", str(image))
+    run("mkfs.ext4", "-q", "-O", "quota", "-E", "quotatype=usrquota", str(image))
+    run("mount", "-o", "loop,usrquota", str(image), str(folder))
+    try:
+        yield folder
+    finally:
+        run("umount", str(folder))
+
+
+def within_quota(order: Order, disk: Path) -> dict[str, Any]:
+    results = disk / "results"
+    run("setquota", "-u", str(USER), "0", str(QUOTA_KIB), "0", "0", str(disk))
+    for folder in (disk / "scratch", results):
+        folder.mkdir()
+    shutil.copytree(Path(order["folder"]) / "machine", results / "machine")
+    run("chown", "--recursive", f"{USER}:{USER}", str(disk / "scratch"), str(results))
+    over = as_user(order, results, disk, [one for one in order["cells"] if one["subsystem"] == "disk"])
+    seen = {"over": over, "left": left(disk / "scratch"), "free": shutil.disk_usage(disk).free}
+    # The rest of the quota is taken by a file: measuring goes well, but there is no room for the record.
+    with (disk / "filler").open("wb") as stream:
+        os.chown(stream.fileno(), USER, USER)
+        stream.write(bytes(QUOTA_KIB << 10))
+    before = {str(path): path.read_text() for path in (results / "cells").rglob("*.json")}
+    seen["full"] = as_user(order, results, disk, [one for one in order["cells"] if one["subsystem"] == "cpu"])
+    seen["kept"] = before == {str(path): path.read_text() for path in (results / "cells").rglob("*.json")}
+    seen["half"] = [path.name for path in results.rglob("*.tmp")]
+    shutil.copytree(results, order["folder"], dirs_exist_ok=True)
+    return seen
+
+
+def as_user(order: Order, results: Path, disk: Path, cells: list[dict[str, Any]]) -> list[str]:
+    """What the measuring process said of each cell. It may read what it must, wherever the checkout lies, and no more."""
+    may = "-all,+dac_read_search"
+    plain = [f"--reuid={USER}", f"--regid={USER}", "--clear-groups", f"--inh-caps={may}", f"--ambient-caps={may}"]
+    orders = {
+        "kernels": order["kernels"],
+        "tools": {},
+        "namespaces": None,
+        "cells": [{"campaign": str(results), "cell": cell} for cell in cells],
+    }
+    path = Path("/tmp/orders.json")
+    path.write_text(json.dumps(orders))
+    argv = ["setpriv", *plain, order["python"], "-m", "benchmarks.method.worker", str(path)]
+    done = subprocess.run(argv, cwd="/tmp", capture_output=True, text=True, check=False)
+    return [*done.stdout.splitlines(), *done.stderr.splitlines()]
+
+
+# -- the wall clock
+
+
+def clock(order: Order) -> dict[str, Any]:
+    """Each cell twice: as it is, and while the clock is set back by an hour again and again."""
+    seen = []
+    with disk_of_its_own() as disk:
+        os.environ["TMPDIR"] = str(disk)
+        # Round trips that last, so that the clock is set within one: ping's are over loopback here.
+        run("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
+        for spec in order["cells"]:
+            cell = Cell.from_json(spec["cell"])
+            back = Backwards(cell.instrument, spec["word"]) if cell.repetition else nullcontext()
+            with back:
+                one = attempt(order, cell)
+            one["set_back"] = back.count if isinstance(back, Backwards) else 0
+            seen.append(one)
+        run("tc", "qdisc", "del", "dev", "lo", "root")
+        del os.environ["TMPDIR"]
+        return {"seen": seen, "left": left(disk)}
+
+
+class Backwards:
+    """Sets the clock back by an hour every so often while a program runs, from the moment it is there; right afterwards.
+
+    program  as the kernel calls it     word  of its command line, which tells it from a question for its version
+    """
+
+    def __init__(self, program: str, word: str) -> None:
+        self.program, self.word = {"hpl": "hpcc"}.get(program, program), word
+        self.count = 0
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.set_back)
+        self.offset = time.time() - time.monotonic()
+
+    def runs(self) -> bool:
+        for path in Path("/proc").glob("[0-9]*/comm"):
+            try:
+                if path.read_text().strip() == self.program and self.word in path.with_name("cmdline").read_text():
+                    return True
+            except OSError:
+                continue
+        return False
+
+    def set_back(self) -> None:
+        try:
+            wait_for(lambda: self.over.is_set() or self.runs(), f"{self.program} runs")
+            while not self.over.wait(EVERY_S):
+                time.clock_settime(time.CLOCK_REALTIME, time.time() - HOUR_S)
+                self.count += 1
+        finally:
+            self.over.set()
+
+    def __enter__(self) -> Backwards:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+        time.clock_settime(time.CLOCK_REALTIME, self.offset + time.monotonic())
