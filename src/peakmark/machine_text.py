@@ -44,7 +44,7 @@ def short(results: Results) -> str:
     return "this machine"
 
 
-def _groups(facts: Facts, mark: str) -> list[dict[str, Any]]:
+def _groups(facts: Facts, mark: str = ".") -> list[dict[str, Any]]:
     builders = {
         "Processor": _cpu(facts.get("cpu") or {}),
         "Memory": _memory(facts.get("memory") or {}),
