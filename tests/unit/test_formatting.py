@@ -75,4 +75,6 @@ def test_sentences_have_the_decimal_mark_and_signs_of_print_but_versions_stay() 
     assert typeset("MyCPUBench says 89.01 GigaOPS and HPL 47.34 GigaOPS, 7.5 us", ",") == (
         "MyCPUBench says 89,01 GigaOPS and HPL 47,34 GigaOPS, 7,5 µs"
     )
+    served = "iperf version 3.12 serves all streams with one thread: version 3.16 is the first with one each"
+    assert typeset(served, ",") == served
     assert typeset("p = 0.03, 5%") == "p = 0.03, 5\u00a0%"

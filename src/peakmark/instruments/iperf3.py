@@ -86,7 +86,7 @@ class Iperf3(common.Program):
         warnings = []
         if version and _numbers(version.group()) < _FIRST_THREADED and cell.concurrency > 1:
             warnings.append(
-                f"iperf {version.group()} serves all streams with one thread: 3.16 is the first with one each"
+                f"iperf version {version.group()} serves all streams with one thread: version 3.16 is the first with one each"
             )
         return Parsed(measurements=(row,), version=version.group() if version else None, warnings=tuple(warnings))
 

@@ -35,9 +35,9 @@ class Model:
     dot: str
 
 
-# Of bochs 2.7's models with AVX512-VNNI, icelake_u and tigerlake, none comes through the start of Debian 12's kernel.
 MODELS = (
     Model("corei7_skylake_x", ("avx512",), ("neon",), "vpmaddubsw + vpmaddwd + vpaddd"),
+    Model("corei7_icelake_u", ("avx512",), ("neon",), "vpdpbusd (AVX512-VNNI)"),
     Model("corei7_haswell_4770", ("avx2", "sse2"), ("avx512",), "vpmaddubsw + vpmaddwd + vpaddd"),
 )
 
