@@ -150,6 +150,21 @@ def check(workflow: Workflow, memory: Memory, scratch: Path) -> list[str]:
     return wrong + ([f"jobs are left: {queue}"] if queue else [])
 
 
+def clean(workflow: Workflow, scratch: Path) -> int:
+    """``peakmark clean`` on both nodes, as their user would after a node was lost. Returns how many directories were left.
+
+    A directory must be older than a minute before it goes.
+    """
+    left = len(list(scratch.iterdir()))
+    deadline = time.monotonic() + 120
+    while list(scratch.iterdir()) and time.monotonic() < deadline:
+        for node in workflow.cluster.layout.names:
+            command = ["srun", f"--nodelist={node}", sys.executable, "-m", "peakmark", "clean", str(scratch)]
+            workflow.cluster.run(command, cwd=workflow.directory, env=workflow.environment)
+        time.sleep(2)
+    return left
+
+
 def attempts(workflow: Workflow) -> tuple[int, int]:
     """(failed attempts on record, records set aside)."""
     kept = [path for path in (workflow.results / "attempts").rglob("*.json") if ".raw" not in str(path)]
@@ -184,7 +199,10 @@ def main() -> int:
         say(f"{cells} cells, seed {options.seed}, {faults} faults, one every {options.every:g} s")
         runs = campaign(workflow, memory, breaker, say)
         breaker.mend()
+        left = clean(workflow, scratch)
         wrong = check(workflow, memory, scratch)
+        if left and not breaker.counts["node"]:  # all else ends with its directories removed
+            wrong.append(f"{left} directories were left on scratch although no node was lost")
         kept, aside = attempts(workflow)
         lost = [name for name in memory.texts if not (workflow.results / "cells" / f"{name}.json").exists()]
         jobs = json.loads((workflow.results / "plan.json").read_text())["cells"]
@@ -197,6 +215,7 @@ def main() -> int:
             *((f"  {KINDS[kind]}", breaker.counts[kind]) for kind in KINDS),
             ("failed attempts on record, their cells measured again", kept),
             ("damaged records found, set aside and measured again", aside),
+            ("directories of lost nodes, removed by peakmark clean", left),
             ("finished records lost", len(lost)),
             ("records or tables that are wrong", len(wrong)),
         ]
