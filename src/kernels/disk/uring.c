@@ -62,7 +62,21 @@ static void uring_close(struct lane *lane) {
     free(state);
 }
 
-static void issue(struct lane *lane, struct ring *state, int slot) {
+/* What a signal interrupted is handed over with the next call. */
+static bool handed_over(struct team_member *member, int result) {
+    if (result < 0 && result != -EINTR) {
+        team_fail(member, "io_uring of thread %d: %s", member->index, strerror(-result));
+        return false;
+    }
+    return true;
+}
+
+/*
+ * Makes a request and hands it over at once: kept back until all completions are taken, requests in flight
+ * would be fewer than `depth` meanwhile (reads at depth 64 on a virtual disk: 231 MB/s, at once 313). False:
+ * the ring is broken.
+ */
+static bool issue(struct team_member *member, struct lane *lane, struct ring *state, int slot) {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&state->ring); /* never NULL: as many entries as slots */
     uint64_t place = lane_next(lane, slot);
     unsigned char *buffer = lane_buffer(lane, slot);
@@ -73,6 +87,7 @@ static void issue(struct lane *lane, struct ring *state, int slot) {
     }
     io_uring_sqe_set_data64(sqe, (uint64_t)slot);
     state->begin[slot] = clock_now();
+    return handed_over(member, io_uring_submit(&state->ring));
 }
 
 /* Takes one completion: false when the request failed. */
@@ -93,12 +108,12 @@ static void uring_run(struct team_member *member, struct lane *lane) {
     uint64_t left = member->limit == UINT64_MAX ? UINT64_MAX : member->limit / lane->test->record;
     int flying = 0;
     for (; flying < lane->test->depth && left > 0; flying++, left--) {
-        issue(lane, state, flying);
+        if (!issue(member, lane, state, flying)) {
+            return;
+        }
     }
     while (flying > 0) {
-        int error = io_uring_submit_and_wait(&state->ring, 1);
-        if (error < 0 && error != -EINTR) {
-            team_fail(member, "io_uring of thread %d: %s", member->index, strerror(-error));
+        if (!handed_over(member, io_uring_submit_and_wait(&state->ring, 1))) {
             return;
         }
         struct io_uring_cqe *cqe;
@@ -108,7 +123,9 @@ static void uring_run(struct team_member *member, struct lane *lane) {
             io_uring_cqe_seen(&state->ring, cqe);
             flying--;
             if (more) {
-                issue(lane, state, slot);
+                if (!issue(member, lane, state, slot)) {
+                    return;
+                }
                 left--;
                 flying++;
             }
