@@ -101,10 +101,11 @@ class Runner:
                 with ExitStack() as stack:
                     values: Mapping[str, str] = {}
                     names = self.namespaces if route == "namespaces" else None
-                    if invocation.server is not None and names is not None:
-                        values = stack.enter_context(names.serving(invocation.server, directory))
-                    elif invocation.server is not None:
-                        values = stack.enter_context(pair.serving(invocation.server, directory)).values
+                    server = None if invocation.server is None else self._far_end(cell, invocation.server)
+                    if server is not None and names is not None:
+                        values = stack.enter_context(names.serving(server, directory))
+                    elif server is not None:
+                        values = stack.enter_context(pair.serving(server, directory)).values
                     completed = []
                     for number, prepared in enumerate(invocation.commands):
                         folder = directory / f"run{number}"
@@ -137,6 +138,11 @@ class Runner:
             return command
         cpus = len(space.cpus) if cell.subsystem == "disk" else cell.concurrency
         return replace(command, argv=(*common.pinned(space, cpus), *command.argv))
+
+    def _far_end(self, cell: Cell, server: Command) -> Command:
+        """The server on the last CPUs, as the client has the first: else one tool would wake a CPU and another not."""
+        cpus = ",".join(map(str, self.cpus[-cell.concurrency :]))
+        return replace(server, argv=("taskset", "-c", cpus, *server.argv))
 
     def _neighbours(self, before: neighbours.Reading) -> float:
         return neighbours.share(before, neighbours.read(), len(self.cpus))

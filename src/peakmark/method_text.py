@@ -36,7 +36,12 @@ _WORKLOADS = (
     ("Memory", "RR WR RWR", "The same, blocks in random order."),
     ("Memory", "LAT", "Loads of which each needs the result of the one before."),
     ("Disk", "RS WS RR WR", "Bytes with direct I/O, one file per thread, the flush to the device inside the clock."),
-    ("Network", "TCP UDP", "Payload that reached the receiver; lost, repeated and reordered datagrams counted apart."),
+    (
+        "Network",
+        "TCP UDP",
+        "Payload that reached the receiver; lost, repeated and reordered datagrams counted apart. TCP may join messages"
+        " of which eight or more fit into a segment.",
+    ),
     ("Network", "LAT", "Round trips of a one-byte message."),
 )
 

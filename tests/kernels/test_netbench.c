@@ -51,6 +51,22 @@ static void tcp_counts_every_byte(void **state) {
     process_free(client);
 }
 
+/* Over loopback a segment has 64 KiB. */
+static void small_tcp_messages_are_joined_and_large_ones_are_not(void **state) {
+    (void)state;
+    const char *const messages[] = {"1KiB", "32KiB"}, *const said[] = {"\"joined\": true",
+                                                                       "\"joined\": false"};
+    for (int i = 0; i < 2; i++) {
+        struct process *server = serve("127.0.0.1");
+        struct process *client = process_run(KEY, ARGV("netbench", "TCP", "--message", messages[i], "--total",
+                                                       "1MiB", "--warmup", "0", "--port", port, "127.0.0.1"));
+        end_well(server);
+        assert_int_equal(client->status, 0);
+        assert_non_null(strstr(client->output, said[i]));
+        process_free(client);
+    }
+}
+
 static void tcp_runs_for_the_time_given(void **state) {
     (void)state;
     struct process *server = serve("localhost");
@@ -280,6 +296,7 @@ static void wrong_command_lines_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tcp_counts_every_byte),
+        cmocka_unit_test(small_tcp_messages_are_joined_and_large_ones_are_not),
         cmocka_unit_test(tcp_runs_for_the_time_given),
         cmocka_unit_test(udp_adds_up),
         cmocka_unit_test(udp_total_is_what_arrived),

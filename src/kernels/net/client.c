@@ -204,8 +204,10 @@ static void throughput(struct session *session, struct client_options *options) 
     if (sending.senders == NULL || outcome.team.members == NULL) {
         fail_measurement("no memory for %d streams", plan->streams);
     }
+    bool joined = !plan->udp;
     for (int i = 0; i < plan->streams; i++) {
         sending.senders[i].socket = session->sockets[i];
+        joined = joined && endpoint_join(session->sockets[i], plan->message);
     }
     if (!send_start(&sending, &session->cpus)) {
         fail_measurement("%d threads cannot be started: %s", plan->streams, strerror(errno));
@@ -231,6 +233,7 @@ static void throughput(struct session *session, struct client_options *options) 
     json_unsigned(&json, "duplicated", outcome.duplicated);
     json_unsigned(&json, "stale", outcome.stale);
     json_bool(&json, "gso", plan->offload);
+    json_bool(&json, "joined", joined);
     print_common(&json, session, plan, &outcome, endpoint_buffer(session->sockets[0], SO_SNDBUF));
     report_end(&json, &report);
     free(sending.senders);

@@ -43,6 +43,10 @@ void endpoint_receive_timeout(int socket, double seconds);
 /* The connection ends with an error some 10 s after the other machine has vanished without a word. */
 void endpoint_keepalive(int socket);
 
+/* Lets the kernel join messages of this size to segments (Nagle's algorithm) where that pays. Returns whether
+ * it does. */
+bool endpoint_join(int socket, uint64_t message);
+
 /* Size of a socket buffer in bytes as the kernel counts it, with its own overhead; SO_SNDBUF or SO_RCVBUF. */
 int endpoint_buffer(int socket, int which);
 
