@@ -35,6 +35,24 @@ static void assert_nothing_left(void) {
     closedir(entries);
 }
 
+/* A kernel that gives none at all is told by its policy. */
+static void buffers_are_in_huge_pages_unless_told_otherwise(void **state) {
+    (void)state;
+    static const char *const records[] = {"64KiB", "64KiB", "4KiB"}, *const asked[] = {"on", "off", "on"};
+    for (int i = 0; i < 3; i++) {
+        struct process *process = process_run(
+            NULL, ARGV("diskbench", "--workload", "RS", "--record", records[i], "--size", "1MiB", "--total",
+                       "1MiB", "--warmup", "0", "--huge-pages", asked[i], "--directory", directory));
+        assert_int_equal(process->status, 0);
+        if (i > 0) {
+            assert_true(json_number(process, "huge_pages") == 0);
+        } else if (strncmp(json_at(process, "huge_page_policy"), "\"never\"", 7) != 0) {
+            assert_true(json_number(process, "huge_pages") == 2 << 20);
+        }
+        process_free(process);
+    }
+}
+
 static void totals_are_exact(void **state) {
     (void)state;
     static const char *const workloads[] = {"RS", "WS", "RR", "WR"};
@@ -251,6 +269,7 @@ static void signals_leave_nothing_behind(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        TEST(buffers_are_in_huge_pages_unless_told_otherwise),
         TEST(totals_are_exact),
         TEST(runs_for_the_time_given),
         TEST(direct_reaches_the_device),

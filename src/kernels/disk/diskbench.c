@@ -31,7 +31,7 @@ static const struct program program = {
 
 struct disk_options {
     struct common_options common;
-    const char *workload, *directory, *engine;
+    const char *workload, *directory, *engine, *huge_pages;
     uint64_t record, size, total;
     bool total_given;
     int depth;
@@ -40,6 +40,7 @@ struct disk_options {
 static void parse(struct disk_options *options, int argc, char **argv) {
     static const char *const workloads[] = {"RS", "WS", "RR", "WR", NULL};
     static const char *const engines[] = {"psync", "io_uring", NULL};
+    static const char *const switches[] = {"on", "off", NULL};
     const struct option_spec specs[] = {
         {.name = "workload",
          .kind = OPTION_CHOICE,
@@ -81,6 +82,12 @@ static void parse(struct disk_options *options, int argc, char **argv) {
          .argument = "SIZE",
          .given = &options->total_given,
          .help = "move SIZE bytes, shared by the threads, instead of --seconds"},
+        {.name = "huge-pages",
+         .kind = OPTION_CHOICE,
+         .value = &options->huge_pages,
+         .argument = "WHETHER",
+         .choices = switches,
+         .help = "ask for huge pages for the buffers of records above 4KiB (default on)"},
         COMMON_OPTIONS(&options->common),
         END_OF_OPTIONS,
     };
@@ -195,12 +202,13 @@ static void json_latency(struct json *json, const struct histogram *latency) {
 static void print(const struct disk_options *options, struct disk_test *test, const struct team *team,
                   uint32_t alignment, struct warnings *warnings) {
     static struct histogram latency;
-    uint64_t flush_ns = 0, moved;
+    uint64_t flush_ns = 0, huge = 0, moved;
     bool known = device_bytes(test, team->work, &moved, warnings);
     int64_t verified;
     verify(test, team->threads, &verified);
     for (int i = 0; i < team->threads; i++) {
         histogram_merge(&latency, &test->lanes[i].latency);
+        huge += test->lanes[i].huge_bytes;
         flush_ns = test->lanes[i].flush_ns > flush_ns ? test->lanes[i].flush_ns : flush_ns;
     }
     struct report report = {.instrument = "diskbench",
@@ -231,6 +239,8 @@ static void print(const struct disk_options *options, struct disk_test *test, co
         json_null(&json, "device_bytes");
     }
     json_unsigned(&json, "alignment", alignment);
+    json_unsigned(&json, "huge_pages", huge);
+    json_string(&json, "huge_page_policy", arena_huge_policy());
     json_integer(&json, "verified", verified);
     report_end(&json, &report);
 }
@@ -239,6 +249,7 @@ int main(int argc, char **argv) {
     static struct disk_options options = {.common = COMMON_DEFAULTS,
                                           .directory = ".",
                                           .engine = "psync",
+                                          .huge_pages = "on",
                                           .record = 4096,
                                           .size = UINT64_C(1) << 30,
                                           .depth = 1};
@@ -257,6 +268,7 @@ int main(int argc, char **argv) {
                            .volume = &volume,
                            .write = options.workload[0] == 'W',
                            .random = options.workload[1] == 'R',
+                           .huge_pages = strcmp(options.huge_pages, "on") == 0,
                            .record = options.record,
                            .records = options.size / (uint64_t)threads / options.record,
                            .depth = options.depth,

@@ -13,7 +13,7 @@
 #include "record.h"
 #include "volume.h"
 
-enum { LAYOUT_CHUNK = 1 << 20, VERIFIED_RECORDS = 64, VERIFIED_BYTES = 64 << 20 };
+enum { SMALL_PAGE = 4096, LAYOUT_CHUNK = 1 << 20, VERIFIED_RECORDS = 64, VERIFIED_BYTES = 64 << 20 };
 
 unsigned char *lane_buffer(const struct lane *lane, int slot) {
     return lane->arena.base + (size_t)slot * lane->stride;
@@ -92,10 +92,13 @@ static void prepare(struct team_member *member) {
     lane->order.seed =
         test->seed * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)member->index * UINT64_C(0xd1342543de82ef95);
     lane->name = test->run + (uint64_t)member->index;
-    lane->stride = (test->record + 4095) / 4096 * 4096;
+    lane->stride = (test->record + SMALL_PAGE - 1) / SMALL_PAGE * SMALL_PAGE;
     size_t bytes = lane->stride * (size_t)test->depth;
+    /* The device moves a record in as many pieces as its buffer has in physical memory: of small pages 256 in
+     * 1 MiB. */
+    bool huge = test->huge_pages && lane->stride > SMALL_PAGE;
     lane->in_slot = calloc((size_t)test->depth, sizeof *lane->in_slot);
-    if (lane->in_slot == NULL || !arena_create(&lane->arena, bytes, bytes >= HUGE_PAGE)) {
+    if (lane->in_slot == NULL || !arena_create(&lane->arena, bytes, huge)) {
         team_fail(member,
                   "no memory for %d buffers of %" PRIu64
                   " bytes; use a smaller --record, --depth or --threads",
@@ -105,6 +108,7 @@ static void prepare(struct team_member *member) {
     struct random_state random;
     random_seed(&random, test->seed, (uint64_t)member->index + 1);
     random_fill(&random, lane->arena.base, bytes);
+    lane->huge_bytes = arena_huge_bytes(&lane->arena);
     if (lay_out(member, lane) && test->engine->open(member, lane)) {
         forget_cached(lane);
     }

@@ -23,6 +23,7 @@ struct disk_test {
     const struct engine *engine;
     const struct volume *volume;
     bool write, random, direct;
+    bool huge_pages;  /* asked for, for the buffers of records above a page */
     uint64_t record;  /* bytes */
     uint64_t records; /* of one file */
     int depth;        /* requests in flight per thread */
@@ -42,6 +43,7 @@ struct lane {
     uint64_t *in_slot;  /* depth numbers: the operation that used each buffer last */
     struct arena arena; /* depth buffers of `stride` bytes, then room for the engine's own use */
     size_t stride;
+    size_t huge_bytes;        /* of the arena, as the kernel gave them */
     struct histogram latency; /* ns, warm-up excluded */
     uint64_t flush_ns;        /* of the fdatasync inside the clock */
     void *engine_state;

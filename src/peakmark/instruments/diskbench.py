@@ -19,6 +19,7 @@ SIZE = 1 << 30
 
 _FILL = 200e6  # B/s at which the files are filled before the clock starts, on a slow disk
 _CAUTIOUS = 100e6  # B/s of a fixed total
+_HUGE_PAGE = 2 << 20
 _URING = re.compile(r"io_uring-qd([1-9][0-9]*)")
 
 
@@ -52,6 +53,7 @@ class DiskBench(kernel.Kernel):
             "--depth",
             str(depth),
             *self.amount(cell, "total", "--total"),
+            *(("--huge-pages", "off") if cell.options.get("huge_pages") is False else ()),
             # All CPUs, as for fio and IOZone: a thread that waits for the disk is woken best where the interrupt arrives.
             *self.common_options(cell, workspace, len(workspace.cpus)),
         )
@@ -79,7 +81,8 @@ class DiskBench(kernel.Kernel):
     def estimate(self, cell: Cell) -> Cost:
         size = size_of(cell)
         seconds = kernel.run_seconds(cell, "total", _CAUTIOUS, 0.1)
-        buffers = cell.concurrency * engine_of(cell)[1] * common.needed_block(cell)
+        buffer = engine_of(cell)[1] * common.needed_block(cell)
+        buffers = cell.concurrency * (buffer + _HUGE_PAGE)
         return Cost(seconds=0.5 + size / _FILL + seconds, disk_bytes=size, memory_bytes=buffers + (64 << 20))
 
 
