@@ -3,17 +3,10 @@
 import os
 from pathlib import Path
 
-from peakmark import (
-    build,
-    captions,
-    guard,
-    head,
-    integrity,
-    lock,
-    progress,
-    resume,
-    watch,
-)
+from peakmark.measuring import build, guard, lock
+from peakmark.reporting import captions
+from peakmark.running import head, progress, resume, watch
+from peakmark.storage import integrity
 
 # What is there already, read once.
 FOUND = integrity.survey(PLAN.directory, PLAN.cells)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from peakmark import cluster, jobs, plan
+from peakmark.planning import cluster, jobs, plan
 from peakmark.errors import PeakmarkError
 
 # Ten thousand jobs are some million objects that live to the end. Python would look for garbage among them time and
@@ -39,7 +39,8 @@ def on_command_line(name):
 def find_cluster(completed):
     """The cluster, asked by the process that submits and handed to the jobs; None where this machine measures."""
     if workflow.is_main_process:
-        from peakmark import guard, head
+        from peakmark.measuring import guard
+        from peakmark.running import head
 
         os.environ.pop(cluster.VARIABLE, None)
         os.environ.pop(guard.OWNER, None)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from peakmark import adaptive
+from peakmark.planning import adaptive
 
 # After the last round nothing is left to decide, but the decision tells what was spared.
 ROUNDS = 0 if BY_NODE else adaptive.rounds(PLAN.criteria)

@@ -23,7 +23,7 @@ from benchmarks.kernels.table import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
-from peakmark.records import write_file
+from peakmark.storage.records import write_file
 
 FEWEST = 5
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")

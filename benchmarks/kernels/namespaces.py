@@ -15,9 +15,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from peakmark import execute
 from peakmark.errors import MeasurementError, Unavailable
 from peakmark.instruments.base import Command
+from peakmark.measuring import execute
 
 # Set apart for measurements between network devices (RFC 2544), so no route of this machine can be in the way.
 CLIENT, SERVER = "198.18.0.1", "198.18.0.2"
@@ -39,7 +39,7 @@ class Namespaces:
 
     @contextmanager
     def serving(self, server: Command, directory: Path) -> Iterator[Mapping[str, str]]:
-        """A server in its namespace, listening when the block starts, gone after it: as ``peakmark.pair.serving``."""
+        """A server in its namespace, listening when the block starts, gone after it: as ``peakmark.measuring.pair.serving``."""
         folder = directory / "server"
         folder.mkdir()
         values = {"address": SERVER, "port": str(PORT), "key": secrets.token_hex(16)}

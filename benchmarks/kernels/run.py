@@ -14,11 +14,12 @@ from benchmarks.kernels import neighbours
 from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.kernels.pairs import Row
 from benchmarks.kernels.ratios import Pair
-from peakmark import execute, lock, pair, peaks
+from peakmark import peaks
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, ParseError, Unavailable
 from peakmark.instruments import REGISTRY, common, pmbw
 from peakmark.instruments.base import Command, Measurement, Tool, Workspace
+from peakmark.measuring import execute, lock, pair
 
 NOT_POSSIBLE = 77
 

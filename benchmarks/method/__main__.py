@@ -20,7 +20,7 @@ from benchmarks.method.faults import FAULTS
 from benchmarks.method.sides import Bench
 from peakmark import machine
 from peakmark.errors import PeakmarkError
-from peakmark.records import write_file
+from peakmark.storage.records import write_file
 
 SIZES = (6, 10)
 DRAWS = 300

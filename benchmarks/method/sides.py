@@ -1,4 +1,4 @@
-"""A campaign of a few short cells, measured by ``peakmark.measure`` in surroundings of choice."""
+"""A campaign of a few short cells, measured by ``peakmark.measuring.measure`` in surroundings of choice."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.kernels.namespaces import Namespaces
-from peakmark import plan
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError
-from peakmark.records import write_file
+from peakmark.planning import plan
+from peakmark.storage.records import write_file
 
 LIMIT_S = 180.0
 ROOT = Path(__file__).parents[2]

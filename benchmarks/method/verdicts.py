@@ -14,10 +14,10 @@ from benchmarks import guest
 from benchmarks.kernels import namespaces
 from benchmarks.method.faults import FAULTS, Fault
 from benchmarks.method.sides import Bench, Surroundings
-from peakmark import compare, rows, statistics
-from peakmark.compare import Comparison
 from peakmark.errors import PeakmarkError, Unavailable
-from peakmark.results import Results
+from peakmark.judging import compare, rows, statistics
+from peakmark.judging.compare import Comparison
+from peakmark.storage.results import Results
 
 GUEST_LIMIT_S = 300.0
 

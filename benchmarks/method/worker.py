@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from benchmarks.kernels.namespaces import SERVER, Namespaces
-from peakmark import interfaces
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.instruments.base import Command
-from peakmark.measure import Request, measure
-from peakmark.pair import Peer
+from peakmark.measuring import interfaces
+from peakmark.measuring.measure import Request, measure
+from peakmark.measuring.pair import Peer
 
 FarEnd = Callable[[Command, Path], AbstractContextManager[Peer]]
 

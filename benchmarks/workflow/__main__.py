@@ -18,7 +18,7 @@ from benchmarks.workflow.checkout import Checkout
 from benchmarks.workflow.lines import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
-from peakmark.records import write_file
+from peakmark.storage.records import write_file
 
 PARTS: dict[str, Callable[[Checkout, int], list[Line]]] = {
     "planning": planning.dry_runs,

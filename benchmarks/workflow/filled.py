@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.workflow.checkout import Checkout
-from peakmark import integrity, records
-from peakmark.campaign import Campaign
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError
+from peakmark.storage import integrity, records
+from peakmark.storage.campaign import Campaign
 
 Kind = tuple[str, str, str]
 

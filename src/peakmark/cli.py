@@ -176,7 +176,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from peakmark import cluster, config, plan, plan_text, records
+    from peakmark.planning import cluster, config, plan, plan_text
+    from peakmark.storage import records
 
     if options.config_json is not None:
         values: dict[str, Any] = json.loads(options.config_json)
@@ -208,7 +209,7 @@ def _end_cleanly() -> None:
 
 def _on(node: str) -> None:
     """Become the same command on another node of this job, if this is not the one that is meant."""
-    from peakmark import pair
+    from peakmark.measuring import pair
 
     if node not in ("any", socket.gethostname(), socket.gethostname().partition(".")[0]):
         argv = [*pair.step(node, len(os.sched_getaffinity(0))), sys.executable, "-m", "peakmark", *sys.argv[1:]]
@@ -216,7 +217,7 @@ def _on(node: str) -> None:
 
 
 def _measure_node(options: argparse.Namespace) -> int:
-    from peakmark import node
+    from peakmark.measuring import node
 
     if options.part == "pair":
         _on(options.node)
@@ -226,8 +227,8 @@ def _measure_node(options: argparse.Namespace) -> int:
 
 
 def _decide(options: argparse.Namespace) -> int:
-    from peakmark import adaptive
-    from peakmark.campaign import Campaign
+    from peakmark.planning import adaptive
+    from peakmark.storage.campaign import Campaign
 
     campaign = Campaign.open(options.plan.parent)
     earlier = adaptive.read(options.output.with_name(f"{options.round - 1}.json")) if options.round else {}
@@ -238,7 +239,7 @@ def _decide(options: argparse.Namespace) -> int:
 
 
 def _serve(_: argparse.Namespace) -> int:
-    from peakmark import serve
+    from peakmark.measuring import serve
 
     _end_cleanly()
     return serve.main()
@@ -246,7 +247,7 @@ def _serve(_: argparse.Namespace) -> int:
 
 def _measure(options: argparse.Namespace) -> int:
     from peakmark.cell import Cell
-    from peakmark.measure import Request, measure
+    from peakmark.measuring.measure import Request, measure
 
     try:
         cell = Cell.from_json(json.loads(options.cell))
@@ -276,7 +277,8 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _machine(options: argparse.Namespace) -> int:
-    from peakmark import machine, tools
+    from peakmark import machine
+    from peakmark.measuring import tools
 
     found = tools.present(options.kernels)
     facts = machine.collect(options.scratch, tools=found, cpubench=options.kernels / "cpubench")
@@ -285,7 +287,7 @@ def _machine(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from peakmark import doctor
+    from peakmark.running import doctor
 
     text, healthy = doctor.examine(options.scratch, KERNELS)
     print(text)
@@ -293,7 +295,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _clean(options: argparse.Namespace) -> int:
-    from peakmark import clean
+    from peakmark.running import clean
 
     print(clean.clean(options.places, options.dry_run))
     return 0
@@ -307,7 +309,7 @@ def _share(text: str) -> float:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from peakmark import compare
+    from peakmark.judging import compare
 
     text, counts = compare.report(
         compare.read(options.a), compare.read(options.b), options.confidence, options.tolerance
@@ -317,7 +319,8 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _tables(options: argparse.Namespace) -> int:
-    from peakmark import measurements, tables
+    from peakmark.storage import measurements
+    from peakmark.tables import tables
 
     measurements.build(options.campaign)
     tables.build(options.campaign)
@@ -325,14 +328,18 @@ def _tables(options: argparse.Namespace) -> int:
 
 
 def _figures(options: argparse.Namespace) -> int:
-    from peakmark import figures
+    from peakmark.figures import figures
 
     figures.build(options.campaign)
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
-    from peakmark import figures, measurements, report, tables, unbundle
+    from peakmark.bundling import unbundle
+    from peakmark.figures import figures
+    from peakmark.reporting import report
+    from peakmark.storage import measurements
+    from peakmark.tables import tables
 
     if unbundle.is_bundle(options.campaign):
         rebuilt = unbundle.report(options.campaign, options.output, options.partial)
@@ -350,7 +357,8 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _html(options: argparse.Namespace) -> int:
-    from peakmark import figures, webpage
+    from peakmark.figures import figures
+    from peakmark.reporting import webpage
 
     if not options.keep_figures:
         figures.build(options.campaign)
@@ -359,9 +367,10 @@ def _html(options: argparse.Namespace) -> int:
 
 
 def _bundle(options: argparse.Namespace) -> int:
-    from peakmark import anonymise, bundle, document, sbom
-    from peakmark.crate import Extra
-    from peakmark.results import Results
+    from peakmark.bundling import anonymise, bundle, sbom
+    from peakmark.bundling.crate import Extra
+    from peakmark.reporting import document
+    from peakmark.storage.results import Results
 
     results = Results.read(options.campaign)
     # The bill says nothing of hosts and users; its time is that of the newest record, so that bundles can be compared.
@@ -384,8 +393,8 @@ def _anonymous_report(options: argparse.Namespace) -> int:
     import shutil
     import tempfile
 
-    from peakmark import anonymise, bundle, staging
-    from peakmark.results import Results
+    from peakmark.bundling import anonymise, bundle, staging
+    from peakmark.storage.results import Results
 
     results = Results.read(options.campaign)
     target = options.output or options.campaign / "report-anonymous.pdf"
@@ -398,15 +407,15 @@ def _anonymous_report(options: argparse.Namespace) -> int:
 
 
 def _sbom(options: argparse.Namespace) -> int:
-    from peakmark import sbom
+    from peakmark.bundling import sbom
 
     print(sbom.make(options.kernels), end="")
     return 0
 
 
 def _status(options: argparse.Namespace) -> int:
-    from peakmark import status
-    from peakmark.campaign import Campaign
+    from peakmark.running import status
+    from peakmark.storage.campaign import Campaign
 
     while True:
         text = status.describe(Campaign.open(options.campaign), only_failed=options.failed)
@@ -421,7 +430,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from peakmark import tables
+    from peakmark.tables import tables
 
     directory = options.campaign
     print(

@@ -164,7 +164,7 @@ class _Bar:
 
     def _left(self) -> float | None:
         """Seconds left: what is expected of the cells still to come, times how wrong expectations were so far."""
-        from peakmark import progress
+        from peakmark.running import progress
 
         if not progress.expected_seconds or not self.expected_done:
             return None

@@ -113,8 +113,8 @@ def campaign(workflow: Workflow, memory: Memory, breaker: Breaker, say: Callable
 
 def check(workflow: Workflow, memory: Memory, scratch: Path) -> list[str]:
     """All that is not as it must be."""
-    from peakmark import integrity
-    from peakmark.campaign import Campaign
+    from peakmark.storage import integrity
+    from peakmark.storage.campaign import Campaign
 
     wrong = list(memory.wrong)
     opened = Campaign.open(workflow.results)

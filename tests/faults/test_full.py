@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 from bench import KERNELS, MIB, Bench, cpu_cell, disk_cell, executable
 
-from peakmark import records
+from peakmark.storage import records
 
 Mount = Callable[..., None]
 TOOLS = ["diskbench", "fio", "iozone"]

@@ -18,9 +18,13 @@ from bench import KERNELS, LIMIT_S, MIB, cpu_cell, disk_cell, network_cell
 from benchmarks import guest
 from benchmarks.method.faults import FAULTS
 
-from peakmark import machine, plan, records, rows, tables
+from peakmark import machine
 from peakmark.cell import Cell
-from peakmark.results import Results
+from peakmark.judging import rows
+from peakmark.planning import plan
+from peakmark.storage import records
+from peakmark.storage.results import Results
+from peakmark.tables import tables
 
 HERE = Path(__file__).resolve().parent
 MODULES = ("veth", "sch_netem", "loop", "quota_v2", "ipv6")  # qperf's server wants IPv6

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from bench import KERNELS, Bench, executable, network_cell, wait_for
 
-from peakmark import measure as measuring
-from peakmark import pair
 from peakmark.errors import MeasurementError
 from peakmark.instruments import common
+from peakmark.measuring import measure as measuring
+from peakmark.measuring import pair
 
 NETBENCH = str(KERNELS / "netbench")
 KEY = {"NETBENCH_KEY": "a key of the tests"}

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from bench import MIB, Bench, disk_cell, executable, network_cell
 
-from peakmark import measure as measuring
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError
 from peakmark.instruments import REGISTRY, common
+from peakmark.measuring import measure as measuring
 
 # Asks for 8 GiB and touches none of it.
 GREEDY = """

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark.cell import Cell
-from peakmark.records import text_of
+from peakmark.storage.records import text_of
 
 UNITS = {"rate": "op/s", "throughput": "B/s", "latency": "s", "iops": "1/s"}
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import figures, report
+from peakmark.figures import figures
+from peakmark.reporting import report
 
 
 @pytest.fixture(scope="session")

@@ -8,14 +8,16 @@ from typing import Any
 import campaign_data as data
 import pytest
 
-from peakmark import adaptive, config, jobs, plan, plan_text, rows, staging
-from peakmark import records as stored_records
-from peakmark.adaptive import Criterion
-from peakmark.campaign import Campaign
+from peakmark.bundling import staging
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, RecordError
-from peakmark.results import Results
-from peakmark.status import describe
+from peakmark.judging import rows
+from peakmark.planning import adaptive, config, jobs, plan, plan_text
+from peakmark.planning.adaptive import Criterion
+from peakmark.running.status import describe
+from peakmark.storage import records as stored_records
+from peakmark.storage.campaign import Campaign
+from peakmark.storage.results import Results
 
 WISH = {"min": 6, "max": 14, "until": "2%"}
 GRID = [{"workloads": ["DP", "SP"], "concurrency": [1]}]

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import anonymise, cli, records, staging
-from peakmark.results import Results
+from peakmark import cli
+from peakmark.bundling import anonymise, staging
+from peakmark.storage import records
+from peakmark.storage.results import Results
 
 NAMES = [
     "c07n12",

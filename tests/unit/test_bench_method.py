@@ -22,8 +22,8 @@ from benchmarks.method.sides import Bench
 from benchmarks.method.verdicts import Outcome
 
 from peakmark import machine
-from peakmark.compare import Point
 from peakmark.errors import Unavailable
+from peakmark.judging.compare import Point
 from peakmark.machine import limits
 from peakmark.machine.host import Host
 

@@ -14,9 +14,15 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import adaptive, bundle, cli, crate, figures, measurements, report, tables, unbundle
+from peakmark import cli
+from peakmark.bundling import bundle, crate, unbundle
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
+from peakmark.figures import figures
+from peakmark.planning import adaptive
+from peakmark.reporting import report
 from peakmark.resources import ROOT
+from peakmark.storage import measurements
+from peakmark.tables import tables
 
 RAW = "Command line used: iozone -a\n\tchildren = 1\n"
 LOGO = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>'

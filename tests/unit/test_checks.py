@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from peakmark import checks, peaks, statistics
-from peakmark.checks import Measured, Run, Thresholds, check_agreement, check_row
+from peakmark import peaks
+from peakmark.judging import checks, statistics
+from peakmark.judging.checks import Measured, Run, Thresholds, check_agreement, check_row
 from peakmark.peaks import Peak
 
 VM: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "machine" / "zen3-vm.json").read_text())

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from peakmark import clean, guard, scratch
 from peakmark.errors import ConfigError
+from peakmark.measuring import guard, scratch
+from peakmark.running import clean
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 # A run that is killed together with its guard, as when a node loses power; it says where its directory is.
 DYING = """
 import sys, time
 from pathlib import Path
-from peakmark import scratch
+from peakmark.measuring import scratch
 with scratch.private(Path(sys.argv[1]), "disk/fio/x") as directory:
     (directory / "run0").mkdir()
     (directory / "run0" / "data").write_bytes(b"x" * 4096)
@@ -157,7 +158,7 @@ def test_the_guard_puts_away_what_a_killed_process_leaves(place: Path) -> None:
     code = f"""
 import os, signal, subprocess, sys
 from pathlib import Path
-from peakmark import execute, guard, scratch
+from peakmark.measuring import execute, guard, scratch
 from peakmark.instruments.base import Command
 with guard.standing(), scratch.private(Path({str(place)!r}), "x") as directory:
     with execute.start(Command(argv=("sleep", "600"), timeout_s=600), directory) as process:

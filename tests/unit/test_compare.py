@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import cli, compare, published, statistics
+from peakmark import cli
 from peakmark.errors import ConfigError
+from peakmark.judging import compare, published, statistics
 
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]
 

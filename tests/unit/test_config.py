@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from peakmark import config
 from peakmark.errors import ConfigError
+from peakmark.planning import config
 from peakmark.resources import ROOT, schema
 
 CPU = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}]}

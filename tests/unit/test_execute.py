@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from peakmark import execute
 from peakmark.errors import MeasurementError
 from peakmark.instruments.base import Command
+from peakmark.measuring import execute
 
 
 def python(code: str, *words: str, timeout_s: float = 20, **more: object) -> Command:

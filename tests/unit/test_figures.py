@@ -12,12 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
-from peakmark import captions, figures, panels, rows, style, verdict, words
+from peakmark.figures import figures, panels, style
 from peakmark.formatting import size
-from peakmark.layout import BY_NAME
+from peakmark.judging import rows, verdict
 from peakmark.peaks import Peak
+from peakmark.reporting import captions
 from peakmark.resources import ROOT
-from peakmark.results import Results
+from peakmark.storage.results import Results
+from peakmark.tables import words
+from peakmark.tables.layout import BY_NAME
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from tests.unit.instruments import samples
 from tests.unit.instruments.test_outputs import GOOD
 
-from peakmark import config, plan, site
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, PeakmarkError
 from peakmark.instruments import REGISTRY
+from peakmark.planning import config, plan, site
 from peakmark.resources import ROOT
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))

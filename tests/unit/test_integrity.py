@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
-from peakmark import integrity, records
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
+from peakmark.storage import integrity, records
 
 CELL = make.cell("fio", "RR", subsystem="disk", variant="psync", block=4096)
 

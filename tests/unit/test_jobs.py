@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 
-from peakmark import cluster, failures, jobs, plan, records, slurm, status, watch
-from peakmark.campaign import Campaign
+from peakmark import slurm
 from peakmark.cell import Cell
-from peakmark.cluster import Cluster
 from peakmark.errors import ConfigError
+from peakmark.planning import cluster, jobs, plan
+from peakmark.planning.cluster import Cluster
+from peakmark.running import failures, status, watch
+from peakmark.storage import records
+from peakmark.storage.campaign import Campaign
 
 DATA = Path(__file__).parent / "data" / "slurm"
 NOW = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)

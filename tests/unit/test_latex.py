@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import latex, presentation, rows
-from peakmark.layout import BY_NAME, TABLES
-from peakmark.results import Results
+from peakmark.judging import rows
+from peakmark.storage.results import Results
+from peakmark.tables import latex, presentation
+from peakmark.tables.layout import BY_NAME, TABLES
 
 HOSTILE = r"a_b & 50 % #1 $x$ {y} ~ ^ \end{longtable} <tag>"
 

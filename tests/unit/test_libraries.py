@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from peakmark import machine, machine_text, tools
+from peakmark import machine
 from peakmark.machine import libraries
 from peakmark.machine.host import Host
+from peakmark.measuring import tools
+from peakmark.reporting import machine_text
 from peakmark.resources import ROOT
 from peakmark.schemas import validate
 

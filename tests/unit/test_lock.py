@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from peakmark import lock
 from peakmark.errors import PeakmarkError
+from peakmark.measuring import lock
 
 HOLD = """
 import sys
 from pathlib import Path
-from peakmark import lock
+from peakmark.measuring import lock
 lock.DIRECTORY = Path(sys.argv[1])
 with lock.held("cell"):
     print("held", flush=True)

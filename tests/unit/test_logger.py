@@ -13,7 +13,7 @@ from rich.console import Console
 from snakemake_interface_logger_plugins.common import LogEvent
 
 import snakemake_logger_plugin_peakmark as plugin
-from peakmark import progress
+from peakmark.running import progress
 
 
 @pytest.fixture

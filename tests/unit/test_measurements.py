@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import measurements
 from peakmark.errors import RecordError
-from peakmark.results import Results
+from peakmark.storage import measurements
+from peakmark.storage.results import Results
 
 
 def _campaign(folder: Path) -> Path:

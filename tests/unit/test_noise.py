@@ -12,12 +12,14 @@ from typing import Any
 import campaign_data as data
 import pytest
 
-from peakmark import checks, disturbance, noise, records, statistics
-from peakmark.checks import Measured, Run
+from peakmark.judging import checks, disturbance, statistics
+from peakmark.judging.checks import Measured, Run
 from peakmark.machine.host import Host
-from peakmark.noise import Process, Reading
+from peakmark.measuring import noise
+from peakmark.measuring.noise import Process, Reading
 from peakmark.peaks import Peak
 from peakmark.schemas import validate_fast
+from peakmark.storage import records
 
 FILES = {
     "/proc/stat": "cpu  1000 100 400 9000 50 30 20 300 0 0\ncpu0 500 50 200 4500 25 15 10 250 0 0\n"

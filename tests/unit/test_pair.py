@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from peakmark import pair
 from peakmark.errors import MeasurementError
 from peakmark.instruments.base import Command
+from peakmark.measuring import pair
 
 SERVER = """
 import socket, sys

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from peakmark import config, plan, plan_text
 from peakmark.catalogue import KERNELS, REFERENCES, WORKLOADS
 from peakmark.errors import ConfigError
+from peakmark.planning import config, plan, plan_text
 from peakmark.resources import ROOT
 
 GRID = {

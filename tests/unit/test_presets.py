@@ -12,13 +12,15 @@ import pytest
 import yaml
 from tests.unit import campaign_data as make
 
-from peakmark import config, document, layouts, plan, sheets, tables
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
-from peakmark.layout import BY_NAME, TABLES
+from peakmark.judging.rows import build as build_rows
+from peakmark.planning import config, plan
+from peakmark.reporting import document
 from peakmark.resources import ROOT
-from peakmark.results import Results
-from peakmark.rows import build as build_rows
+from peakmark.storage.results import Results
+from peakmark.tables import layouts, sheets, tables
+from peakmark.tables.layout import BY_NAME, TABLES
 
 SEEDS = Path(__file__).parent / "data" / "seeds"
 PRESETS = (

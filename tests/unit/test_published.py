@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import layouts, presentation, published, sheets, site, tables
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
-from peakmark.layout import BY_NAME
+from peakmark.judging import published
+from peakmark.judging.rows import build as build_rows
+from peakmark.planning import site
 from peakmark.resources import ROOT
-from peakmark.results import Results
-from peakmark.rows import build as build_rows
+from peakmark.storage.results import Results
+from peakmark.tables import layouts, presentation, sheets, tables
+from peakmark.tables.layout import BY_NAME
 
 NAME = "disk-patterns-2020"
 DIFFERENCES = Path(__file__).parent / "data" / "seeds" / "disk-patterns-2020-differences.csv"
@@ -288,7 +290,7 @@ def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, line: str, words: li
 
 
 def test_a_set_that_does_not_exist_is_refused_before_anything_is_measured() -> None:
-    from peakmark import plan
+    from peakmark.planning import plan
 
     values: dict[str, Any] = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "report": {"published": ["nobody"]}}
     with pytest.raises(ConfigError, match=r"nobody.*disk-patterns-2020"):

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from peakmark import records
 from peakmark.errors import RecordError
+from peakmark.storage import records
 
 
 def record(**changes: Any) -> dict[str, Any]:

@@ -13,9 +13,12 @@ import pytest
 import yaml
 from tests.unit import campaign_data as make
 
-from peakmark import artifact, document, figures, presentation, report, rows, tables, verdict
 from peakmark.errors import ConfigError, PeakmarkError
-from peakmark.results import Results
+from peakmark.figures import figures
+from peakmark.judging import rows, verdict
+from peakmark.reporting import artifact, document, report
+from peakmark.storage.results import Results
+from peakmark.tables import presentation, tables
 
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30
 

@@ -13,7 +13,7 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from peakmark import sbom
+from peakmark.bundling import sbom
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 WHEN = datetime(2026, 11, 21, tzinfo=UTC)

@@ -7,8 +7,9 @@ import pytest
 import yaml
 from snakemake_executor_plugin_slurm.validation import get_forbidden_slurm_options
 
-from peakmark import peaks, site
+from peakmark import peaks
 from peakmark.errors import ConfigError
+from peakmark.planning import site
 
 SITES = Path(__file__).parents[2] / "config" / "sites"
 

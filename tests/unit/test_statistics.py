@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from peakmark import compare, statistics
+from peakmark.judging import compare, statistics
 
 # A busy machine is no reason to fail: no time limit for one example.
 settings.register_profile("patient", deadline=None)

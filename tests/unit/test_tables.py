@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import presentation, rows, tables
-from peakmark.layout import BY_NAME, TABLES
-from peakmark.results import Results
+from peakmark.judging import rows
+from peakmark.storage.results import Results
+from peakmark.tables import presentation, tables
+from peakmark.tables.layout import BY_NAME, TABLES
 
 # As printed in the reports that students and administrators write by hand.
 CLASSIC = {

@@ -16,9 +16,13 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import cli, document, figures, rows, webpage, webtables
+from peakmark import cli
 from peakmark.errors import PeakmarkError
-from peakmark.results import Results
+from peakmark.figures import figures
+from peakmark.judging import rows
+from peakmark.reporting import document, webpage
+from peakmark.storage.results import Results
+from peakmark.tables import webtables
 
 HOSTILE = '<script>alert(1)</script>" onload="x" &amp; \' </style> ' + "long_" * 40
 VOID = {"meta", "link", "img", "br", "input"}

@@ -7,7 +7,7 @@ import re
 
 from checkout import TINY, Checkout
 
-from peakmark import captions
+from peakmark.reporting import captions
 
 NO_NETWORK = dict.fromkeys(
     ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9"

@@ -1,7 +1,7 @@
 """What every instrument answers: is it here, what is run, what do its words mean, what does it cost.
 
 An instrument knows argv and output of one program. It knows nothing of Snakemake, Slurm, records or other instruments.
-``peakmark.measure`` runs what ``prepare`` returns and hands the outcome to ``parse``.
+``peakmark.measuring.measure`` runs what ``prepare`` returns and hands the outcome to ``parse``.
 """
 
 from __future__ import annotations

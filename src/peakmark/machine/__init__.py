@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import records
 from peakmark.errors import RecordError
 from peakmark.machine import cpu, libraries, limits, memory, network, software, storage
 from peakmark.machine.host import Host
 from peakmark.machine.software import ToolLike
 from peakmark.schemas import validate_fast
+from peakmark.storage import records
 
 SCHEMA = 1
 

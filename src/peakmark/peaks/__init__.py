@@ -10,7 +10,7 @@ from typing import Any
 
 from peakmark.peaks import cpu, disk, formulas, memory, network
 from peakmark.peaks.base import Peak, Question
-from peakmark.site import for_host
+from peakmark.planning.site import for_host
 
 __all__ = ["Peak", "clocks", "efficiency", "for_row"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from peakmark.arithmetic import evaluate, names_in
 from peakmark.peaks.base import Peak, Question
 from peakmark.peaks.words import quantity
-from peakmark.site import formula_names
+from peakmark.planning.site import formula_names
 
 
 def limit(question: Question) -> Peak | None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.unit.instruments import samples
 
-from peakmark import execute, pair
 from peakmark.cell import Cell
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Parsed
+from peakmark.measuring import execute, pair
 
 KERNELS = Path(__file__).parents[3] / "build" / "kernels"
 MIB = 1 << 20

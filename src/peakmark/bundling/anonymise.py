@@ -1,0 +1,137 @@
+"""Host, user and network names of a campaign replaced by made-up ones, the same one everywhere.
+
+``replacer`` gives one function from text to text; ``staging.copy`` passes every text of a campaign through it. What it
+knows to be a name it replaces in free text too (messages, command lines, raw output), as a whole word.
+"""
+
+from __future__ import annotations
+
+import getpass
+import ipaddress
+import json
+import os
+import pwd
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from peakmark.catalogue import KERNELS, WORKLOADS
+from peakmark.instruments import REGISTRY
+from peakmark.storage.results import Results
+
+_HOME = re.compile(r"/(?:home|Users|users|u|scratch|work|data)/([A-Za-z_][A-Za-z0-9_.-]*)")
+_IPV4 = re.compile(r"(?<![0-9.A-Za-z-])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9A-Za-z-]|\.[0-9])")
+_IPV6 = re.compile(r"(?<![0-9A-Fa-f:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![0-9A-Fa-f:.])")
+_MAC = re.compile(r"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])")
+_HOST_KEYS = ("host", "server_host")
+# Words that a host or a user may be called by and that mean something else in every record.
+_COMMON = frozenset(
+    ["any", "all", "unknown", "localhost", "lo", "root", "node", "none", "ok", "failed", "tmp", "home", "peakmark"]
+    + [*REGISTRY, *KERNELS, *KERNELS.values()]
+    + [word for words in WORKLOADS.values() for word in words]
+)
+
+
+def replacer(results: Results) -> Callable[[str], str]:
+    """The function that takes the names of this campaign out of a text.
+
+    Hosts become ``host1``, ``host2``, ... in the order of their names, users ``user1``, ..., addresses those that are
+    kept for documentation (192.0.2.0/24, 2001:db8::/32). Loopback addresses stay. It changes no number.
+    """
+    texts = list(_texts(results))
+    hosts = sorted({*_hosts(results)}, key=_natural)
+    users = sorted({*_users(results, texts)} - set(hosts))
+    words = {name: f"user{number}" for number, name in enumerate(users, 1)}
+    short: dict[str, str] = {}
+    for host in hosts:
+        first = host.partition(".")[0]
+        short.setdefault(first.lower(), f"host{len(short) + 1}")
+        words[host] = words[first] = short[first.lower()]
+    pattern = _any_of(words)
+    lower = {name.lower(): word for name, word in words.items()}
+    addresses = _Addresses()
+
+    def replace(text: str) -> str:
+        if pattern is not None:
+            text = pattern.sub(lambda match: lower[match.group().lower()], text)
+        text = _MAC.sub("02:00:00:00:00:00", text)
+        return _IPV6.sub(addresses.six, _IPV4.sub(addresses.four, text))
+
+    return replace
+
+
+class _Addresses:
+    """Addresses already met, and what stands for them."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def four(self, match: re.Match[str]) -> str:
+        return self._instead(match.group(), "192.0.2.{}", 254)
+
+    def six(self, match: re.Match[str]) -> str:
+        return self._instead(match.group(), "2001:db8::{:x}", 65535)
+
+    def _instead(self, text: str, form: str, most: int) -> str:
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            return text
+        if address.is_loopback or address.is_unspecified or address.is_multicast:
+            return text
+        if text not in self._known:
+            self._known[text] = form.format(len(self._known) % most + 1)
+        return self._known[text]
+
+
+def _any_of(words: Mapping[str, str]) -> re.Pattern[str] | None:
+    """A pattern of these names as whole words, the longest first; letters, digits, dash and underscore go on a word."""
+    if not words:
+        return None
+    names = "|".join(re.escape(name) for name in sorted(words, key=len, reverse=True))
+    return re.compile(rf"(?<![A-Za-z0-9_-])(?:{names})(?![A-Za-z0-9_-])", re.IGNORECASE)
+
+
+def _hosts(results: Results) -> Iterator[str]:
+    def found() -> Iterator[Any]:
+        yield from results.facts
+        for facts in results.facts.values():
+            yield facts.get("host")
+            yield (facts.get("slurm") or {}).get("node")
+        for cell in results.cells:
+            yield cell.node
+        for record in (*results.records, *results.attempts):
+            for key in _HOST_KEYS:
+                yield record.data["context"].get(key)
+        yield from (results.plan.get("cluster") or {}).get("nodes", ())
+
+    for name in found():
+        if isinstance(name, str) and name.lower() not in _COMMON:
+            yield name
+
+
+def _users(results: Results, texts: Iterable[str]) -> Iterator[str]:
+    names = {getpass.getuser(), os.environ.get("USER", "")}
+    for path in (results.directory, *results.directory.parents):
+        try:
+            names.add(pwd.getpwuid(path.stat().st_uid).pw_name)
+        except (OSError, KeyError):
+            continue
+    account = ((results.config.get("site_facts") or {}).get("slurm") or {}).get("account")
+    names |= {str(account or ""), str(results.report_config.get("author") or "")}
+    for text in (*texts, str(results.directory.resolve())):
+        names.update(match.group(1) for match in _HOME.finditer(text))
+    for name in names:
+        if len(name) > 1 and name.lower() not in _COMMON:
+            yield name
+
+
+def _texts(results: Results) -> Iterator[str]:
+    yield json.dumps(results.plan)
+    for record in (*results.records, *results.attempts):
+        yield json.dumps(record.data)
+
+
+def _natural(name: str) -> list[tuple[int, int | str]]:
+    """node2 before node10."""
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"([0-9]+)", name) if part]

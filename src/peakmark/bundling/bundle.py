@@ -1,0 +1,105 @@
+"""A campaign as one zip file: all that its report is made of, checksums, and a description as RO-Crate.
+
+From the file alone ``peakmark report`` builds the same PDF elsewhere, see ``unbundle``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+
+from peakmark.bundling import crate, staging
+from peakmark.bundling.crate import Extra
+from peakmark.bundling.staging import Replace
+from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.figures import figures
+from peakmark.reporting import document, report
+from peakmark.storage import measurements
+from peakmark.storage.results import Results
+from peakmark.tables import tables
+
+SUMS = "SHA256SUMS"
+OLDEST = (1980, 1, 1, 0, 0, 0)  # a zip file knows no time before
+_LICENCE = re.compile(r"^(https?://\S+|[A-Za-z0-9][A-Za-z0-9.+-]*)$")
+
+
+def write(
+    campaign_dir: Path,
+    target: Path | None = None,
+    *,
+    partial: bool = False,
+    licence: str | None = None,
+    extra: Sequence[Extra] = (),
+    replace: Replace | None = None,
+) -> Path:
+    """Write the bundle of a campaign; without ``target`` beside its folder, under its name. Returns its path.
+
+    extra    files to add, such as a bill of materials
+    replace  what every text passes through before it is bundled and reported, see ``staging``
+    The same records give the same bytes. Errors: PeakmarkError when cells are missing and ``partial`` is not set, or
+    the file cannot be written; RecordError for a damaged record or raw output; ConfigError for the licence.
+    """
+    if licence is not None and not _LICENCE.match(licence):
+        raise ConfigError(f"--license {licence!r} is neither an SPDX identifier such as CC-BY-4.0 nor an address")
+    results = Results.read(campaign_dir)
+    report.must_be_complete(results, partial, "bundle")
+    target = target or campaign_dir.resolve().parent / f"{results.name}.zip"
+    with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
+        folder = Path(name) / results.name
+        paths = staging.copy(results, folder, replace)
+        copied = Results.read(folder)
+        paths += _derived(folder, partial)
+        files = {path: (folder / path).read_bytes() for path in sorted(paths)}
+        for one in extra:
+            if one.path in files or PurePosixPath(one.path).is_absolute() or ".." in PurePosixPath(one.path).parts:
+                raise PeakmarkError(f"the bundle cannot take an extra file at {one.path!r}: choose another path")
+            files[one.path] = one.content
+        files = dict(sorted(files.items()))
+        files[SUMS] = checksums(files).encode()
+        described = json.dumps(crate.describe(copied, files, extra, licence), indent=1, ensure_ascii=False) + "\n"
+        _zip(target, {**files, crate.NAME: described.encode()}, document.newest(copied))
+    return target
+
+
+def _derived(folder: Path, partial: bool) -> list[str]:
+    """Build tables and report in the folder; the paths of those that go into the bundle."""
+    build_all(folder, partial)
+    return ["report.pdf", *sorted(path.relative_to(folder).as_posix() for path in (folder / "tables").rglob("*.csv"))]
+
+
+def build_all(folder: Path, partial: bool) -> Path:
+    """Tables, figures and report of a campaign, from its records. Returns the path of the PDF."""
+    measurements.build(folder)
+    tables.build(folder)
+    figures.build(folder)
+    return report.build(folder, partial)
+
+
+def checksums(files: Mapping[str, bytes]) -> str:
+    """Lines as ``sha256sum --check`` reads them."""
+    return "".join(f"{hashlib.sha256(content).hexdigest()}  {path}\n" for path, content in files.items())
+
+
+def _zip(target: Path, files: Mapping[str, bytes], when: datetime) -> None:
+    moment = max(OLDEST, when.timetuple()[:6])
+    temporary = target.with_name(f".{target.name}.tmp")
+    try:
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+            for path, content in files.items():
+                entry = zipfile.ZipInfo(path, moment)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.create_system = 3  # Unix, wherever this runs
+                entry.external_attr = 0o100644 << 16
+                archive.writestr(entry, content)
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise PeakmarkError(
+            f"cannot write the bundle {target}: {error.strerror}; give another place with -o FILE.zip"
+        ) from error

@@ -1,0 +1,149 @@
+"""A software bill of materials, CycloneDX 1.6 as JSON: Python packages, own kernels, reference tools, libraries."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import uuid
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from peakmark.errors import Unavailable
+from peakmark.instruments import REGISTRY
+from peakmark.measuring import build
+from peakmark.resources import version
+
+SPECIFICATION = "1.6"
+MEDIA_TYPE = "application/vnd.cyclonedx+json"
+ASK_S = 10.0
+Component = dict[str, Any]
+
+
+def make(kernels: Path = build.BUILD, when: datetime | None = None, tools: Mapping[str, Any] | None = None) -> str:
+    """The bill of materials of this installation as JSON text.
+
+    kernels  folder of the compiled kernels
+    when     time that it states; default now
+    tools    configured paths of reference tools, by instrument name; False leaves one out
+    The same installation and time give the same text.
+    """
+    components = [*_packages(), *_kernels(kernels), *_tools(tools or {}), *_system()]
+    components = [one for one in components if one["bom-ref"] != "pkg:pypi/peakmark"]
+    components.sort(key=lambda one: str(one["bom-ref"]))
+    unique = {one["bom-ref"]: one for one in components}
+    own = {
+        "type": "application",
+        "bom-ref": "peakmark",
+        "name": "peakmark",
+        "version": version(),
+        "licenses": [{"license": {"id": "MIT"}}],
+    }
+    stamp = (when or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    body = {
+        "$schema": f"http://cyclonedx.org/schema/bom-{SPECIFICATION}.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": SPECIFICATION,
+        "version": 1,
+        "metadata": {"timestamp": stamp, "component": own},
+        "components": list(unique.values()),
+        "dependencies": [{"ref": "peakmark", "dependsOn": sorted(unique)}, *({"ref": name} for name in sorted(unique))],
+    }
+    number = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(body, sort_keys=True))
+    return json.dumps({**body, "serialNumber": f"urn:uuid:{number}"}, indent=1, sort_keys=True) + "\n"
+
+
+def _packages() -> Iterator[Component]:
+    """Python packages of this environment; requirements.txt says with which hashes they were installed."""
+    for distribution in metadata.distributions():
+        name = distribution.metadata["Name"]
+        if not name or name.lower() == "peakmark":
+            continue
+        normal = name.lower().replace("_", "-").replace(".", "-")
+        licence = (distribution.metadata.get_all("License-Expression") or [None])[0]
+        purl = f"pkg:pypi/{normal}@{quote(distribution.version)}"
+        component: Component = {
+            "type": "library",
+            "bom-ref": purl,
+            "name": name,
+            "version": distribution.version,
+            "purl": purl,
+        }
+        if licence:
+            component["licenses"] = [{"expression": licence}]
+        yield component
+
+
+def _kernels(folder: Path) -> Iterator[Component]:
+    for program in build.programs(folder):
+        path = Path(program)
+        if not path.is_file():
+            continue
+        yield {
+            "type": "application",
+            "bom-ref": f"kernel:{path.name}",
+            "name": path.name,
+            "version": version(),
+            "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(path.read_bytes()).hexdigest()}],
+            "licenses": [{"license": {"id": "MIT"}}],
+        }
+
+
+def _tools(configured: Mapping[str, Any]) -> Iterator[Component]:
+    """Reference tools found here: version by their own word, the Debian package if they are from one."""
+    for name, instrument in sorted(REGISTRY.items()):
+        choice = configured.get(name)
+        if not instrument.reference or choice is False:
+            continue
+        candidates = [str(choice)] if choice else list(instrument.executables)
+        path = next((found for found in map(shutil.which, candidates) if found), None)
+        if path is None:
+            continue
+        try:
+            tool = instrument.find(path)
+        except Unavailable:
+            continue
+        component: Component = {
+            "type": "application",
+            "bom-ref": f"tool:{name}",
+            "name": tool.name,
+            "version": tool.version,
+            "properties": [{"name": "peakmark:instrument", "value": name}],
+        }
+        yield component | _debian(path)
+
+
+def _system() -> Iterator[Component]:
+    """What the kernels and tools stand on: the C library and the compiler, where they are Debian packages."""
+    for program, name in (("/usr/bin/gcc", "gcc"), ("/bin/sh", "sh"), ("/usr/bin/make", "make")):
+        found = _debian(str(Path(program).resolve())) if Path(program).exists() else {}
+        if found:
+            label = found["purl"].split("/")[2].split("@")[0]
+            yield {"type": "application", "bom-ref": f"system:{name}", "name": label, **found}
+
+
+def _debian(path: str) -> Component:
+    """``purl`` and version of the Debian package that holds a file; empty where there is none."""
+    for candidate in dict.fromkeys([path, str(Path(path).resolve()), path.removeprefix("/usr")]):
+        owner = _said(["dpkg-query", "-S", candidate])
+        if owner:
+            package = owner.splitlines()[0].partition(": ")[0].partition(":")[0].split(",")[0]
+            number = _said(["dpkg-query", "-W", "-f", "${Version}", package])
+            if number:
+                return {"purl": f"pkg:deb/debian/{quote(package)}@{quote(number)}", "version": number}
+    return {}
+
+
+def _said(argv: list[str]) -> str | None:
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=ASK_S, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,101 @@
+"""A campaign copied to another folder with nothing but what its report needs; texts may be replaced on the way."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from peakmark.errors import RecordError
+from peakmark.planning import adaptive, inputs
+from peakmark.storage import records
+from peakmark.storage.results import Results, StoredRecord
+
+Replace = Callable[[str], str]
+"""What every text of a copied campaign passes through: values in JSON files, raw outputs, parts of paths."""
+
+
+def copy(results: Results, target: Path, replace: Replace | None = None) -> list[str]:
+    """Plan, configuration, facts, records, raw outputs and the files that the configuration names, below ``target``.
+
+    With ``replace`` all of them are rewritten, and the checksums in the records are those of the rewritten outputs.
+    Returns the POSIX paths written, sorted.
+    Errors: RecordError when a raw output is missing or is not what its record says; ConfigError for a file that the
+    configuration names and that is not there.
+    """
+    written: list[str] = []
+
+    def text(name: str) -> str:
+        return name if replace is None else "/".join(replace(part) for part in name.split("/"))
+
+    def put(name: str, content: bytes) -> None:
+        place = target / text(name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+        written.append(text(name))
+
+    def put_json(name: str) -> None:
+        content = (results.directory / name).read_bytes()
+        put(name, content if replace is None else dump(replaced(json.loads(content), replace)).encode())
+
+    put_json("plan.json")
+    if (results.directory / "config.json").is_file():
+        put_json("config.json")
+    for node in results.facts:
+        put_json(f"machine/{node}.json")
+    # Decisions on how often rows are repeated: without them spared cells would look missing.
+    for path in sorted((results.directory / adaptive.FOLDER).glob("*.json")):
+        put_json(f"{adaptive.FOLDER}/{path.name}")
+    for record in (*results.records, *results.attempts):
+        digests = {}
+        for name, original in raw_outputs(results, record):
+            content = original
+            if replace is not None:
+                content = replace(original.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+            digests[text(name)] = hashlib.sha256(content).hexdigest()
+            put(f"{record.path.rpartition('/')[0]}/{name}", content)
+        if replace is None:
+            put_json(record.path)
+        else:
+            put(record.path, records.text_of({**replaced(record.data, replace), "raw": digests}).encode())
+    for name, path in inputs.collect(results):
+        put(name, path.read_bytes())
+    index = inputs.index(results)
+    if index:
+        put(inputs.INDEX, dump(index if replace is None else replaced(index, replace)).encode())
+    return sorted(written)
+
+
+def raw_outputs(results: Results, record: StoredRecord) -> list[tuple[str, bytes]]:
+    """Name beside the record and content of each raw output. Errors: RecordError when one is missing or was changed."""
+    found = []
+    folder = (results.directory / record.path).parent
+    for name, digest in sorted(record.data["raw"].items()):
+        path = folder / name
+        again = f"delete {results.directory / record.path} and run the campaign again to measure this cell anew"
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise RecordError(f"the raw output {path} cannot be read ({error.strerror}): {again}") from error
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise RecordError(f"the raw output {path} is not the one that its record has the checksum of: {again}")
+        found.append((name, content))
+    return found
+
+
+def replaced(value: Any, replace: Replace) -> Any:
+    """A JSON value with every text in it passed through ``replace``; keys too, as a node's name may be one."""
+    if isinstance(value, str):
+        return replace(value)
+    if isinstance(value, Mapping):
+        return {replace(key): replaced(entry, replace) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [replaced(entry, replace) for entry in value]
+    return value
+
+
+def dump(value: Any) -> str:
+    """JSON as the plan is written."""
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"

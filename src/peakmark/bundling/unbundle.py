@@ -1,0 +1,204 @@
+"""Read a bundle that came from elsewhere: unpack nothing outside its folder, believe nothing that its checksums deny."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from peakmark.bundling.bundle import SUMS, build_all
+from peakmark.bundling.crate import HOME, NAME
+from peakmark.errors import PeakmarkError
+from peakmark.reporting.report import must_be_complete
+from peakmark.resources import version
+from peakmark.storage.results import Results
+
+MAX_FILES = 500_000
+MAX_BYTES = 8 << 30
+CHUNK = 1 << 20
+# What a report is made of; all else in an unpacked bundle is made from it, and may be made anew.
+SOURCES = ("cells", "attempts", "machine", "inputs", "repetitions", "plan.json", "config.json")
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """A report built from a bundle: where it is, and how it stands to the one that came in the bundle."""
+
+    path: Path
+    comparison: str
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a path is a bundle, packed or not, rather than a campaign."""
+    return path.is_file() or (path / SUMS).is_file()
+
+
+def report(bundle: Path, target: Path | None = None, partial: bool = False) -> Rebuilt:
+    """Build the report of a bundle from its records alone; of a zip file as ``<name>.pdf`` beside it.
+
+    Errors: PeakmarkError in one sentence when the bundle is damaged or was changed, or holds no whole campaign.
+    """
+    if bundle.is_dir():
+        verify(bundle)
+        before = _content(bundle / "report.pdf")
+        built = build_all(bundle, partial)
+        if target is not None:
+            _write(target, built.read_bytes())
+        return Rebuilt(target or built, _compared(bundle, before, built.read_bytes()))
+    with unpacked(bundle) as folder:
+        must_be_complete(Results.read(folder), partial, shown=bundle)
+        before = _content(folder / "report.pdf")
+        content = build_all(folder, partial).read_bytes()
+        target = target or bundle.with_suffix(".pdf")
+        _write(target, content)
+        return Rebuilt(target, _compared(folder, before, content))
+
+
+def _write(target: Path, content: bytes) -> None:
+    try:
+        target.write_bytes(content)
+    except OSError as error:
+        raise PeakmarkError(f"cannot write {target}: {error.strerror}; give another place with -o FILE.pdf") from error
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _compared(folder: Path, before: bytes | None, after: bytes) -> str:
+    if before is None:
+        return "the bundle holds no report to compare it with"
+    if before == after:
+        return "the same, byte by byte, as the report in the bundle"
+    made = _made_with(folder)
+    if made != version():
+        return (
+            f"not the same bytes as the report in the bundle: that was made with peakmark {made}, this is {version()}"
+        )
+    return "not the same bytes as the report in the bundle: other versions of Typst, matplotlib or --partial made it"
+
+
+def _made_with(folder: Path) -> str:
+    try:
+        graph = json.loads((folder / NAME).read_text(encoding="utf-8"))["@graph"]
+        return str(next(entity["softwareVersion"] for entity in graph if entity["@id"] == HOME))
+    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+        return "an unknown version"
+
+
+@contextmanager
+def unpacked(bundle: Path) -> Iterator[Path]:
+    """A bundle's files in a folder that exists as long as the context. Errors: PeakmarkError, see ``report``."""
+    with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
+        folder = Path(name)
+        try:
+            with zipfile.ZipFile(bundle) as archive:
+                for entry, path in _entries(bundle, archive):
+                    _extract(bundle, archive, entry, folder / path)
+        except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+            raise PeakmarkError(_damaged(bundle, str(error).rstrip("."))) from error
+        except OSError as error:
+            raise PeakmarkError(f"cannot read the bundle {bundle}: {error.strerror or error}") from error
+        except Exception as error:
+            # zlib.error and its kin: damage within the compressed data.
+            if isinstance(error, PeakmarkError):
+                raise
+            raise PeakmarkError(_damaged(bundle, str(error))) from error
+        verify(folder, bundle)
+        yield folder
+
+
+def _damaged(bundle: Path, why: str) -> str:
+    return f"{bundle} is damaged or no bundle of peakmark ({why}): get it again from where it came from"
+
+
+def _entries(bundle: Path, archive: zipfile.ZipFile) -> list[tuple[zipfile.ZipInfo, str]]:
+    """Every file of the archive with its path below the bundle. Errors: PeakmarkError for a path or kind that no bundle
+    has, or for more than a disk should be filled with.
+    """
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    names = [entry.filename for entry in entries]
+    for entry in entries:
+        parts = PurePosixPath(entry.filename).parts
+        kind = entry.external_attr >> 16 & 0o170000
+        if (
+            not parts
+            or entry.filename.startswith("/")
+            or ".." in parts
+            or "\\" in entry.filename
+            or "\0" in entry.filename
+        ):
+            raise PeakmarkError(_damaged(bundle, f"it holds a path that leads out of it, {entry.filename!r}"))
+        if kind not in (0, 0o100000):
+            raise PeakmarkError(_damaged(bundle, f"{entry.filename!r} is a link or a special file"))
+    twice = next(
+        (name for number, name in enumerate(sorted(names)) if number and sorted(names)[number - 1] == name), None
+    )
+    if twice is not None:
+        raise PeakmarkError(_damaged(bundle, f"it holds {twice!r} twice"))
+    if len(entries) > MAX_FILES or sum(entry.file_size for entry in entries) > MAX_BYTES:
+        raise PeakmarkError(
+            f"{bundle} unpacks to more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB, which no bundle of peakmark does"
+        )
+    # Who packs an unpacked bundle again often packs its folder.
+    folders = {name.partition("/")[0] for name in names}
+    prefix = f"{folders.pop()}/" if SUMS not in names and len(folders) == 1 else ""
+    return [(entry, name.removeprefix(prefix)) for entry, name in zip(entries, names, strict=True)]
+
+
+def _extract(bundle: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, place: Path) -> None:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with archive.open(entry) as source, place.open("xb") as target:
+            while chunk := source.read(CHUNK):
+                target.write(chunk)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise PeakmarkError(_damaged(bundle, f"{entry.filename!r} is a file and a folder at once")) from error
+
+
+def verify(folder: Path, bundle: Path | None = None) -> None:
+    """Compare an unpacked bundle with its checksums. ``bundle`` is the zip file it came from: then every file counts,
+    else only what the report is made of.
+
+    Errors: PeakmarkError that names the first file that is missing, changed or unknown.
+    """
+    shown = bundle or folder
+    sums = _read_sums(folder, shown)
+    for path, digest in sums.items():
+        if bundle is None and path.partition("/")[0] not in SOURCES:
+            continue
+        found = folder / path
+        if not found.is_file():
+            raise PeakmarkError(f"{shown} is not whole: {path} is missing; get it again from where it came from")
+        if hashlib.sha256(found.read_bytes()).hexdigest() != digest:
+            raise PeakmarkError(
+                f"{path} in {shown} is not what {SUMS} says: it was changed or damaged after the bundle was made; get the "
+                "bundle again from where it came from"
+            )
+    for found in sorted(folder.rglob("*")):
+        path = found.relative_to(folder).as_posix()
+        counts = bundle is not None or path.partition("/")[0] in SOURCES
+        if counts and found.is_file() and path not in sums and path not in (SUMS, NAME):
+            raise PeakmarkError(
+                f"{path} in {shown} stands in no line of {SUMS}: it was added after the bundle was made; remove it, or get "
+                f"the bundle again from where it came from, or delete {SUMS} to go on with the campaign here"
+            )
+
+
+def _read_sums(folder: Path, shown: Path) -> dict[str, str]:
+    try:
+        lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PeakmarkError(_damaged(shown, f"{SUMS} cannot be read")) from error
+    found = {}
+    for number, line in enumerate(lines, 1):
+        digest, separator, path = line.partition("  ")
+        if not separator or len(digest) != 64 or path.startswith("/") or ".." in PurePosixPath(path).parts:
+            raise PeakmarkError(_damaged(shown, f"line {number} of {SUMS} is not a checksum and a path"))
+        found[path] = digest
+    return found

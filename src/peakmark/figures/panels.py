@@ -1,0 +1,318 @@
+"""One table as small multiples: a panel per workload, every repetition as a point, the summary as a line, the limit
+drawn.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, ScalarFormatter
+
+from peakmark.figures import labels, style
+from peakmark.formatting import significant
+from peakmark.judging.rows import Row, Series, published_names
+from peakmark.tables.layout import Table
+from peakmark.tables.words import UNITS, Words
+
+WIDTH = 10.2  # inches; a landscape A4 page between its margins
+HEIGHT = 5.9  # inches; leaves room for the caption on that page
+PANEL_HEIGHT = 1.55
+MAX_COLUMNS = 4
+MAX_TICKS = 9  # labels beside each other below one panel
+
+Dimension = Literal["block", "concurrency"]
+
+_SIZE = re.compile(r"(\d) ?([A-Za-z]+)$")  # the end of a size, with or without a space before its unit
+_VARIANTS = {"pool": "pool (DRAM)", "block": "one block (cache)"}
+
+
+class _Ticks(ScalarFormatter):
+    """Numbers of one axis with equally many decimals, and a decimal mark of choice."""
+
+    def __init__(self, mark: str) -> None:
+        super().__init__(useOffset=False)
+        self.set_scientific(False)
+        self._mark = mark
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label of a tick."""
+        return str(super().__call__(x, pos)).replace(".", self._mark)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The rows of one panel, and its title."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
+    """The figure of one table, None when none of its rows was measured; ``mark`` is the decimal mark.
+
+    Horizontal is the block size or the concurrency, whichever has more values; the other distinguishes lines, named at
+    their right end. Vertical is logarithmic where the values span more than a factor of 20, else it starts at zero;
+    panels of one line share it, except those of the CPU, whose workloads differ by their operand size.
+    """
+    measured = [row for row in rows if row.series]
+    if not measured:
+        return None
+    horizontal = _horizontal(measured)
+    panels = _panels(table, measured, horizontal)
+    columns = _columns(measured, len(panels))
+    lines = math.ceil(len(panels) / columns)
+    height = PANEL_HEIGHT if lines == 1 else max(1.25, min(1.4, (HEIGHT - 0.5) / lines))
+    figure = Figure(figsize=(WIDTH * min(1.0, 0.23 * columns + 0.09), height * lines + 0.5))
+    figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+    shared = table.subsystem != "cpu"
+    axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey="row" if shared else False)
+    for line in range(lines):
+        together = panels[line * columns : (line + 1) * columns]
+        for place, axis in enumerate(axes[line]):
+            if place >= len(together):
+                axis.set_visible(False)
+                continue
+            scale = _scale(table, together if shared else [together[place]])
+            _panel(axis, table, together[place], horizontal, scale, mark)
+            if place == 0:
+                axis.set_ylabel(_vertical_label(table))
+            if line * columns + place + columns >= len(panels):
+                axis.set_xlabel(_axis_label(table, horizontal))
+                axis.tick_params(labelbottom=True)
+    ends = _ends(panels, horizontal, table)
+    if ends:
+        last = axes[lines - 1][len(panels) - (lines - 1) * columns - 1]
+        labels.beside(last, table, ends, _extent(last))
+    labels.legend(figure, table, measured, programs=not ends)
+    return figure
+
+
+def _vertical_label(table: Table) -> str:
+    unit = UNITS.get((table.unit, table.factor), table.shown)
+    return unit if unit in ("GigaOPS", table.quantity) else f"{table.quantity} ({unit})"
+
+
+def _ends(panels: Sequence[Panel], horizontal: Dimension, table: Table) -> dict[str, float]:
+    """Where each program's line ends in the last panel, in the table's unit; empty where that cannot name the lines: one has
+    none there, or they are named by threads or blocks.
+    """
+    last = panels[-1].rows
+    if any(len({_place(row, _other(horizontal)) for row in panel.rows}) > 1 for panel in panels):
+        return {}
+    ordered = sorted(last, key=lambda row: _place(row, horizontal))
+    ends = {name: series.centre * table.factor for row in ordered for name, series in row.series.items()}
+    everywhere = {name for panel in panels for row in panel.rows for name in row.series}
+    return ends if set(ends) == everywhere else {}
+
+
+def _extent(axis: Axes) -> float:
+    """The panel's height in pixels; the layout is not final yet, so nearly."""
+    return PANEL_HEIGHT * 0.72 * axis.figure.dpi
+
+
+def _columns(rows: Sequence[Row], panels: int) -> int:
+    """Panels side by side: so many that the workloads of one variant fill whole lines, at most ``MAX_COLUMNS``."""
+    workloads = len({Words.of(row).workload(row) for row in rows})
+    if workloads == 1 and len({(row.key.node, row.key.variant) for row in rows}) == 1:
+        return min(panels, MAX_COLUMNS)
+    if workloads <= MAX_COLUMNS:
+        return min(workloads, panels)
+    return MAX_COLUMNS if workloads % MAX_COLUMNS == 0 or panels > 9 else MAX_COLUMNS - 1
+
+
+def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
+    """Whether the vertical axis of these panels is logarithmic, and its ends in the table's unit."""
+    rows = [row for panel in panels for row in panel.rows]
+    values = [value * table.factor for row in rows for series in row.series.values() for value in series.values]
+    values += [value * table.factor for row in rows for value in row.published.values()]
+    limits = [row.peak.value * table.factor for row in rows if row.peak.value is not None]
+    lowest, highest = min(values), max(values)
+    logarithmic = highest > 20 * lowest
+    highest = max([highest, *limits])
+    if table.lower_is_better and logarithmic:
+        lowest = min([lowest / 1.4, *(limit / 3 for limit in limits)])  # room for the word below the limit
+    return (True, lowest / 1.4, highest * 1.6) if logarithmic else (False, 0.0, highest * 1.12)
+
+
+def _panels(table: Table, rows: Sequence[Row], horizontal: Dimension) -> list[Panel]:
+    """A panel per workload; of a single workload one per block or concurrency, so that few lines meet in each."""
+    single = len({(row.key.node, row.key.variant, row.key.workload) for row in rows}) == 1
+    if single and 1 < len({_place(row, _other(horizontal)) for row in rows}) <= MAX_COLUMNS:
+        ordered = sorted(rows, key=lambda row: _place(row, _other(horizontal)))
+        by_other: dict[str, list[Row]] = {}
+        for row in ordered:
+            title = f"{Words.of(row).workload(row)}, {_name(row, _other(horizontal))}"
+            by_other.setdefault(title, []).append(row)
+        return [Panel(title, tuple(members)) for title, members in by_other.items()]
+    nodes = {row.key.node for row in rows}
+    variants = {row.key.variant for row in rows}
+    grouped: dict[str, list[Row]] = {}
+    for row in rows:
+        parts = [Words.of(row).workload(row)]
+        if len(variants) > 1 and table.variant:
+            variant = table.variant_label(row.key.variant)
+            parts.append(_VARIANTS.get(variant, variant))
+        if len(nodes) > 1:
+            parts.append(row.key.node)
+        grouped.setdefault(", ".join(parts), []).append(row)
+    return [Panel(title, tuple(members)) for title, members in grouped.items()]
+
+
+def _horizontal(rows: Sequence[Row]) -> Dimension:
+    blocks = {row.key.block for row in rows}
+    return "block" if len(blocks) > 1 and len(blocks) >= len({row.key.concurrency for row in rows}) else "concurrency"
+
+
+def _other(dimension: Dimension) -> Dimension:
+    return "concurrency" if dimension == "block" else "block"
+
+
+def _place(row: Row, dimension: Dimension) -> int:
+    return (row.key.block or 0) if dimension == "block" else row.key.concurrency
+
+
+def _axis_label(table: Table, dimension: Dimension) -> str:
+    if dimension == "concurrency":
+        return "Streams" if table.subsystem == "network" else "Threads"
+    return "Area of the pointer chase" if table.name == "memory_latency" else "Block size"
+
+
+def _panel(
+    axis: Axes, table: Table, panel: Panel, horizontal: Dimension, scale: tuple[bool, float, float], mark: str
+) -> None:
+    logarithmic, lowest, highest = scale
+    axis.set_title(panel.title)
+    axis.set_xscale("log", base=2)
+    if logarithmic:
+        axis.set_yscale("log")
+        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.yaxis.set_minor_locator(NullLocator())
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace(".", mark)))
+    else:
+        axis.yaxis.set_major_formatter(_Ticks(mark))
+    axis.set_ylim(lowest, highest)
+    places = sorted({_place(row, horizontal) for row in panel.rows})
+    step = _octaves(places) / 40  # octaves between instruments; a tenth of it between repetitions would hide them
+    others = sorted({_place(row, _other(horizontal)) for row in panel.rows})
+    named = []
+    for position, series in enumerate(table.series):
+        shift = 2 ** (step * (position - (len(table.series) - 1) / 2))
+        for rank, other in enumerate(others):
+            rows = [
+                row
+                for row in panel.rows
+                if _place(row, _other(horizontal)) == other and series.instrument in row.series
+            ]
+            rows.sort(key=lambda row: _place(row, horizontal))
+            if not rows:
+                continue
+            places_ = [_place(row, horizontal) * shift for row in rows]
+            entries = [row.series[series.instrument] for row in rows]
+            _line(axis, table, position, rank, places_, entries, step)
+            if position == 0 and len(others) > 1:
+                named.append((places_[-1], entries[-1].centre * table.factor, _name(rows[-1], _other(horizontal))))
+    _published(axis, table, panel.rows, horizontal)
+    _limits(axis, table, panel.rows, horizontal, mark)
+    margin = 2 ** max(0.35, _octaves(places) / 10)
+    room = 2 ** (_octaves(places) / 3.2) if named else 1.0
+    axis.set_xlim(places[0] / margin, places[-1] * margin * room)
+    names = {_place(row, horizontal): Words.of(row).block(row) if horizontal == "block" else "" for row in panel.rows}
+    axis.set_xticks(places, _tick_labels(places, names))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.set_xlabel("")
+    axis.set_ylabel("")
+    sns.despine(ax=axis)
+    labels.at_lines(axis, named, places[-1] * 2 ** (step * (len(table.series) - 1) / 2), _extent(axis))
+
+
+def _tick_labels(places: Sequence[int], names: Mapping[int, str]) -> list[str]:
+    """Labels of the horizontal axis: names of blocks in two lines, or the numbers; where two would run into each other only
+    the first is written.
+    """
+    least = _octaves(places) / MAX_TICKS
+    written: list[str] = []
+    last = 0.0
+    for place in places:
+        if written and math.log2(place) - last < least:
+            written.append("")
+            continue
+        last = math.log2(place)
+        written.append(_SIZE.sub(r"\1\n\2", names[place]) or str(place))
+    return written
+
+
+def _line(
+    axis: Axes, table: Table, position: int, rank: int, places: Sequence[float], entries: Sequence[Series], step: float
+) -> None:
+    """One instrument at one concurrency or block: a line through the summarised values, every repetition beside it."""
+    appearance = style.look(position)
+    sns.lineplot(
+        x=places, y=[entry.centre * table.factor for entry in entries], ax=axis, estimator=None, legend=False, zorder=3,
+        color=appearance.colour, linewidth=1.1, marker="_", markersize=8, markeredgecolor=appearance.colour,
+        markeredgewidth=1.4,
+    )  # fmt: skip
+    axis.lines[-1].set_dashes(style.DASHES[rank % len(style.DASHES)] or (None, None))
+    points = [
+        (place * 2 ** (step * 0.7 * ((number + 0.5) / len(entry.values) - 0.5)), value * table.factor)
+        for place, entry in zip(places, entries, strict=True)
+        for number, value in enumerate(entry.values)
+    ]
+    sns.scatterplot(
+        x=[x for x, _ in points], y=[y for _, y in points], ax=axis, legend=False, zorder=4, s=11,
+        alpha=0.9, linewidth=0.7, marker=appearance.marker, facecolor=appearance.face, edgecolor=appearance.colour,
+    )  # fmt: skip
+
+
+def _published(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension) -> None:
+    """A mark for each value that others published, in the middle of its place."""
+    for number, name in enumerate(published_names(rows)):
+        found = [row for row in rows if name in row.published]
+        axis.scatter(
+            [_place(row, horizontal) for row in found], [row.published[name] * table.factor for row in found], s=20,
+            marker=style.published_marker(number), facecolor="none", edgecolor=style.PUBLISHED, linewidth=0.9, zorder=5,
+        )  # fmt: skip
+
+
+def _octaves(places: Sequence[int]) -> float:
+    return math.log2(places[-1] / places[0]) if len(places) > 1 else 1.0
+
+
+def _name(row: Row, dimension: Dimension) -> str:
+    words = Words.of(row)
+    return words.block(row) if dimension == "block" else words.many(row.key.concurrency)
+
+
+def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension, mark: str) -> None:
+    """The theoretical value as a thin dark line: through the panel where it is one number, else along the rows it
+    belongs to.
+    """
+    known = [(row, row.peak.value * table.factor) for row in rows if row.peak.value is not None]
+    if not known:
+        return
+    values = {round(value, 9) for _, value in known}
+    by_place = sorted((_place(row, horizontal), value) for row, value in known)
+    first, last = max(p for p in by_place if p[0] == by_place[0][0]), by_place[-1]
+    if len(values) == 1:
+        axis.axhline(first[1], color=style.LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)
+    else:
+        for other in sorted({_place(row, _other(horizontal)) for row, _ in known}):
+            line = sorted(
+                (_place(row, horizontal), value) for row, value in known if _place(row, _other(horizontal)) == other
+            )
+            axis.plot(*zip(*line, strict=True), color=style.LIMIT, linewidth=0.9, dashes=(5, 2), marker="_", zorder=1)
+    rising = last[1] > first[1]  # the word stands at the higher end, where the line does not run through it
+    # Where lower is better the points lie above the limit: the word goes below it, unless there is no room above zero.
+    below = table.lower_is_better and axis.get_yscale() == "log"
+    axis.annotate(
+        f"limit {significant((last if rising else first)[1], 3, mark)}", last if rising else first,
+        xytext=(0, -4 if below else 3), va="top" if below else "baseline",
+        textcoords="offset points", fontsize=6.5, color=style.LIMIT, ha="right" if rising else "left", zorder=6,
+        bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
+    )  # fmt: skip

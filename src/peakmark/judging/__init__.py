@@ -1,0 +1,1 @@
+"""What the numbers allow to say: statistics, checks, rankings, comparisons, verdicts, sentences."""

@@ -1,0 +1,389 @@
+"""What physics forbids and what noise makes doubtful: notes on a row, facts first, then the remedy.
+
+Pure functions. A note marks a row; it never changes or removes a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from peakmark.formatting import significant
+from peakmark.judging import disturbance, statistics
+from peakmark.judging.statistics import Summary
+from peakmark.peaks import Peak, efficiency
+from peakmark.peaks.words import quantity
+from peakmark.units import format_size
+
+RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
+NEAR_LIMIT = 0.7  # share of a cgroup's limit from which on it is the limit that is measured
+HPL_THRESHOLD = 16.0  # HPL's own limit of the scaled residual
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Shares and factors beyond which a row is marked.
+
+    limit    share of the physical limit                     clock  change of the clock during or between repetitions
+    spread   coefficient of variation                        first  first repetition against the median of the others
+    drift    change from first to last repetition            loss   share of UDP messages that did not arrive
+    device   least share of the bytes that the disk moved    pool   least multiple of the last cache that a pool must be
+    band     factor between two instruments for the same quantity
+    others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by the hypervisor
+    """
+
+    limit: float = 1.05
+    clock: float = 0.05
+    spread: float = 0.05
+    first: float = 0.05
+    drift: float = 0.05
+    loss: float = 0.01
+    device: float = 0.9
+    pool: float = 4.0
+    band: float = 1.5
+    others: float = 0.2
+    steal: float = 0.02
+
+
+DEFAULT = Thresholds()
+
+
+@dataclass(frozen=True)
+class Note:
+    """One remark on a row. ``doubt``: the figure may be wrong; otherwise it is right, but the reader must know this."""
+
+    code: str
+    text: str
+    doubt: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """One repetition: its value in SI units, the measurement's details, and the record's context."""
+
+    value: float
+    details: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    def known(self, name: str) -> Any:
+        """A detail, else the context's entry of that name, else None."""
+        value = self.details.get(name)
+        return self.context.get(name) if value is None else value
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one instrument measured in one row; ``runs`` in the order of the repetitions, at least one.
+
+    centre  the summarised value that the table shows (median or mean)
+    """
+
+    subsystem: str
+    instrument: str
+    workload: str
+    variant: str
+    block: int | None
+    concurrency: int
+    metric: str
+    unit: str
+    runs: Sequence[Run]
+    summary: Summary
+    centre: float
+    peak: Peak
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def fact(self, part: str, name: str) -> Any:
+        """A fact of the machine, None where there is none."""
+        return (self.facts.get(part) or {}).get(name)
+
+    @property
+    def in_time(self) -> list[Run]:
+        """The runs as they were measured: a repetition that had failed came after the others."""
+        return sorted(self.runs, key=lambda run: str(run.context.get("started") or ""))
+
+    @property
+    def noises(self) -> list[Mapping[str, Any]]:
+        """What else went on, of every run that tells it."""
+        return [run.context["noise"] for run in self.in_time if run.context.get("noise")]
+
+    @property
+    def server_noises(self) -> dict[str, list[Mapping[str, Any]]]:
+        """The same on the nodes of the servers, by host."""
+        found: dict[str, list[Mapping[str, Any]]] = {}
+        for run in self.in_time:
+            if run.context.get("server_noise"):
+                found.setdefault(str(run.context.get("server_host")), []).append(run.context["server_noise"])
+        return found
+
+    def details(self, name: str) -> list[float]:
+        """A numeric detail of every run that has it."""
+        found = [run.known(name) for run in self.runs]
+        return [float(value) for value in found if isinstance(value, int | float) and not isinstance(value, bool)]
+
+
+def check_row(row: Measured, thresholds: Thresholds = DEFAULT) -> list[Note]:
+    """All notes on a row, those that cast doubt first."""
+    notes = [note for check in CHECKS for note in check(row, thresholds)]
+    return sorted(notes, key=lambda note: not note.doubt)
+
+
+def check_agreement(
+    values: Mapping[str, float], unit: str, thresholds: Thresholds = DEFAULT, own: str | None = None
+) -> list[Note]:
+    """Notes for instruments that disagree about one quantity by more than the band.
+
+    values  summarised value by instrument, in ``unit``; own: compare this one with each other (default: all pairs)
+    """
+    notes = []
+    names = [name for name, value in values.items() if value > 0]
+    for number, first in enumerate(names):
+        for second in names[number + 1 :]:
+            if own is not None and own not in (first, second):
+                continue
+            ratio = values[first] / values[second]
+            factor = max(ratio, 1 / ratio)
+            if factor > thresholds.band:
+                text = (
+                    f"{first} says {quantity(values[first], unit)} and {second} {quantity(values[second], unit)}, a"
+                    f" factor {significant(factor, 2)}: they do not measure the same, or one did not run as meant; compare their"
+                    " instruction sets, thread placement and what each counts before using either"
+                )
+                notes.append(Note("disagreement", text, True))
+    return notes
+
+
+def _above_limit(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    share = efficiency(row.centre, row.peak)
+    if share is None or share <= thresholds.limit:
+        return
+    remedy = "the limit or what was counted is wrong; state the machine's own values in the site file"
+    if "nominal clock" in row.peak.formula:
+        remedy = (
+            "the limit holds at the nominal clock and the cores ran faster; set cpu.clock: observed in the site file"
+        )
+    elif row.subsystem == "disk":
+        remedy = (
+            "a cache answered instead of the disk, or the datasheet is another disk's; make size: larger than memory"
+        )
+    elif row.subsystem == "memory" and row.variant == "pool":
+        remedy = "caches served part of it, or the memory has more channels than stated; make pool: larger"
+    yield Note("above-limit", f"{share:.0%} of the physical limit: {remedy}", True)
+
+
+def _never_reached_device(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    if row.subsystem != "disk":
+        return
+    names = {run.details.get("filesystem") for run in row.runs} | {row.fact("storage", "filesystem")}
+    ram = sorted(name for name in names if name in RAM_FILE_SYSTEMS)
+    if ram:
+        text = f"{ram[0]} is a file system in memory: this is no disk figure; set scratch: to a directory on a disk"
+        yield Note("ram-file-system", text, True)
+        return
+    shares = [
+        run.details["device_bytes"] / run.details["work"]
+        for run in row.runs
+        if isinstance(run.details.get("device_bytes"), int | float) and run.details.get("work")
+    ]
+    if shares and min(shares) < thresholds.device:
+        text = (
+            f"the device moved only {min(shares):.0%} of the bytes: the rest came from or stayed in a cache;"
+            " use a file system that supports O_DIRECT"
+        )
+        yield Note("cached", text, True)
+    elif any(run.details.get("direct") is False for run in row.runs):
+        text = "the file system refused O_DIRECT: the page cache takes part; set scratch: to one that supports it"
+        yield Note("buffered", text, True)
+
+
+def _pool_in_cache(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    if row.subsystem != "memory" or row.variant != "pool":
+        return
+    caches = [cache for cache in row.fact("cpu", "caches") or () if cache["type"] != "instruction"]
+    pools = row.details("working_set_bytes") or row.details("working_set")
+    if not caches or not pools:
+        return
+    last = max(caches, key=lambda cache: int(cache["level"]))
+    held = int(last["size"]) * int(last["count"])
+    if min(pools) < thresholds.pool * held:
+        text = (
+            f"the pool of {format_size(int(min(pools)))} is less than {thresholds.pool:g} times the L{last['level']}"
+            f" caches ({format_size(held)}): part of it is served by them; make pool: at least"
+            f" {format_size(int(thresholds.pool * held))}"
+        )
+        yield Note("pool-in-cache", text, True)
+
+
+def _clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    pairs = [(run.known("clock_hz_before"), run.known("clock_hz_after")) for run in row.runs]
+    known = [(float(before), float(after)) for before, after in pairs if before and after]
+    if not known:
+        return
+    remedy = "fix the clock (governor performance, no other load) or repeat when the node is cool and idle"
+    before, after = max(known, key=lambda pair: abs(pair[1] / pair[0] - 1))
+    if abs(after / before - 1) > thresholds.clock:
+        text = f"the clock moved from {quantity(before, 'Hz', 3)} to {quantity(after, 'Hz', 3)} during a run: {remedy}"
+        yield Note("clock-moved", text, True)
+        return
+    means = [(one + other) / 2 for one, other in known]
+    if max(means) / min(means) - 1 > thresholds.clock:
+        low, high = quantity(min(means), "Hz", 3), quantity(max(means), "Hz", 3)
+        yield Note("clock-differs", f"the clock was {low} in one repetition and {high} in another: {remedy}", True)
+
+
+def _lost_round_trips(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    if row.workload != "LAT-UDP":
+        return
+    lost = row.details("lost")
+    losses = [one / (one + whole) for one, whole in zip(lost, row.details("round_trips"), strict=False) if one]
+    if losses and max(losses) > thresholds.loss:
+        text = (
+            f"up to {max(losses):.2%} of the round trips lost their datagram and are not in the mean: the link or a host"
+            " between drops packets; see ip -s link and ethtool -S on both nodes"
+        )
+        yield Note("lost-round-trips", text, True)
+
+
+def _udp_loss(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    if row.workload != "UDP":
+        return
+    losses = []
+    for run in row.runs:
+        lost = run.details.get("lost")
+        total = next((run.details[name] for name in ("sent", "packets") if run.details.get(name)), None)
+        if run.details.get("loss") is not None:
+            losses.append(float(run.details["loss"]))
+        elif lost is not None and total:
+            losses.append(float(lost) / float(total))
+    if losses and max(losses) > thresholds.loss:
+        text = (
+            f"up to {max(losses):.2%} of the messages were lost: the receiver's rate is shown; raise net.core.rmem_max"
+            " or use fewer streams to see what the network itself carries"
+        )
+        yield Note("udp-loss", text, True)
+
+
+def _concurrency(row: Measured, _: Thresholds) -> Iterator[Note]:
+    if row.subsystem not in ("cpu", "memory"):
+        return
+    given = (run.context.get("cpus") for run in row.runs)
+    cpus = next((cpus for cpus in given if cpus), None) or row.fact("limits", "cpus_allowed")
+    cores = row.fact("limits", "physical_cores_allowed")
+    quota = row.fact("limits", "cpu_quota")
+    if cpus and row.concurrency > len(cpus):
+        text = (
+            f"{row.concurrency} threads shared {len(cpus)} CPUs: they waited for each other; ask Slurm for more CPUs or"
+            " read this row as oversubscribed"
+        )
+        yield Note("oversubscribed", text, True)
+    elif quota and row.concurrency > quota:
+        text = f"{row.concurrency} threads had the time of {quota:g} CPUs (cgroup quota): ask for more CPUs"
+        yield Note("cpu-quota", text, True)
+    elif cores and row.concurrency > cores:
+        text = f"{row.concurrency} threads on {cores} physical cores: hardware threads of a core share its units"
+        yield Note("shared-cores", text, False)
+
+
+def _spread(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    values = [run.value for run in row.runs]
+    in_time = [run.value for run in row.in_time]
+    first, trend = statistics.first_difference(in_time), statistics.drift(in_time)
+    if first is not None and abs(first.relative) > thresholds.first and abs(first.z) > statistics.OUTLIER_Z:
+        text = f"the first repetition is {first.relative:+.0%} from the others: lengthen warmup:"
+        yield Note("first-differs", text, True)
+    elif trend is not None and trend.p <= 0.05 and abs(trend.relative) > thresholds.drift:
+        text = (
+            f"values drift by {trend.relative:+.0%} from the first to the last repetition (p = {trend.p:.2g}"
+            f"{disturbance.heat(row.noises)}): the machine changed meanwhile (heat, filling disk, other users); repeat on an idle node"
+        )
+        yield Note("drift", text, True)
+    if row.summary.cv is not None and row.summary.cv > thresholds.spread:
+        text = f"values spread by {row.summary.cv:.0%} of their mean: repeat on an idle node, or more often, or longer"
+        yield Note("spread", text, True)
+    odd = statistics.outliers(values) if len(values) >= statistics.ENOUGH else []
+    if odd:
+        numbers = ", ".join(str(index + 1) for index in odd)
+        yield Note("outlier", f"repetition {numbers} of {len(values)} lies far from the others and is kept", False)
+
+
+def _disturbed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    for code, text, doubt in disturbance.find(row.noises, thresholds.others, thresholds.steal):
+        yield Note(code, text, doubt)
+    for host, noises in row.server_noises.items():
+        where = f" on {host}, the server's node,"
+        for code, text, doubt in disturbance.find(noises, thresholds.others, thresholds.steal, where):
+            yield Note(code, text, doubt)
+
+
+def _few(row: Measured, _: Thresholds) -> Iterator[Note]:
+    n = row.summary.n
+    if n == 1:
+        text = f"measured once: nothing is known of the spread; set repetitions: {statistics.ENOUGH} or more"
+        yield Note("few", text, False)
+    elif not row.summary.enough:
+        text = (
+            f"n = {n}: the range from lowest to highest value encloses the median with {row.summary.level:.0%} only;"
+            f" set repetitions: {statistics.ENOUGH} or more for 95 %"
+        )
+        yield Note("few", text, False)
+
+
+def _loopback(row: Measured, _: Thresholds) -> Iterator[Note]:
+    if row.subsystem != "network":
+        return
+    networks = [run.context.get("network") or {} for run in row.runs]
+    if any(one.get("loopback") for one in networks):
+        text = "over loopback: client and server share one machine, no network lies between them; use two nodes"
+        yield Note("loopback", text, False)
+
+
+def _limited_disk(row: Measured, _: Thresholds) -> Iterator[Note]:
+    """A limit of the cgroup that the measurement came near to; one far above it changes nothing."""
+    limits: Mapping[str, int] = next((run.context["io_limits"] for run in row.runs if run.context.get("io_limits")), {})
+    way = {"R": "read", "W": "write"}.get(row.workload[:1], "")
+    block = row.block or 1
+    rate = {"throughput": row.centre / block, "iops": row.centre, "latency": row.concurrency / row.centre}
+    operations = rate.get(row.metric, 0.0)
+    for name, value, unit in ((f"{way}_bps", operations * block, "B/s"), (f"{way}_iops", operations, "1/s")):
+        limit = limits.get(name)
+        if limit and value > NEAR_LIMIT * limit:
+            text = (
+                f"a cgroup lets this job {way} at most {quantity(limit, unit, 3)} on the disk: that limit was measured,"
+                " not the disk; ask for a job without it (io.max, blkio.throttle)"
+            )
+            yield Note("io-limit", text, True)
+
+
+def _shaped(row: Measured, _: Thresholds) -> Iterator[Note]:
+    shapes = {str((run.context.get("network") or {}).get("shaping") or "") for run in row.runs} - {""}
+    if shapes:
+        text = (
+            f"the interface is slowed down on purpose ({'; '.join(sorted(shapes))}): that was measured, not the link;"
+            " see tc qdisc show, and have it removed"
+        )
+        yield Note("shaped", text, True)
+
+
+def _residual(row: Measured, _: Thresholds) -> Iterator[Note]:
+    residuals = row.details("residual") if row.instrument == "hpl" else []
+    if residuals and not max(residuals) < HPL_THRESHOLD:
+        text = f"HPL's residual is {max(residuals):.3g}, allowed is less than {HPL_THRESHOLD:g}: the result is wrong"
+        yield Note("residual", text, True)
+
+
+CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
+    _above_limit,
+    _never_reached_device,
+    _pool_in_cache,
+    _clock,
+    _udp_loss,
+    _lost_round_trips,
+    _limited_disk,
+    _shaped,
+    _residual,
+    _concurrency,
+    _spread,
+    _disturbed,
+    _few,
+    _loopback,
+)

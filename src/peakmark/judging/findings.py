@@ -1,0 +1,207 @@
+"""What the rows of a table say, in sentences: best and worst, threads, block size, reference, limit, doubtful rows.
+
+A sentence claims a difference only between rows that are ``apart``: both with six repetitions or more, their 95 % intervals
+of the median disjoint (Hoefler and Belli 2015, rule 7). Otherwise it repeats numbers, or says that nothing is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from peakmark.formatting import percent, significant
+from peakmark.judging import statistics, trends
+from peakmark.judging.checks import DEFAULT
+from peakmark.judging.ranking import apart, better, groups, ratio
+from peakmark.judging.rows import Row, Series
+from peakmark.tables.layouts import Sheet
+from peakmark.tables.words import Words, noun
+
+MANY = 4  # more names than this are counted instead
+# An echo is answered by the kernel, without waking a program: no reference for a round trip of programs.
+NOT_ALIKE = ("ping",)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence or two about a table, and what they are about."""
+
+    topic: str
+    text: str
+
+
+def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list[Finding]:
+    """The findings of rows of one table, in a fixed order of topics; none where nothing was measured.
+
+    They use the headings of the table, or those of ``sheet`` where a layout prints the rows in it.
+    """
+    measured = [row for row in rows if row.own is not None]
+    if not measured:
+        return []
+    words = Words(measured[0].table, mark, sheet)
+    found = [
+        *_extremes(words, measured),
+        *(
+            Finding("Threads" if noun(words.table) == "thread" else "Streams", text)
+            for text in trends.scaling(words, measured)
+        ),
+        *(Finding("Block size", text) for text in trends.blocks(words, measured)),
+        *(Finding("Reference", text) for text in _references(words, measured)),
+        *(Finding("Disagreement", text) for text in _disagreements(words, measured)),
+        *(Finding("Limit", text) for text in _limits(words, measured)),
+        *(Finding("Doubtful rows", text) for text in _doubtful(words, measured)),
+    ]
+    few = [row for row in measured if not row.measured.summary.enough]
+    if few and len(measured) > 1:
+        counts = sorted({row.measured.summary.n for row in few})
+        number = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+        which = "All rows have" if len(few) == len(measured) else f"{len(few)} of {len(measured)} rows have"
+        text = f"{which} {number}: too few repetitions to say which of them are faster; {statistics.ENOUGH} or more allow it."
+        found.append(Finding("Not claimed", text))
+    return found
+
+
+def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[Finding]:
+    """Best and worst of each workload where they are shown to differ, else the highest and lowest value as they are."""
+
+    def value(row: Row) -> str:
+        return f"{words.quantity(row.measured.centre)}{'; doubtful' if row.doubts else ''}"
+
+    for name, group in groups(rows, words):
+        if len(group) < 2:
+            continue
+        ordered = sorted(group, key=lambda row: row.measured.centre, reverse=not words.table.lower_is_better)
+        best, worst = ordered[0], ordered[-1]
+        if not all(row.measured.summary.enough for row in group):
+            low, high = (best, worst) if words.table.lower_is_better else (worst, best)
+            yield Finding(
+                "Highest and lowest",
+                f"{name}: {words.place(high, group)} ({value(high)}) and {words.place(low, group)} ({value(low)}).",
+            )
+            continue
+        if not better(best, worst):
+            text = f"{name}: no configuration is shown to be better than another ({value(best)} to {value(worst)})."
+            yield Finding("Best and worst", text)
+            continue
+        text = f"{name}: best with {words.place(best, group)} ({value(best)})"
+        beside = [row for row in ordered[1:] if not better(best, row)]
+        if beside:
+            text += (
+                f", from which {_names(words, beside, group)} {'is' if len(beside) == 1 else 'are'} not shown to differ"
+            )
+        factor = significant(ratio(best, worst), 3, words.mark)
+        text += f"; worst with {words.place(worst, group)} ({value(worst)}), a factor of {factor}."
+        reason = _reason(words, best, worst, group)
+        yield Finding("Best and worst", f"{text} {reason}" if reason else text)
+
+
+def _names(words: Words, rows: Sequence[Row], group: Sequence[Row]) -> str:
+    if len(rows) > MANY:
+        return f"{len(rows)} others"
+    return " and ".join(words.place(row, group) for row in rows)
+
+
+def _reason(words: Words, best: Row, worst: Row, group: Sequence[Row]) -> str:
+    """Which of block size and concurrency makes the difference, each alone from the best row: what the numbers support."""
+    if best.key.block == worst.key.block:
+        return ""  # one of the two differs: nothing is to be told apart
+    if best.key.concurrency == worst.key.concurrency:
+        return "The two differ in the block size alone."
+    at = {(row.key.block, row.key.concurrency): row for row in group}
+    by_block = at.get((worst.key.block, best.key.concurrency))
+    by_threads = at.get((best.key.block, worst.key.concurrency))
+    if by_block is None or by_threads is None:
+        return ""
+
+    def effect(other: Row) -> str:
+        if not better(best, other):
+            return "makes no difference that is shown"
+        return f"makes a factor of {significant(ratio(best, other), 3, words.mark)}"
+
+    return (
+        f"The block size alone, at {words.many(best.key.concurrency)}, {effect(by_block)}; the number of"
+        f" {noun(words.table)}s alone, at {words.block(best)}, {effect(by_threads)}."
+    )
+
+
+def _references(words: Words, rows: Sequence[Row]) -> Iterator[str]:
+    """The own kernel against each reference, row by row; derived figures are no measurement and are left out."""
+    for entry in words.table.references:
+        if entry.instrument in NOT_ALIKE:
+            continue
+        pairs = [
+            (row, row.series[entry.instrument])
+            for row in rows
+            if entry.instrument in row.series and not _derived(row.series[entry.instrument])
+        ]
+        if not pairs:
+            continue
+        ratios = [row.measured.centre / theirs.centre for row, theirs in pairs]
+        middle = significant(statistics.median(ratios), 3, words.mark)
+        text = f"{words.program(words.table.own)} measured {middle} times what {words.program(entry)} did"
+        if len(pairs) > 1:
+            low, high = (significant(value, 3, words.mark) for value in (min(ratios), max(ratios)))
+            text += f" (median of {len(pairs)} rows; from {low} to {high})"
+        judged = [(row, theirs) for row, theirs in pairs if row.measured.summary.enough and theirs.summary.enough]
+        if judged:
+            distinct = [(row, theirs) for row, theirs in judged if apart(row.measured, theirs)]
+            ahead = sum(
+                (row.measured.summary.median < theirs.summary.median) == words.table.lower_is_better
+                for row, theirs in distinct
+            )
+            counts = {"better": ahead, "worse": len(distinct) - ahead, "neither": len(judged) - len(distinct)}
+            shown = ", ".join(f"{word} in {count}" for word, count in counts.items() if count)
+            text += f"; shown to be {shown} of {len(judged)} rows"
+            text += " with enough repetitions" if len(judged) < len(pairs) else ""
+        yield f"{text}."
+
+
+def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:
+    """Programs that say different things about one quantity: that says something about the measurement."""
+    for entry in words.table.references:
+        if entry.instrument in NOT_ALIKE:
+            continue
+        pairs = [
+            (row, row.measured.centre / row.series[entry.instrument].centre)
+            for row in rows
+            if entry.instrument in row.series
+        ]
+        factors = [(max(ratio, 1 / ratio), row) for row, ratio in pairs]
+        beyond = [pair for pair in factors if pair[0] > DEFAULT.band]
+        if beyond:
+            factor, row = max(beyond, key=lambda pair: pair[0])
+            yield (
+                f"{words.program(words.table.own)} and {words.program(entry)} are more than a factor of"
+                f" {significant(DEFAULT.band, 2, words.mark)} apart in {len(beyond)} of {len(pairs)} rows, at most"
+                f" {significant(factor, 3, words.mark)} ({words.row(row)}): a finding about the measurement, not about"
+                " the machine; the notes say what to look at."
+            )
+
+
+def _derived(series: Series) -> bool:
+    return any(point.details.get("estimate") or point.details.get("derived") for point in series.points)
+
+
+def _limits(words: Words, rows: Sequence[Row]) -> Iterator[str]:
+    known = [(row, row.measured.efficiency) for row in rows if row.measured.efficiency is not None]
+    shares = [(share, row) for row, share in known if share is not None]
+    if not shares:
+        return
+    inside = sorted([(share, row) for share, row in shares if share <= DEFAULT.limit], key=lambda pair: pair[0])
+    if inside:
+        (low, lowest), (high, highest) = inside[0], inside[-1]
+        text = f"{words.program(words.table.own)} reaches {percent(low, words.mark)} %"
+        if len(inside) > 1:
+            text += f" ({words.row(lowest)}) to {percent(high, words.mark)} % ({words.row(highest)})"
+        yield f"{text} of the limit."
+    above = len(shares) - len(inside)
+    if above:
+        rest = f"{above} row{' is' if above == 1 else 's are'} above the limit, which cannot be"
+        yield f"{rest}: the limit or the figure is wrong, as the notes say."
+
+
+def _doubtful(words: Words, rows: Sequence[Row]) -> Iterator[str]:
+    doubtful = [row for row in rows if row.doubts]
+    if doubtful:
+        names = f" ({'; '.join(words.row(row) for row in doubtful)})" if len(doubtful) <= MANY else ""
+        yield f"{len(doubtful)} of {len(rows)} rows{names}: the notes say why."

@@ -1,0 +1,159 @@
+"""Published results: numbers that others measured, as tidy CSV in ``reports/published`` or elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from peakmark.errors import ConfigError
+from peakmark.judging.statistics import median
+from peakmark.resources import ROOT
+from peakmark.tables.layout import BY_NAME
+
+FOLDER = ROOT / "reports" / "published"
+COLUMNS = (
+    "source", "hardware", "table", "workload", "concurrency", "block", "instrument", "metric", "value", "unit", "run",
+    "note",
+)  # fmt: skip
+THEORETICAL = "theoretical"
+
+# Programs as reports call them -> the instrument whose part they have here. What is not named is an own kernel's.
+_INSTRUMENTS = {"hpl": "hpl", "pmbw": "pmbw", "iozone": "iozone", "iperf": "iperf3", "ping": "ping"}
+# Averages are no runs: they count only where the runs themselves are not printed; the first kind there is.
+_SUMMARIES = ("mean", "", "final")
+# Accesses of one byte have no workload of their own here: the areas that stand for them, as in the presets.
+_STANDS_FOR = {("LAT", 16 << 10): ("RWS", 1), ("LAT", 256 << 20): ("RWR", 1)}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line: a value in SI base units. ``block`` in bytes, None where there is none; ``instrument`` by its name here."""
+
+    source: str
+    hardware: str
+    table: str
+    workload: str
+    concurrency: int
+    block: int | None
+    program: str
+    metric: str
+    value: float
+    unit: str
+    run: str
+    note: str
+
+    @property
+    def instrument(self) -> str:
+        """The instrument whose part the program has: the own kernel's, if it is none of the known tools."""
+        return _INSTRUMENTS.get(self.program.lower(), BY_NAME[self.table].own.instrument)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published set: its name and its values."""
+
+    name: str
+    entries: tuple[Entry, ...]
+
+    def measured(self) -> Iterator[Entry]:
+        """Measured values only: no limits, efficiencies and deviations."""
+        for entry in self.entries:
+            if entry.program != THEORETICAL and entry.metric == BY_NAME[entry.table].metric:
+                yield entry
+
+    def runs(self) -> dict[tuple[str, str, int | None, int, str], list[float]]:
+        """Values by (table, workload, block, concurrency, instrument): the single runs, else the one that is printed."""
+        found: dict[tuple[str, str, int | None, int, str], dict[str, list[float]]] = {}
+        for entry in self.measured():
+            key = (entry.table, entry.workload, rounded(entry.block), entry.concurrency, entry.instrument)
+            kind = "run" if entry.run.isdigit() else entry.run
+            found.setdefault(key, {}).setdefault(kind, []).append(entry.value)
+        return {
+            key: next(kinds[kind] for kind in ("run", *_SUMMARIES) if kind in kinds) for key, kinds in found.items()
+        }
+
+    def value(self, table: str, workload: str, block: int | None, concurrency: int, instrument: str) -> float | None:
+        """The value beside a row: median of the runs, else the average that is printed; None when there is none."""
+        workload, block = stands_for(workload.removeprefix("LAT-"), block)
+        values = _runs(self).get((table, workload, rounded(block), concurrency, instrument))
+        return median(values) if values else None
+
+
+def stands_for(workload: str, block: int | None) -> tuple[str, int | None]:
+    """The workload and block of published results that a row here stands for: mostly its own."""
+    return _STANDS_FOR.get((workload, block or 0), (workload, block))
+
+
+@cache
+def _runs(published: Published) -> dict[tuple[str, str, int | None, int, str], list[float]]:
+    return published.runs()
+
+
+def rounded(block: int | None) -> int | None:
+    """A block by which sets are matched: 1000, 1000000 ... bytes stand beside 1024, 1048576 ...; others as they are."""
+    for decimal, binary in ((10**9, 1 << 30), (10**6, 1 << 20), (10**3, 1 << 10)):
+        if block and block >= decimal and block % decimal == 0:
+            return block // decimal * binary
+    return block
+
+
+def load(name: str) -> Published:
+    """A set by its name in ``reports/published`` or by the path of a CSV file.
+
+    Errors: ConfigError in one sentence that names the file, the line, and what is allowed.
+    """
+    path = Path(name) if name.endswith(".csv") else FOLDER / f"{name}.csv"
+    if not path.is_file():
+        known = ", ".join(sorted(one.stem for one in FOLDER.glob("*.csv")))
+        raise ConfigError(f"there are no published results {name!r}: allowed are {known}, or the path of a CSV file")
+    return _load(path)
+
+
+@cache
+def _load(path: Path) -> Published:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            if tuple(reader.fieldnames or ()) != COLUMNS:
+                raise ConfigError(f"{path}: the columns must be {', '.join(COLUMNS)}")
+            entries = tuple(_entry(path, reader.line_num, line) for line in reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"{path} cannot be read as CSV: {error}") from error
+    return Published(path.stem, entries)
+
+
+def _entry(path: Path, number: int, line: dict[str, str]) -> Entry:
+    where = f"{path}, line {number}"
+    if None in line.values() or None in line:
+        raise ConfigError(f"{where} does not have {len(COLUMNS)} fields")
+    if line["table"] not in BY_NAME:
+        raise ConfigError(f"{where}: table is {line['table']!r}, allowed are {', '.join(BY_NAME)}")
+    try:
+        value = float(line["value"])
+        concurrency = int(line["concurrency"])
+        block = int(line["block"]) if line["block"] else None
+    except ValueError as error:
+        raise ConfigError(f"{where}: value, concurrency and block must be numbers ({error})") from error
+    table = BY_NAME[line["table"]]
+    if not math.isfinite(value) or (line["metric"] == table.metric and (value <= 0 or line["unit"] != table.unit)):
+        raise ConfigError(
+            f"{where}: value is {line['value']} {line['unit']}, allowed are numbers above 0 in {table.unit}"
+        )
+    return Entry(
+        source=line["source"],
+        hardware=line["hardware"],
+        table=line["table"],
+        workload=line["workload"],
+        concurrency=concurrency,
+        block=block,
+        program=line["instrument"],
+        metric=line["metric"],
+        value=value,
+        unit=line["unit"],
+        run=line["run"],
+        note=line["note"],
+    )

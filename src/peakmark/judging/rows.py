@@ -1,0 +1,339 @@
+"""Rows of the tables: what was planned and measured, joined with its summary, its theoretical value and its checks.
+
+Everything that is computed comes from ``statistics``, ``peaks`` and ``checks``; this module only finds what belongs
+together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from peakmark import peaks
+from peakmark.cell import Cell
+from peakmark.formatting import significant
+from peakmark.judging import checks, published, statistics
+from peakmark.judging.published import Published
+from peakmark.judging.statistics import Summary
+from peakmark.peaks import Peak
+from peakmark.planning import adaptive
+from peakmark.storage.results import Results, StoredRecord
+from peakmark.tables import layouts
+from peakmark.tables.layout import TABLES, Table
+from peakmark.tables.layouts import Layout, Sheet
+
+CENTRES = ("median", "mean")
+WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
+_SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
+CLOCKS = ("clock_hz_before", "clock_hz_after")
+
+
+class Key(NamedTuple):
+    """What makes a row: block in bytes, None where there is none."""
+
+    node: str
+    workload: str
+    variant: str
+    block: int | None
+    concurrency: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measured value in SI units, with its repetition and the record that holds it."""
+
+    repetition: int
+    value: float
+    record: StoredRecord
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Series:
+    """What one instrument measured in one row; ``centre`` is the summarised value that the table shows, in SI units."""
+
+    points: tuple[Point, ...]
+    summary: Summary
+    centre: float
+    efficiency: float | None
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Every repetition, in order."""
+        return tuple(point.value for point in self.points)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of one table. ``series`` has an entry for each instrument that measured it; values in SI units.
+
+    notes    what a reader must know about the row, ``doubts`` those of them that say why its figures may be wrong
+    missing  planned repetitions of the own kernel without a measurement
+    published  what others measured in this row with a program of their own: name of the set -> value in SI units
+    sheet      the first table of the configured layout that prints the row, which says what things are called
+    """
+
+    table: Table
+    key: Key
+    series: Mapping[str, Series]
+    peak: Peak
+    notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    missing: int = 0
+    published: Mapping[str, float] = field(default_factory=dict)
+    sheet: Sheet | None = None
+
+    @property
+    def own(self) -> Series | None:
+        """The own kernel's measurements, None for a hole."""
+        return self.series.get(self.table.own.instrument)
+
+    @property
+    def measured(self) -> Series:
+        """The own kernel's measurements of a row that is no hole. Errors: ValueError for a hole."""
+        if self.own is None:
+            raise ValueError(f"{self.table.name} {self.key}: the own kernel has not measured this row")
+        return self.own
+
+    @property
+    def best_reference(self) -> tuple[str, Series] | None:
+        """The reference with the best summarised value and the heading it goes by, None when there is none."""
+        found = [
+            (ref.heading, self.series[ref.instrument]) for ref in self.table.references if ref.instrument in self.series
+        ]
+        if not found:
+            return None
+        choose = min if self.table.lower_is_better else max
+        return choose(found, key=lambda pair: pair[1].centre)
+
+
+@dataclass
+class _Draft:
+    points: dict[str, list[Point]] = field(default_factory=lambda: defaultdict(list))
+    planned: list[Cell] = field(default_factory=list)
+
+
+def build(results: Results) -> dict[str, list[Row]]:
+    """Rows of every table by the table's name, in the order of the tables; a table without rows is there and empty.
+
+    A row exists for every planned point of an own kernel, measured or not, and for every point that a reference
+    measured. With a layout, rows are in its order, and their tables carry its names.
+    """
+    centre = centre_of(results)
+    layout = layout_of(results)
+    sets = [published.load(str(name)) for name in results.report_config.get("published") or ()]
+    return {table.name: [_beside(row, sets) for row in _table_rows(results, table, layout, centre)] for table in TABLES}
+
+
+def layout_of(results: Results) -> Layout | None:
+    """The layout that ``report.tables`` names, None without one. Errors: ConfigError."""
+    name = results.report_config.get("tables")
+    return layouts.load(str(name)) if name else None
+
+
+def published_names(rows: Sequence[Row]) -> list[str]:
+    """The published sets that have a value in one of the rows, in the order of the configuration."""
+    return list(dict.fromkeys(name for row in rows for name in row.published))
+
+
+def _beside(row: Row, sets: Sequence[Published]) -> Row:
+    """The row with the published values that stand beside it. Caches are nobody's: only DRAM was published."""
+    if not sets or row.key.variant == "block":
+        return row
+    key, instrument = row.key, row.table.own.instrument
+    found = {one.name: one.value(row.table.name, key.workload, key.block, key.concurrency, instrument) for one in sets}
+    return replace(row, published={name: value for name, value in found.items() if value is not None})
+
+
+def figures_of(table: Table, rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """The table's figures: name, and the measured rows it shows. DRAM and caches are figures of their own, and so are
+    workloads that a layout prints in tables of their own.
+    """
+    measured = [row for row in rows if row.series]
+    if table.name != "memory_throughput":
+        alone = [row.sheet.workloads if row.sheet else () for row in measured]
+        if len(set(alone)) > 1 and all(len(workloads) == 1 for workloads in alone):
+            names = dict.fromkeys(row.key.workload for row in measured)
+            return [(f"{table.name}_{name}", [row for row in measured if row.key.workload == name]) for name in names]
+        return [(table.name, measured)]
+    return [
+        (f"{table.name}_pool", [row for row in measured if row.key.variant != "block"]),
+        (f"{table.name}_block", [row for row in measured if row.key.variant == "block"]),
+    ]
+
+
+def centre_of(results: Results) -> str:
+    """``median`` or ``mean``: what the measured columns show and the efficiency is computed from."""
+    centre = str(results.report_config.get("summary", "median"))
+    return centre if centre in CENTRES else "median"
+
+
+def _table_rows(results: Results, table: Table, layout: Layout | None, centre: str) -> list[Row]:
+    if layout is not None:
+        table = layout.called(table)
+    drafts: dict[Key, _Draft] = defaultdict(_Draft)
+    echoes: dict[tuple[str, int], list[Point]] = defaultdict(list)
+    headings = {series.instrument for series in table.series}
+    for record in results.records:
+        cell = record.cell
+        if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
+            continue
+        for entry in record.data["measurements"]:
+            if entry["metric"] != table.metric or not table.takes(entry["workload"], entry["block"]):
+                continue
+            point = Point(cell.repetition, float(entry["value"]), record, entry["details"])
+            if entry["workload"] == "LAT-ICMP":  # neither TCP nor UDP: stands beside both, see _with_echoes
+                echoes[cell.node, entry["concurrency"]].append(point)
+                continue
+            key = Key(cell.node, entry["workload"], entry["variant"], entry["block"], entry["concurrency"])
+            drafts[key].points[cell.instrument].append(point)
+    for cell in results.cells:
+        fits = (
+            cell.subsystem == table.subsystem and cell.instrument in headings and table.takes(cell.workload, cell.block)
+        )
+        if not fits or cell.workload in ("ALL", "LAT-ICMP"):
+            continue
+        key = Key(cell.node, cell.workload, cell.variant, cell.block, cell.concurrency)
+        if cell.instrument == table.own.instrument or key in drafts:
+            drafts[key].planned.append(cell)
+    _with_echoes(drafts, echoes)
+    ordered = sorted(
+        drafts,
+        key=lambda key: (
+            key.node,
+            layout.place(table, key.workload, key.variant) if layout else (),
+            *table.order(key.workload, key.variant, key.concurrency, key.block),
+        ),
+    )
+    found = [_row(results, table, key, drafts[key], centre) for key in ordered]
+    if layout is None:
+        return found
+    return [replace(row, sheet=layout.sheet_of(table, row.key.workload, row.key.variant)) for row in found]
+
+
+def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Point]]) -> None:
+    """Put ping's echoes beside every protocol: those of the same concurrency, else those of the lowest there is."""
+    for key, draft in drafts.items():
+        available = sorted(concurrency for node, concurrency in echoes if node == key.node)
+        if available:
+            chosen = key.concurrency if key.concurrency in available else available[0]
+            draft.points["ping"].extend(echoes[key.node, chosen])
+
+
+def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -> Row:
+    own_points = draft.points.get(table.own.instrument) or next(iter(draft.points.values()), [])
+    facts = results.facts_for(key.node, own_points[0].record.data["context"]["host"] if own_points else None)
+    peak = _peak(results, table, key, own_points, facts)
+    series = {
+        name: _series(tuple(sorted(points, key=lambda point: point.repetition)), peak, centre)
+        for name, points in sorted(draft.points.items())
+    }
+    planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
+    done = series[table.own.instrument].summary.n if table.own.instrument in series else 0
+    row = Row(table, key, series, peak, missing=max(0, len(planned) - done))
+    checked = list(_checked(row, facts))
+    notes = [*_holes(results, row, planned), *(text for text, _ in checked), *_unsure(results, row), *_remarks(row)]
+    doubts = [text for text, doubt in checked if doubt]
+    return replace(row, notes=tuple(dict.fromkeys(notes)), doubts=tuple(doubts))
+
+
+def _series(points: tuple[Point, ...], peak: Peak, centre: str) -> Series:
+    summary = statistics.summarise([point.value for point in points])
+    value = float(getattr(summary, centre))
+    return Series(points, summary, value, peaks.efficiency(value, peak))
+
+
+def _peak(results: Results, table: Table, key: Key, points: Sequence[Point], facts: Mapping[str, Any]) -> Peak:
+    """The row's limit at the clock that was seen while its points were measured, if it was."""
+    contexts = [point.record.data["context"] for point in points]
+    clocks = [float(context[name]) for context in contexts for name in CLOCKS if context.get(name)]
+    return peaks.for_row(
+        subsystem=table.subsystem,
+        workload=key.workload,
+        variant=key.variant,
+        block=key.block,
+        concurrency=key.concurrency,
+        metric=table.metric,
+        facts=facts,
+        site=results.config.get("site_facts") or {},
+        clock_hz=statistics.median(clocks) if clocks else None,
+        loopback=any((context.get("network") or {}).get("loopback") for context in contexts),
+    )
+
+
+def _checked(row: Row, facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """What the checks say, and whether it casts doubt: all about the own kernel, of a reference only the doubts."""
+    table, key = row.table, row.key
+    for entry in table.series:
+        series = row.series.get(entry.instrument)
+        if series is None:
+            continue
+        measured = checks.Measured(
+            subsystem=table.subsystem,
+            instrument=entry.instrument,
+            workload=key.workload,
+            variant=key.variant,
+            block=key.block,
+            concurrency=key.concurrency,
+            metric=table.metric,
+            unit=table.unit,
+            runs=[checks.Run(point.value, point.details, point.record.data["context"]) for point in series.points],
+            summary=series.summary,
+            centre=series.centre,
+            peak=row.peak,
+            facts=facts,
+        )
+        for note in checks.check_row(measured):
+            if note.doubt or entry is table.own:
+                yield (note.text if note.code in WHOLE_ROW else f"{entry.heading}: {note.text}"), note.doubt
+    # An echo is answered by the kernel: that it differs from a round trip of programs says nothing about either.
+    centres = {s.heading: row.series[s.instrument].centre for s in table.series if s.instrument in row.series}
+    centres.pop("ping", None)
+    for note in checks.check_agreement(centres, table.unit, own=table.own.heading):
+        yield note.text, note.doubt
+
+
+def _holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[str]:
+    """Why the own kernel's figure, or some of its repetitions, are missing."""
+    if not row.missing:
+        return
+    refused = [str(record.data["reason"]) for record in results.records if not record.ok and record.cell in planned]
+    failed = [str(record.data["reason"]) for record in results.attempts if record.cell in planned]
+    reason = f": {(refused or failed)[-1]}" if refused or failed else ""
+    total = "not measured" if row.own is None else f"{row.missing} of {len(planned)} not measured"
+    yield f"{row.table.own.heading}: {total}{reason}"
+
+
+def _unsure(results: Results, row: Row) -> Iterator[str]:
+    """Series that were repeated up to their limit without becoming as sure as was asked."""
+    for entry in row.table.series:
+        points = row.series[entry.instrument].points if entry.instrument in row.series else ()
+        decision = results.decisions.get(points[0].record.cell.row) if points else None
+        text = adaptive.shortfall(decision) if decision else None
+        if text:
+            yield f"{entry.heading}: {text}"
+
+
+def _remarks(row: Row) -> Iterator[str]:
+    """Warnings of the programs, derived figures, remarks on the limit, several hosts in one row."""
+    headings = {entry.instrument: entry.heading for entry in row.table.series}
+    for name, entry in row.series.items():
+        counts = Counter(warning for point in entry.points for warning in dict.fromkeys(point.record.data["warnings"]))
+        for warning, count in counts.items():
+            if _SAID.match(warning) and row.table.subsystem in ("cpu", "memory", "network"):
+                continue  # the checks say it too, with what to do about it
+            often = f" ({count} of {entry.summary.n} runs)" if count < entry.summary.n else ""
+            yield f"{headings[name]}: {warning}{often}"
+        if any(point.details.get("estimate") for point in entry.points):
+            yield f"{headings[name]}: derived from other figures, not measured"
+    if row.peak.note:
+        yield f"theoretical value: {row.peak.note}"
+    if row.peak.estimate is not None:
+        guess = significant(row.peak.estimate * row.table.factor)
+        yield f"theoretical value unknown; a guess would be {guess} {row.table.shown}"
+    hosts = {point.record.data["context"]["host"] for entry in row.series.values() for point in entry.points}
+    if len(hosts) > 1:
+        yield f"measured on different hosts: {', '.join(sorted(hosts))}"

@@ -1,0 +1,104 @@
+"""Where more threads stop to pay, and from which block size on: what the rows show, and that nothing is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from peakmark.formatting import significant
+from peakmark.judging.ranking import better, groups
+from peakmark.judging.rows import Row
+from peakmark.tables.words import Words, noun
+
+NONE = "any"  # no block beats another
+
+
+def scaling(words: Words, rows: Sequence[Row]) -> Iterator[str]:
+    """Up to how many threads each workload gains; of a latency, from how many it grows."""
+    for name, group in groups(rows, words):
+        outcomes: dict[str, tuple[list[str], list[float]]] = {}
+        for block in sorted({row.key.block or 0 for row in group}):
+            line = sorted((row for row in group if (row.key.block or 0) == block), key=lambda row: row.key.concurrency)
+            if len(line) < 2 or not all(row.measured.summary.enough for row in line):
+                continue
+            outcome, factor = (_grows(words, line), None) if words.table.lower_is_better else _gains(words, line)
+            sizes, factors = outcomes.setdefault(outcome, ([], []))
+            sizes.append(words.block(line[0]))
+            factors += [] if factor is None else [factor]
+        parts = []
+        for outcome, (sizes, factors) in outcomes.items():
+            least = min(row.key.concurrency for row in group)
+            how = f": {_range(words, factors)} times the rate of {words.many(least)}" if factors else ""
+            parts.append(outcome + how + (f" ({', '.join(sizes)})" if len(outcomes) > 1 and sizes[0] else ""))
+        if parts:
+            yield f"{name}: {'; '.join(parts)}."
+
+
+def _range(words: Words, values: Sequence[float]) -> str:
+    low, high = significant(min(values), 3, words.mark), significant(max(values), 3, words.mark)
+    return low if low == high else f"{low} to {high}"
+
+
+def _gains(words: Words, line: Sequence[Row]) -> tuple[str, float | None]:
+    """Where scaling stops, by steps that are shown to be gains, whether it falls afterwards, and the factor gained."""
+    first, stop = line[0], line[0]
+    for row in line[1:]:
+        if better(row, stop):
+            stop = row
+    falls = next((row for row in line if row.key.concurrency > stop.key.concurrency and better(stop, row)), None)
+    if stop is first:
+        if falls is None:
+            return f"no gain from more than {words.many(first.key.concurrency)} is shown", None
+        return f"falls from {words.many(falls.key.concurrency)} on", None
+    text = f"gains up to {words.many(stop.key.concurrency)}"
+    if stop is line[-1]:
+        text += ", the most that was measured"
+    elif falls is not None:
+        text += f", falls from {falls.key.concurrency} on"
+    else:
+        text += ", no further gain is shown"
+    return text, stop.measured.centre / first.measured.centre
+
+
+def _grows(words: Words, line: Sequence[Row]) -> str:
+    first = line[0]
+    later = next((row for row in line[1:] if better(first, row)), None)
+    if later is not None:
+        return f"grows from {words.many(later.key.concurrency)} on"
+    if better(line[-1], first):
+        return f"shorter with {words.many(line[-1].key.concurrency)} than with {first.key.concurrency}"
+    return f"not shown to grow up to {words.many(line[-1].key.concurrency)}"
+
+
+def blocks(words: Words, rows: Sequence[Row]) -> Iterator[str]:
+    """The smallest block that no other is shown to beat, by concurrency."""
+    if words.table.lower_is_better:
+        return
+    for name, group in groups(rows, words):
+        pays: dict[str, list[int]] = {}
+        for concurrency in sorted({row.key.concurrency for row in group}):
+            line = sorted(
+                (row for row in group if row.key.concurrency == concurrency), key=lambda row: row.key.block or 0
+            )
+            if len(line) < 2 or not all(row.measured.summary.enough for row in line):
+                continue
+            unbeaten = [row for row in line if not any(better(other, row) for other in line)]
+            outcome = NONE if len(unbeaten) == len(line) else words.block(unbeaten[0])
+            pays.setdefault(outcome, []).append(concurrency)
+        if list(pays) == [NONE]:
+            yield f"{name}: no block size is shown to be faster than another."
+        elif pays:
+            parts = [
+                outcome
+                + (
+                    f" with {_listed(counts)} {noun(words.table)}{'s' if counts != [1] else ''}"
+                    if len(pays) > 1
+                    else ""
+                )
+                for outcome, counts in pays.items()
+            ]
+            yield f"{name}: the smallest block that no other is shown to beat is {', '.join(parts)}."
+
+
+def _listed(counts: Sequence[int]) -> str:
+    texts = [str(count) for count in counts]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

@@ -1,0 +1,205 @@
+"""Run one program: no shell, own process group, limits in time, memory and disk, output kept whole, nothing left behind."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from peakmark.errors import MeasurementError
+from peakmark.instruments.base import Command, Completed
+from peakmark.measuring import guard
+
+KEPT_BYTES = 16 << 20
+"""More than any known tool prints; a tool that goes on for ever must not fill the disk of records."""
+
+RESERVED_BYTES = 64 << 10
+FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
+
+LOOK_S = 1.0
+"""How often a running client's server is looked after: rarely enough not to be measured."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What every process of a command may have: bytes of memory of its own, and bytes of its largest file.
+
+    Slurm limits a job too; these hold where there is no Slurm, and end one cell instead of the whole job.
+    """
+
+    memory_bytes: int | None = None
+    file_bytes: int | None = 1 << 30
+
+    def set(self) -> None:
+        """Take effect in the calling process and those it starts."""
+        _lower(resource.RLIMIT_CORE, 0)
+        if self.memory_bytes is not None:
+            # Not RLIMIT_AS: allocators reserve address space that they never use.
+            _lower(resource.RLIMIT_DATA, self.memory_bytes)
+        if self.file_bytes is not None:
+            _lower(resource.RLIMIT_FSIZE, self.file_bytes)
+
+
+def _lower(what: int, value: int) -> None:
+    _, hard = resource.getrlimit(what)
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(what, (value, value))
+
+
+def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """argv and environment with ``{address}``, ``{port}`` and ``{key}`` filled in; other braces stay as they are."""
+
+    def filled(text: str) -> str:
+        for name, value in values.items():
+            text = text.replace("{" + name + "}", value)
+        return text
+
+    return [filled(word) for word in command.argv], {name: filled(value) for name, value in command.env.items()}
+
+
+def run(
+    command: Command,
+    directory: Path,
+    values: Mapping[str, str] | None = None,
+    trouble: Callable[[], str | None] | None = None,
+    limits: Limits = Limits(),
+) -> Completed:
+    """Run ``command`` in ``directory`` to its end.
+
+    ``trouble`` is asked now and then why there is no sense in waiting on: a sentence, as when the server of a client is
+    gone.
+
+    Errors: MeasurementError when it cannot be started, passes its time limit or meets trouble; the exit code is for
+    the caller.
+    """
+    started = time.monotonic()
+    name = Path(command.argv[0]).name
+    with start(command, directory, values, limits=limits) as process:
+        while True:
+            left = started + command.timeout_s - time.monotonic()
+            try:
+                process.wait(timeout=max(0.0, min(left, LOOK_S) if trouble else left))
+                break
+            except subprocess.TimeoutExpired:
+                reason = trouble() if trouble else None
+                if reason is None and left > 0:
+                    continue
+                end(process)
+                words = reason or f"{name} did not end within {command.timeout_s:.0f} s"
+                raise MeasurementError(f"{words}{last_lines(directory)}") from None
+    return Completed(
+        argv=tuple(str(word) for word in process.args),  # type: ignore[union-attr]
+        returncode=process.returncode,
+        stdout=_text(directory / "stdout"),
+        stderr=_text(directory / "stderr"),
+        files={name: _text(directory / name) for name in command.outputs if (directory / name).is_file()},
+        elapsed_s=time.monotonic() - started,
+    )
+
+
+@contextmanager
+def start(
+    command: Command,
+    directory: Path,
+    values: Mapping[str, str] | None = None,
+    streams: str = "",
+    limits: Limits = Limits(),
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A started program in its own process group; the group is ended when the block is left, however it is left.
+
+    ``streams`` is put before the names of the files ``stdout`` and ``stderr`` in ``directory``.
+    """
+    argv, env = fill(command, values or {})
+
+    def prepare() -> None:
+        guard.began()
+        limits.set()
+
+    for name, text in command.files.items():
+        (directory / name).write_text(text, encoding="utf-8")
+    with (directory / f"{streams}stdout").open("wb") as out, (directory / f"{streams}stderr").open("wb") as err:
+        for stream in (out, err):
+            _reserve(stream.fileno())
+        try:
+            process = subprocess.Popen(
+                argv,
+                cwd=directory,
+                env={**os.environ, "LC_ALL": "C", **env},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+                preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
+            )
+        except OSError as error:
+            raise MeasurementError(f"cannot start {argv[0]}: {error.strerror}") from error
+    try:
+        yield process
+    finally:
+        end(process)
+        guard.ended(process.pid)
+
+
+def _reserve(descriptor: int) -> None:
+    """Room for a program's words, taken before the program can fill the disk: it must be able to say so."""
+    libc = ctypes.CDLL(None)
+    libc.fallocate(descriptor, FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(RESERVED_BYTES))
+
+
+def end(process: subprocess.Popen[bytes], grace_s: float = 2.0) -> None:
+    """End the whole process group: asked first, so that a kernel can remove its files, then made to."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        deadline = time.monotonic() + grace_s
+        while _group_lives(process) and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+
+def _group_lives(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the leader or any descendant that stayed in its group is still there."""
+    process.poll()
+    try:
+        os.killpg(process.pid, 0)
+    except (ProcessLookupError, PermissionError):
+        return process.returncode is None
+    return True
+
+
+def how_ended(returncode: int) -> str:
+    """``exit code 3``, or ``signal SIGKILL`` with what it may mean."""
+    if returncode >= 0:
+        return f"exit code {returncode}"
+    try:
+        name = signal.Signals(-returncode).name
+    except ValueError:
+        name = str(-returncode)
+    return f"signal {name}{_SIGNALS.get(name, '')}"
+
+
+_SIGNALS = {
+    "SIGKILL": " (somebody killed it, or the system as memory ran out)",
+    "SIGXFSZ": " (it wrote a larger file than the cell may)",
+}
+
+
+def last_lines(directory: Path, count: int = 5) -> str:
+    """The last lines of what a program said, for the message about its failure."""
+    text = _text(directory / "stderr").strip() or _text(directory / "stdout").strip()
+    lines = text.splitlines()[-count:]
+    return ": " + " | ".join(line.strip()[:200] for line in lines) if lines else ""
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(KEPT_BYTES).decode("utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,340 @@
+"""Measure one cell and write its record; a failed attempt leaves a record of its own below ``attempts/``."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from peakmark import machine
+from peakmark.cell import Cell
+from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, MeasurementError, PeakmarkError, RecordError, Unavailable
+from peakmark.instruments import REGISTRY
+from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Workspace
+from peakmark.machine import limits
+from peakmark.machine.host import Host
+from peakmark.measuring import execute, guard, interfaces, kernels, lock, modules, noise, pair, scratch, tools
+from peakmark.measuring.pair import Peer
+from peakmark.resources import version
+from peakmark.storage import records
+from peakmark.storage.campaign import Campaign
+from peakmark.units import format_size
+
+NOT_POSSIBLE = 77
+STACK_BYTES = 16 << 20
+MARGIN = 1.2
+"""Free space asked for before a disk cell starts, as a multiple of what it will write."""
+
+
+@dataclass
+class _Context:
+    """What becomes the ``context`` of the record, filled in as far as the attempt came."""
+
+    host: str
+    started: str
+    load_before: float | None
+    seconds: float = 0.0
+    load_after: float | None = None
+    server_host: str | None = None
+    network: dict[str, Any] | None = None
+    job_id: str | None = None
+    tool: dict[str, str] | None = None
+    library: dict[str, Any] = field(default_factory=dict)
+    cpus: list[int] = field(default_factory=list)
+    clock_hz_before: float | None = None
+    clock_hz_after: float | None = None
+    scratch: str | None = None
+    noise: dict[str, Any] = field(default_factory=dict)
+    server_noise: dict[str, Any] = field(default_factory=dict)
+    io_limits: dict[str, int] | None = None
+    commands: list[dict[str, Any]] = field(default_factory=list)
+    peakmark: str = field(default_factory=version)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One cell to measure.
+
+    output    path of the record, ``results/<campaign>/cells/<cell id>.json``
+    campaign  folder of the campaign, for attempts and machine facts
+    kernels   folder of the compiled kernels
+    tool      configured path of a reference tool, None to look on PATH
+    pair      the far end runs on the second node of this Slurm job; otherwise everything stays on this machine
+    modules   environment modules that bring the tool
+    far_end   brings a server up elsewhere, given the command and a directory; None: on this machine, over loopback
+    """
+
+    cell: Cell
+    output: Path
+    campaign: Path
+    kernels: Path
+    tool: str | None = None
+    pair: bool = False
+    modules: tuple[str, ...] = ()
+    far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
+
+
+def measure(request: Request) -> dict[str, Any]:
+    """Measure and write the record. Returns it.
+
+    Errors: PeakmarkError after a failed attempt was stored; the output then does not exist.
+    """
+    cell = request.cell
+    context = _Context(
+        host=socket.gethostname(),
+        started=datetime.datetime.now().astimezone().isoformat(timespec="milliseconds"),
+        load_before=_load(),
+        job_id=os.environ.get("SLURM_JOB_ID"),
+    )
+    clock = time.monotonic()
+    completed: list[Completed] = []
+    status, reason, parsed = "ok", None, Parsed(())
+    failure: PeakmarkError | None = None
+    try:
+        # The guard after the lock: the next measurement begins when this one's remains are gone.
+        with (
+            lock.held(_lock_name()),
+            guard.standing(),
+            modules.loaded(request.modules),
+            noise.around() as context.noise,
+        ):
+            parsed = _attempt(request, context, completed)
+    except Unavailable as error:
+        status, reason = "unavailable", str(error)
+    except PeakmarkError as error:
+        status, reason, failure = "failed", str(error), error
+    context.seconds = time.monotonic() - clock
+    context.load_after = _load()
+    record = _record(cell, status, reason, parsed, context)
+    if failure is not None:
+        try:
+            kept = f"attempt kept in {_store_attempt(request, record, completed)}"
+        except (OSError, RecordError) as error:
+            kept = f"and the attempt could not be kept: {error}"
+        raise MeasurementError(f"{cell.id} failed on {context.host}: {reason} ({kept})") from failure
+    if REGISTRY[cell.instrument].reference:
+        record["raw"] = _keep_raw(request, completed)
+    records.write(request.output, record)
+    return record
+
+
+def _keep_raw(request: Request, completed: Sequence[Completed]) -> dict[str, str]:
+    """What a reference tool printed, stored beside the record. Errors: MeasurementError when it cannot be."""
+    folder = request.output.with_suffix(".raw")
+    try:
+        return _store_raw(folder, completed)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise MeasurementError(
+            f"{request.cell.id} was measured, but what its tool printed cannot be written to {folder} "
+            f"({error.strerror}): make room or mend its rights, then start again; what was written before is whole"
+        ) from error
+
+
+def _attempt(request: Request, context: _Context, completed: list[Completed]) -> Parsed:
+    cell = request.cell
+    instrument = REGISTRY.get(cell.instrument)
+    if instrument is None:
+        raise MeasurementError(f"unknown instrument {cell.instrument!r}: known are {', '.join(sorted(REGISTRY))}")
+    tool = instrument.find(_locate(instrument, request))
+    context.tool = asdict(tool)
+    with workspace(request, instrument) as space:
+        context.cpus = list(space.cpus)
+        if cell.subsystem == "disk":
+            context.scratch = str(space.directory.parent)
+            context.io_limits = limits.io_limits(Host(), space.facts["storage"]["members"] or ())
+        invocation = instrument.prepare(cell, tool, space)
+        completed += _execute(request, invocation, space, context)
+        parsed = instrument.parse(cell, completed)
+    if parsed.version and tool.version in ("", "unknown"):
+        context.tool["version"] = parsed.version
+    context.library = dict(parsed.library)
+    details = parsed.measurements[0].details if parsed.measurements else {}
+    context.clock_hz_before = details.get("clock_hz_before")
+    context.clock_hz_after = details.get("clock_hz_after")
+    return parsed
+
+
+def _locate(instrument: Instrument, request: Request) -> str:
+    """Path of the program: own kernels from the build folder, references as configured or from PATH."""
+    if not instrument.reference:
+        return str(kernels.program(request.kernels, instrument.executables[0]))
+    candidates = [request.tool] if request.tool else list(instrument.executables)
+    for candidate in candidates:
+        found = shutil.which(candidate)
+        if found:
+            return found
+    fix = f"; install the package {instrument.package}" if instrument.package else "; give its path in tools:"
+    raise Unavailable(f"{' or '.join(candidates)} not found on {socket.gethostname()}{fix}")
+
+
+@contextmanager
+def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
+    """A private directory on the scratch filesystem, removed afterwards, and what the job may use.
+
+    Errors: MeasurementError when scratch cannot be used or has too little free space.
+    """
+    place = Path(str(request.cell.options.get("scratch") or os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108
+    need = instrument.estimate(request.cell).disk_bytes
+    with scratch.private(place, request.cell.id) as directory:
+        free = shutil.disk_usage(directory).free
+        if need and free < need * MARGIN:
+            raise MeasurementError(
+                f"{place} has {free / 1e9:.1f} GB free, the cell needs {need * MARGIN / 1e9:.1f} GB: "
+                "free some space, set scratch: to another directory, or make size: smaller"
+            )
+        facts = machine.cached(
+            request.campaign / "machine", place, request.kernels, lambda: tools.present(request.kernels)
+        )
+        limits = facts["limits"]
+        yield Workspace(
+            directory=directory,
+            cpus=tuple(limits["cpus_allowed"]),
+            memory_bytes=int(limits["memory_bytes"]),
+            kernels=request.kernels,
+            facts=facts,
+        )
+
+
+def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: ExitStack) -> pair.Peer | None:
+    """The peer of the cell, if it needs one, up until the stack is left."""
+    if request.pair and pair.wanted(invocation):
+        interface = request.cell.options.get("interface")
+        cpus = max(1, min(request.cell.concurrency, len(space.cpus)))
+        return stack.enter_context(
+            pair.across(invocation.server, space.directory, str(interface) if interface else None, cpus)
+        )
+    if invocation.server is not None and request.far_end is not None:
+        return stack.enter_context(request.far_end(invocation.server, space.directory))
+    if invocation.server is not None:
+        return stack.enter_context(pair.serving(invocation.server, space.directory))
+    return pair.target() if pair.wanted(invocation) else None
+
+
+def _execute(request: Request, invocation: Invocation, space: Workspace, context: _Context) -> list[Completed]:
+    """Run the commands, beside the server if there is one. Errors: MeasurementError, Unavailable (exit code 77)."""
+    completed = []
+    allowed = _limits(request.cell)
+    with ExitStack() as stack:
+        values: Mapping[str, str] = {}
+        peer = _far_end(request, invocation, space, stack)
+
+        def trouble() -> str | None:
+            reason = peer.ended() if peer else None
+            return f"the server {reason}" if reason else scratch.too_much(space.directory, _disk_limit(request.cell))
+
+        if peer is not None:
+            values, context.server_host, context.server_noise = peer.values, peer.host, peer.noise
+            context.network = {**peer.to_json(), "shaping": interfaces.shaping(peer.interface)}
+        for number, command in enumerate(invocation.commands):
+            folder = space.directory / f"run{number}"
+            folder.mkdir()
+            killed = limits.oom_kills(Host())
+            done = execute.run(command, folder, values, trouble, allowed)
+            completed.append(done)
+            context.commands.append(
+                {
+                    "argv": list(done.argv),
+                    "env": {name: value for name, value in command.env.items() if "{key}" not in value},
+                    "returncode": done.returncode,
+                    "seconds": round(done.elapsed_s, 6),
+                }
+            )
+            if done.returncode == NOT_POSSIBLE and NOT_POSSIBLE not in command.ok_codes:
+                raise Unavailable(_words(done) or f"{Path(done.argv[0]).name} says that this machine cannot do it")
+            if done.returncode not in command.ok_codes:
+                reason = _out_of_memory(killed) or trouble()
+                raise MeasurementError(
+                    f"{Path(done.argv[0]).name} ended with {execute.how_ended(done.returncode)}"
+                    f"{execute.last_lines(folder)}" + (f"; {reason}" if reason else "")
+                )
+    return completed
+
+
+def _out_of_memory(before: int | None) -> str | None:
+    """A sentence when the kernel has ended processes of this job since it had ended ``before``."""
+    host = Host()
+    after = limits.oom_kills(host)
+    if before is None or after is None or after <= before:
+        return None
+    limit = limits.collect(host)
+    if limit["memory_limited_by"] is None:
+        return f"{OUT_OF_MEMORY}: the memory of {socket.gethostname()} ran out"
+    granted = f"{OUT_OF_MEMORY}: the {format_size(limit['memory_bytes'])} that it may use were used up"
+    return f"{granted}; {MORE_MEMORY}" if os.environ.get("SLURM_JOB_ID") else granted
+
+
+def _limits(cell: Cell) -> execute.Limits:
+    """What each process of a cell may have: its estimate with ample room, as a stack of every thread counts too."""
+    cost = REGISTRY[cell.instrument].estimate(cell)
+    stacks = cell.concurrency * STACK_BYTES
+    return execute.Limits(4 * cost.memory_bytes + stacks + (2 << 30), 2 * cost.disk_bytes + (64 << 20))
+
+
+def _disk_limit(cell: Cell) -> int:
+    """Bytes that all files of a cell together may have."""
+    return 2 * REGISTRY[cell.instrument].estimate(cell).disk_bytes + (256 << 20)
+
+
+def _words(done: Completed) -> str:
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def _record(cell: Cell, status: str, reason: str | None, parsed: Parsed, context: _Context) -> dict[str, Any]:
+    noises = {"noise": context.noise or None, "server_noise": context.server_noise or None}
+    return {
+        "schema": records.SCHEMA_VERSION,
+        "cell": cell.to_json(),
+        "status": status,
+        "reason": reason,
+        "measurements": [
+            {**asdict(one), "details": dict(one.details)} for one in (parsed.measurements if status == "ok" else ())
+        ],
+        "context": {**asdict(context), **noises},
+        "warnings": list(parsed.warnings),
+        "raw": {},
+    }
+
+
+def _store_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
+    """Keep what a tool printed beside the record: file name (relative to the record's folder) -> SHA-256."""
+    checksums = {}
+    shutil.rmtree(folder, ignore_errors=True)
+    for number, done in enumerate(completed):
+        texts = {"stdout": done.stdout, "stderr": done.stderr, **done.files}
+        for name, text in texts.items():
+            if text:
+                path = folder / f"{number}.{name}"
+                records.write_file(path, text)
+                checksums[f"{folder.name}/{path.name}"] = hashlib.sha256(text.encode()).hexdigest()
+    return checksums
+
+
+def _store_attempt(request: Request, record: dict[str, Any], completed: Sequence[Completed]) -> Path:
+    """Every failed attempt is kept under its own number."""
+    path = Campaign(request.campaign, {}).new_attempt(request.cell)
+    record["raw"] = _store_raw(path.with_suffix(".raw"), completed)
+    records.write(path, record)
+    return path
+
+
+def _lock_name() -> str:
+    """The lock that keeps two measurements apart. Nodes of a cluster may share one /tmp: there each has its own."""
+    return f"cell-{socket.gethostname()}" if os.environ.get("SLURM_JOB_ID") else "cell"
+
+
+def _load() -> float | None:
+    """Load average over the last minute, None where the system has none."""
+    try:
+        return os.getloadavg()[0]
+    except OSError:
+        return None

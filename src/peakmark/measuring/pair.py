@@ -1,0 +1,264 @@
+"""Cells with two ends: bring up the far one, know that it listens, run the client, leave nothing behind.
+
+On one machine both ends run here and talk over loopback. Inside a Slurm allocation of two nodes a helper
+(``peakmark serve``) runs on the second one through srun; it starts the server, tells where it listens once it does, and
+ends with the pipe that connects it to this process, whatever becomes of this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from peakmark import slurm
+from peakmark.errors import MeasurementError
+from peakmark.instruments.base import Command, Invocation
+from peakmark.measuring import execute, interfaces
+
+LOOPBACK = "127.0.0.1"
+READY_S = 20.0
+START_S = 60.0
+"""srun, Python and the server on the other node: seconds on a busy cluster, and never for ever."""
+END_S = 15.0
+TRIES = 5
+LISTEN = "0A"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Where the client finds the far end. ``values`` fill the placeholders of argv and environment.
+
+    ended   asked while the client runs: why the server has failed, None while it has not
+    noise   what else went on on the server's node meanwhile (``peakmark.measuring.noise``), when that is another node and the far
+            end is gone; empty before
+    """
+
+    host: str
+    address: str
+    interface: str
+    values: dict[str, str]
+    server_interface: str | None = None
+    ended: Callable[[], str | None] = field(default=lambda: None)
+    noise: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "interface": self.interface,
+            "address": self.address,
+            "loopback": self.address == LOOPBACK,
+            "server_interface": self.server_interface or self.interface,
+        }
+
+
+def wanted(invocation: Invocation) -> bool:
+    """Whether a command names a peer's address, with or without a server there (ping)."""
+    return any("{address}" in word for command in invocation.commands for word in command.argv)
+
+
+def target() -> Peer:
+    """The peer of a cell without a server."""
+    return Peer(socket.gethostname(), LOOPBACK, "lo", {"address": LOOPBACK})
+
+
+@contextmanager
+def serving(server: Command, directory: Path, address: str = LOOPBACK, interface: str = "lo") -> Iterator[Peer]:
+    """A server on a free port of this machine, up when the block starts and gone when it is left.
+
+    Errors: MeasurementError when it ends early or does not listen in time, with its last words.
+    """
+    folder = directory / "server"
+    folder.mkdir()
+    key = secrets.token_hex(16)
+    for attempt in range(TRIES):
+        values = {"address": address, "port": str(_free_port(address)), "key": key}
+        with execute.start(server, folder, values) as process:
+            if _listens(process, int(values["port"])):
+
+                def ended(process: subprocess.Popen[bytes] = process) -> str | None:
+                    if process.poll() in (None, 0):  # 0: it has served its one client
+                        return None
+                    return f"ended with exit code {process.returncode}{execute.last_lines(folder)}"
+
+                yield Peer(socket.gethostname(), address, interface, values, ended=ended)
+                return
+            # Between finding the port free and the server's bind, somebody else may have taken it: try another.
+            if "ddress already in use" not in execute.last_lines(folder) or attempt == TRIES - 1:
+                raise MeasurementError(
+                    f"the server {Path(server.argv[0]).name} did not start to listen{execute.last_lines(folder)}"
+                )
+
+
+@contextmanager
+def across(server: Command | None, directory: Path, interface: str | None, cpus: int) -> Iterator[Peer]:
+    """The far end on the second node of this allocation, up when the block starts and gone when it is left.
+
+    server     None where the cell needs only the peer's address
+    interface  of both nodes; None: the one on the route between them
+    cpus       that the server may use
+
+    Errors: MeasurementError when there is no second node, or the server does not come up there.
+    """
+    here, there = second_node()
+    request = {
+        "server": asdict(server) if server else None,
+        "interface": interface,
+        "client": slurm.address(here),
+    }
+    argv = [*step(there, cpus), sys.executable, "-m", "peakmark", "serve"]
+    errors = directory / "serve.stderr"
+    incoming, outgoing = os.pipe()
+    with errors.open("wb") as stream, os.fdopen(incoming, "rb") as stdin:
+        process = subprocess.Popen(
+            argv,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=stream,
+            bufsize=0,
+            env=environment(),
+            start_new_session=True,
+        )
+    noise: dict[str, Any] = {}
+    with os.fdopen(outgoing, "wb", buffering=0) as pipe, _helper(process, pipe, noise):
+        with contextlib.suppress(BrokenPipeError):
+            pipe.write(json.dumps(request).encode() + b"\n")
+        answer = _line(process, START_S)
+        if answer is None or "failed" in answer:
+            words = answer["failed"] if answer else f"no answer{_tail(errors)}"
+            raise MeasurementError(f"the server's end on {there} did not come up: {words}")
+        near = interfaces.towards(answer["address"])
+        if interface is not None and near != interface:
+            raise MeasurementError(
+                f"{here} reaches {answer['address']} of {there} through {near}, not through {interface}: "
+                "give the interface an address in one network on all nodes, or change interface:"
+            )
+
+        def ended() -> str | None:
+            news = _line(process, 0.0)
+            if news and "failed" in news:
+                return f"on {there} {news['failed']}"
+            if process.poll() is not None:
+                return f"on {there} is gone, its srun ended with exit code {process.returncode}{_tail(errors)}"
+            return None
+
+        yield Peer(answer["host"], answer["address"], near, answer["values"], answer["interface"], ended, noise)
+
+
+def second_node() -> tuple[str, str]:
+    """(this node, the other one) of the allocation. Errors: MeasurementError."""
+    number = os.environ.get("SLURM_JOB_ID")
+    if not number:
+        raise MeasurementError("a cell of two nodes runs inside a Slurm job of two nodes: there is no SLURM_JOB_ID")
+    names = slurm.job_nodes(number)
+    own = socket.gethostname().partition(".")[0]
+    others = [name for name in names if name.partition(".")[0] != own]
+    if not others or len(others) == len(names):
+        raise MeasurementError(
+            f"job {number} has the nodes {', '.join(names) or 'none'}: two are needed, one of them {own}"
+        )
+    return next(name for name in names if name not in others), others[0]
+
+
+def step(node: str, cpus: int) -> list[str]:
+    """The srun that runs something on one node of the own allocation beside what runs there already."""
+    return [
+        *("srun", f"--jobid={os.environ['SLURM_JOB_ID']}", "--overlap", "--nodes=1", "--ntasks=1"),
+        *(f"--nodelist={node}", f"--cpus-per-task={cpus}", "--mem=0", "--unbuffered", "--kill-on-bad-exit=1"),
+    ]
+
+
+def environment() -> dict[str, str]:
+    """Without what the allocation says of its tasks, which srun would take for options."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SRUN_"))}
+    for name in ("SLURM_JOB_ID", "SLURM_CONF"):
+        if name in os.environ:
+            kept[name] = os.environ[name]
+    if slurm.CONFIG_VARIABLE in kept:
+        kept.setdefault("SLURM_CONF", kept[slurm.CONFIG_VARIABLE])
+    return kept
+
+
+def _line(process: subprocess.Popen[bytes], limit_s: float) -> dict[str, Any] | None:
+    """The next line of the helper as JSON; None when none came in time or it is gone."""
+    stream = process.stdout
+    if stream is None:
+        return None
+    deadline = time.monotonic() + limit_s
+    while True:
+        ready, _, _ = select.select([stream], [], [], max(0.0, min(0.2, deadline - time.monotonic())))
+        if ready:
+            text = stream.readline()
+            try:
+                answer = json.loads(text)
+            except ValueError:
+                if not text:
+                    return None
+                continue  # a greeting of the node's shell, not of the helper
+            if isinstance(answer, dict):
+                return answer
+        elif time.monotonic() >= deadline or process.poll() is not None:
+            return None
+
+
+@contextmanager
+def _helper(process: subprocess.Popen[bytes], pipe: IO[bytes], noise: dict[str, Any]) -> Iterator[None]:
+    """On leaving: close the pipe, which ends the helper and its server, and keep the noise it then tells; make srun end
+    them if they do not."""
+    with process:
+        try:
+            yield
+        finally:
+            pipe.close()
+            while last := _line(process, END_S):
+                noise |= last.get("noise", {})
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                execute.end(process, grace_s=END_S)
+
+
+def _tail(path: Path) -> str:
+    lines = path.read_text(errors="replace").strip().splitlines()[-5:]
+    return ": " + " | ".join(line.strip()[:200] for line in lines) if lines else ""
+
+
+def _free_port(address: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _listens(process: subprocess.Popen[bytes], port: int) -> bool:
+    """Wait until the port is in state LISTEN, as /proc has it: a probing connection would be taken for the client."""
+    deadline = time.monotonic() + READY_S
+    while time.monotonic() < deadline:
+        if port in _listening_ports():
+            return True
+        if process.poll() is not None:
+            return False
+        time.sleep(0.005)
+    return False
+
+
+def _listening_ports() -> set[int]:
+    ports = set()
+    for table in ("tcp", "tcp6"):
+        path = Path("/proc/net") / table
+        if path.exists():
+            for line in path.read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == LISTEN:
+                    ports.add(int(fields[1].rsplit(":", 1)[1], 16))
+    return ports

@@ -1,0 +1,159 @@
+"""Read, check and complete a configuration; say in one sentence what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from peakmark import schemas
+from peakmark.catalogue import WORKLOADS
+from peakmark.errors import ConfigError
+from peakmark.planning import adaptive
+from peakmark.resources import schema
+from peakmark.units import parse_size
+
+VARIANTS = {
+    "cpu": re.compile(r"^$"),
+    "memory": re.compile(r"^(block|pool)$"),
+    "disk": re.compile(r"^(psync|io_uring-qd[1-9][0-9]{0,3})$"),
+    "network": re.compile(r"^(gso|busy-poll|)$"),
+}
+VARIANT_NAMES = {
+    "cpu": "none",
+    "memory": "block and pool",
+    "disk": "psync and io_uring-qdN with N from 1 to 9999",
+    "network": "gso, busy-poll and the empty one",
+}
+
+
+def complete(config: Mapping[str, Any], checked: bool = False) -> dict[str, Any]:
+    """The configuration with all defaults filled in; ``checked``: by the process that started this one.
+
+    Errors: ConfigError with the key, the value and what is allowed.
+    """
+    config_schema = schema("config")
+    error = None if checked else schemas.problem(_plain(config), "config")
+    if error is not None:
+        raise ConfigError(schemas.sentence(error))
+    completed = _with_defaults(_plain(config), config_schema)
+    for key in ("repetitions", "reference_repetitions"):
+        adaptive.parse(key, completed[key])
+    for subsystem in WORKLOADS:
+        for index, grid in enumerate(completed[subsystem]):
+            _check_grid(subsystem, f"{subsystem}[{index}]", grid)
+    if not any(completed[subsystem] for subsystem in WORKLOADS):
+        raise ConfigError(
+            "the configuration measures nothing: cpu, memory, disk and network are all empty; "
+            "start with --configfile config/presets/quick.yaml"
+        )
+    return completed
+
+
+def read(*paths: Path) -> dict[str, Any]:
+    """The merged content of YAML files, later files winning by top-level key; nested mappings are merged.
+
+    Errors: ConfigError with file and line when a file is missing or no YAML mapping.
+    """
+    merged: dict[str, Any] = {}
+    for path in paths:
+        _merge(merged, read_yaml(path))
+    return merged
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """One YAML file as a mapping. Errors: ConfigError with file and line."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no date
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or error
+        raise ConfigError(f"{path}{line} is not valid YAML: {problem}") from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path} must hold keys and values, such as `campaign: node`")
+    return data
+
+
+def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> None:
+    for key, value in extra.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            _merge(base[key], value)
+        else:
+            base[key] = value
+
+
+def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Snakemake hands over its own dict types: JSON values are what the schema and the plan file speak of."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(config, default=str))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"the configuration holds a value that is neither text, number, list nor mapping: {error}"
+        ) from error
+    return plain
+
+
+def _with_defaults(config: dict[str, Any], config_schema: Mapping[str, Any]) -> dict[str, Any]:
+    for key, part in config_schema["properties"].items():
+        default = part.get("default", [] if "$ref" in part else None)
+        value = config.setdefault(key, json.loads(json.dumps(default)))
+        if isinstance(value, dict) and "properties" in part:
+            _with_defaults(value, part)
+    return config
+
+
+def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
+    """What the schema cannot say: workloads, variants and sizes that fit the subsystem."""
+    for place, part in [(where, grid)] + [
+        (f"{where}.references.{name}", narrow) for name, narrow in grid.get("references", {}).items()
+    ]:
+        for workload in part.get("workloads", []):
+            if workload not in WORKLOADS[subsystem]:
+                raise ConfigError(
+                    f"{place}.workloads has {workload!r}: allowed for {subsystem} are {', '.join(WORKLOADS[subsystem])}"
+                )
+        for variant in part.get("variants", []):
+            if not VARIANTS[subsystem].match(variant):
+                raise ConfigError(
+                    f"{place}.variants has {variant!r}: allowed for {subsystem} are {VARIANT_NAMES[subsystem]}"
+                )
+        for key in ("blocks", "pool", "size"):
+            values = part.get(key, [])
+            for value in values if isinstance(values, list) else [values]:
+                try:
+                    parse_size(value)
+                except ConfigError as error:
+                    raise ConfigError(f"{place}.{key}: {error}") from error
+        adaptive.parse(f"{place}.repetitions", part.get("repetitions"))
+    if subsystem != "cpu" and "blocks" not in grid:
+        raise ConfigError(f"{where} lacks blocks: {subsystem} needs sizes such as [4KiB, 1MiB]")
+    if subsystem == "cpu" and "blocks" in grid:
+        raise ConfigError(f"{where} has blocks: the cpu workloads have no block size, remove the key")
+    if "total" in grid:
+        parse_total(f"{where}.total", grid["total"])
+
+
+def parse_total(where: str, total: str | float) -> int:
+    """A fixed amount of work: ``1e12``, ``100GiB`` or a plain number. Errors: ConfigError."""
+    try:
+        value = float(total)
+    except OverflowError:
+        value = math.inf
+    except ValueError:
+        try:
+            value = parse_size(str(total))
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from error
+    if not 1 <= value <= 1e18:
+        raise ConfigError(f"{where} is {total!r}: allowed is 1 to 1e18")
+    return int(value)

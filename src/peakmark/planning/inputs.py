@@ -1,0 +1,94 @@
+"""Files that ``report:`` of the configuration names: logo, layout of the tables, published results.
+
+A bundle holds copies of them below ``inputs/`` with a list of which stands for what; where such a list is, its copies
+are used, so that the report can be built where the files are not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from peakmark.errors import ConfigError, RecordError
+
+if TYPE_CHECKING:
+    from peakmark.storage.results import Results
+
+FOLDER = "inputs"
+INDEX = f"{FOLDER}/inputs.json"
+KEYS = ("logo", "tables", "published")
+
+
+def names(section: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(key, value) of all files that a ``report:`` section names."""
+    found = []
+    for key in KEYS:
+        value = section.get(key)
+        values = value if isinstance(value, list) else [value]
+        found += [(key, str(one)) for one in values if one]
+    return found
+
+
+def index(results: Results) -> dict[str, dict[str, str]]:
+    """Key and configured value -> path of the copy below the campaign, for all files that the configuration names."""
+    found: dict[str, dict[str, str]] = {}
+    for key, value in names(results.config.get("report") or {}):
+        suffix = {"tables": ".yaml", "published": ".csv"}.get(key, Path(value).suffix.lower())
+        copies = found.setdefault(key, {})
+        # The stem stays, as it is the name of published results; a folder keeps two of one name apart.
+        copies[value] = f"{FOLDER}/{key}/{len(copies)}/{Path(value).name.removesuffix(suffix)}{suffix}"
+    return found
+
+
+def collect(results: Results) -> list[tuple[str, Path]]:
+    """Path of each copy below a bundle, and the file it is made of. Errors: ConfigError when one is not there."""
+    from peakmark.judging import published
+    from peakmark.tables import layouts
+
+    resolved = resolve(results.directory, results.config.get("report") or {})
+    sources = dict(zip(names(results.config.get("report") or {}), names(resolved), strict=True))
+    found = []
+    for key, copies in index(results).items():
+        for value, name in copies.items():
+            source = sources[key, value][1]
+            path = Path(source)
+            if key == "tables" and not source.endswith((".yaml", ".yml")):
+                path = layouts.FOLDER / f"{source}.yaml"
+            if key == "published" and not source.endswith(".csv"):
+                path = published.FOLDER / f"{source}.csv"
+            if not path.is_file():
+                raise ConfigError(f"report.{key} names {value!r}, which is not here: put it back, or change the key")
+            found.append((name, path))
+    return found
+
+
+def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
+    """``report:`` with the copies of a bundle in place of the configured files, where there are any.
+
+    Errors: RecordError for a damaged list, or one that points out of the folder.
+    """
+    path = directory / INDEX
+    if not path.is_file():
+        return dict(section)
+    try:
+        known: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
+        places = {key: {value: str(name) for value, name in copies.items()} for key, copies in known.items()}
+    except (OSError, ValueError, AttributeError) as error:
+        raise RecordError(f"{path} is damaged ({error}): get the bundle again from where it came from") from error
+    for copies in places.values():
+        for name in copies.values():
+            if not (directory / name).resolve().is_relative_to((directory / FOLDER).resolve()):
+                raise RecordError(f"{path} names {name!r}, which is not below {FOLDER}/: this is no bundle of peakmark")
+
+    def copy(key: str, value: Any) -> Any:
+        name = places.get(key, {}).get(str(value))
+        return value if name is None else str(directory / name)
+
+    changed = dict(section)
+    for key in KEYS:
+        value = section.get(key)
+        if value:
+            changed[key] = [copy(key, one) for one in value] if isinstance(value, list) else copy(key, value)
+    return changed

@@ -1,0 +1,149 @@
+"""A plan in words: what ``peakmark plan`` prints."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from peakmark.cell import SUBSYSTEMS, Cell
+from peakmark.planning import jobs
+from peakmark.planning import plan as planning
+from peakmark.planning.adaptive import Criterion
+from peakmark.planning.cluster import ANY, Cluster, settings_of
+from peakmark.units import format_size
+
+OVERHEAD_S = 8.0
+"""What a job costs beside its cell: Slurm, and Snakemake started twice on the node."""
+
+
+def describe(made: planning.Plan, every_cell: bool = False) -> str:
+    """Cells, reference tools, disk space and expected time of a plan."""
+    whole = planning.total_cost(made.cells)
+    lines = [f"campaign {made.campaign}: {len(made.cells)} cells, about {duration(whole.seconds)}"]
+    lines += [*_adaptive(made), ""]
+    for subsystem in SUBSYSTEMS:
+        lines += _subsystem(made, subsystem, [cell for cell in made.cells if cell.subsystem == subsystem], every_cell)
+    lines.append("")
+    lines.append("reference tools" if made.references else "no reference tools")
+    for reference in made.references:
+        if reference.path is not None:
+            lines.append(f"  {reference.instrument:<13} {reference.path}")
+        else:
+            fix = f"; apt-get install {reference.package}" if reference.package else ""
+            lines.append(f"  {reference.instrument:<13} column stays empty: {reference.reason}{fix}")
+    lines.append("")
+    lines.append(
+        f"scratch       {made.config['scratch'] or '$TMPDIR, else /tmp'}: {whole.disk_bytes / 1e9:.1f} GB at most"
+    )
+    lines.append(f"memory        {whole.memory_bytes / 1e9:.1f} GB at most")
+    lines.append(f"results       {made.directory}")
+    if made.cluster is not None:
+        lines += ["", *_cluster(made, made.cluster)]
+    return "\n".join(lines)
+
+
+def _adaptive(made: planning.Plan) -> list[str]:
+    """What is measured in any case, and what the repetitions beyond it may cost at most."""
+    if not made.criteria:
+        return []
+    sure = made.surely()
+    least = planning.total_cost(sure).seconds
+    lines = [f"at least {len(sure)} cells, {duration(least)}; the rest as far as intervals are not narrow enough:"]
+    cells: dict[Criterion, list[Cell]] = defaultdict(list)
+    for cell in made.cells:
+        criterion = made.criteria.get(cell.row)
+        if criterion is not None and cell.repetition >= criterion.least:
+            cells[criterion].append(cell)
+    at_most = least
+    for criterion, more in cells.items():
+        nodes = len({cell.node for cell in more})
+        seconds = planning.total_cost(more).seconds
+        limit = seconds if criterion.within_s is None else min(seconds, criterion.within_s * nodes)
+        at_most += limit
+        lines.append(
+            f"  {criterion.least} to {criterion.most} repetitions until the median's interval is within"
+            f" ±{criterion.until * 100:g} %: {len({cell.row for cell in more})} rows, at most {duration(limit)} more"
+            + (f" (within: {duration(criterion.within_s)})" if criterion.within_s is not None else "")
+        )
+    lines.append(f"in all at most {duration(at_most)}")
+    return lines
+
+
+def _cluster(made: planning.Plan, cluster: Cluster) -> list[str]:
+    """Nodes, node-hours and wall time. The wall time counts jobs one after the other where they must, else per node."""
+    settings = settings_of(made.config)
+    groups: dict[str, list[Cell]] = defaultdict(list)
+    for cell in made.cells:
+        groups[cell.node].append(cell)
+    count = 1 if made.config["fan_out"] == "node" else cluster.count
+    overhead = OVERHEAD_S if made.config["fan_out"] == "cell" else 0.0
+
+    def busy(cells: Iterable[Cell]) -> float:
+        return sum(planning.cost(cell).seconds + overhead for cell in cells)
+
+    alone = busy(cell for cell in made.cells if jobs.alone(cell, settings))
+    node_seconds = sum(busy([cell]) * (2 if jobs.two_nodes(cell) else 1) for cell in made.cells)
+    per_node = [busy(cells) / (max(1, count) if node == ANY else 1) for node, cells in groups.items()]
+    wall = max([alone, *per_node])
+    chosen = "chosen by Slurm" if cluster.nodes == (ANY,) else shown(cluster.nodes)
+    limit = f", jobs of at most {duration(cluster.limit * 60.0)}" if cluster.limit else ""
+    most = "at most " if made.criteria else ""
+    lines = [
+        f"partition     {cluster.partition}: {cluster.count} nodes can be used now, {cluster.cpus} CPUs each{limit}",
+        f"nodes         {chosen}",
+        f"jobs          {most}{len(jobs.groups(made)) if made.config['fan_out'] == 'node' else len(made.cells)}",
+        f"node-hours    {most}{node_seconds / 3600:.2f}",
+        f"wall time     {most}{duration(wall)} when the nodes are free, of it {duration(alone)} one cell at a time",
+    ]
+    if cluster.left_out:
+        names = ", ".join(f"{name} ({state})" for name, state in cluster.left_out.items())
+        lines.append(f"left out      {names}; remove {made.directory}/plan.json to choose anew")
+    return lines
+
+
+def shown(names: Iterable[str], most: int = 8) -> str:
+    """The first few of many names."""
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _subsystem(made: planning.Plan, subsystem: str, cells: list[Cell], every_cell: bool) -> list[str]:
+    if not cells:
+        return []
+    lines = [
+        f"{subsystem:<8} {len(cells)} cell{'s' * (len(cells) > 1)}, {duration(planning.total_cost(cells).seconds)}"
+    ]
+    if every_cell:
+        return lines + [f"  {cell.id}" for cell in cells]
+    groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[cell.instrument, cell.variant].append(cell)
+    for (instrument, variant), group in sorted(groups.items()):
+        name = f"{instrument} ({variant})" if variant else instrument
+        repetitions = Counter((cell.workload, cell.block, cell.concurrency) for cell in group)
+        workloads = " ".join(_ordered(cell.workload for cell in sorted(group, key=lambda cell: cell.id)))
+        blocks = " ".join(format_size(block) for block in sorted({cell.block for cell in group if cell.block}))
+        concurrency = " ".join(str(one) for one in sorted({cell.concurrency for cell in group}))
+        lines.append(
+            f"  {name:<22} {workloads}{'; ' + blocks if blocks else ''}; x{concurrency}; "
+            f"{_count(made, group, max(repetitions.values()))}"
+        )
+    return lines
+
+
+def _count(made: planning.Plan, group: list[Cell], most: int) -> str:
+    """``1 repetition``, ``6 to 30 repetitions``."""
+    least = min((made.criteria[cell.row].least for cell in group if cell.row in made.criteria), default=most)
+    return f"{least} to {most} repetitions" if least < most else f"{most} repetition{'s' if most > 1 else ''}"
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: 45 s, 12 min, 3 h 20 min."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"

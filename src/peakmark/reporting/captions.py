@@ -1,0 +1,57 @@
+"""What tables and figures are called, and what to see in a figure: for the report, the page and Snakemake's report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from peakmark.catalogue import WORKLOADS
+from peakmark.resources import ROOT
+from peakmark.tables.layout import SUBSYSTEM_TITLES, TABLES
+
+FOLDER = ROOT / "reports" / "captions"
+FIGURES = (
+    "overview", "cpu", "memory_throughput_pool", "memory_throughput_block", "memory_latency", "disk_throughput",
+    "disk_iops", "disk_latency", "network_throughput", "network_latency",
+)  # fmt: skip
+WORKLOAD = "workload"  # caption of a figure of one workload
+
+
+def text(name: str, limit: bool = True, absent: Collection[str] = ()) -> str:
+    """The caption of a figure, on one line; without ``limit`` no sentence about its dashed line, and none about programs that
+    are ``absent`` from it.
+    """
+    words = " ".join((FOLDER / f"{_file(name)}.rst").read_text(encoding="utf-8").split())
+    sentences = re.split(r"(?<=\.) ", words)
+    dropped = [*absent, *(() if limit else ("dashed",))]
+    return " ".join(one for one in sentences if not any(re.search(rf"\b{re.escape(word)}\b", one) for word in dropped))
+
+
+def _file(name: str) -> str:
+    """The file of a figure's caption; figures of one workload, such as disk_throughput_RS, share one unless they are latencies."""
+    if name in FIGURES:
+        return name
+    table = name.rpartition("_")[0]
+    return table if table.endswith("latency") else WORKLOAD
+
+
+def texts() -> dict[str, str]:
+    """Figure name -> caption, of figures of one workload too."""
+    alone = [f"{table.name}_{name}" for table in TABLES for name in WORKLOADS[table.subsystem]]
+    return {name: text(name) for name in (*FIGURES, *alone) if name in FIGURES or name.rpartition("_")[0] in FIGURES}
+
+
+def tables() -> dict[str, str]:
+    """Table name -> title with its resource: ``Memory: throughput``."""
+    return {table.name: f"{SUBSYSTEM_TITLES[table.subsystem]}: {inside(table.title)}" for table in TABLES}
+
+
+def inside(title: str) -> str:
+    """A title within a sentence: its first letter small, unless the word is an abbreviation."""
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
+def of_table(title: str, subsystem: str) -> str:
+    """The caption of a table: ``Disk: throughput.``, without the resource where the title names it already."""
+    resource = SUBSYSTEM_TITLES[subsystem]
+    return f"{title}." if title.lower().startswith(resource.lower()) else f"{resource}: {inside(title)}."

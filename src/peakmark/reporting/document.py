@@ -1,0 +1,191 @@
+"""What the report says, as one JSON value for the Typst template: words and texts, no markup, nothing computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from peakmark.formatting import date
+from peakmark.judging import findings, verdict
+from peakmark.judging.rows import Key, Row, figures_of, layout_of
+from peakmark.judging.statistics import ENOUGH
+from peakmark.reporting import artifact, captions, formulas, machine_text, method_text, provenance, runs_text
+from peakmark.storage.results import Results
+from peakmark.tables import page_tables, presentation, sheets
+from peakmark.tables.layout import SUBSYSTEM_TITLES, Table, subsystem_tables
+from peakmark.tables.layouts import Layout, Sheet
+from peakmark.tables.presentation import Grid
+from peakmark.tables.words import Words
+
+Rows = Mapping[str, Sequence[Row]]
+
+_RESOURCES = {"cpu": "processor", "memory": "memory", "disk": "disk", "network": "network"}
+
+
+def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | None, partial: bool) -> dict[str, Any]:
+    """The whole report. ``figures`` maps the name of each figure to its width in percent of the page; ``logo`` is a
+    file name.
+    """
+    mark = str(results.report_config.get("decimal_mark", "."))
+    return {
+        "meta": _meta(results, rows, logo, partial),
+        "numbers": [_number(entry) for entry in verdict.telling_numbers(rows, mark)],
+        "verdicts": [
+            {"title": entry.title, "short": entry.short, "sentence": entry.sentence}
+            for entry in verdict.verdicts(rows, mark)
+        ],
+        "caveats": verdict.caveats(rows, ENOUGH),
+        "overview": _figure("overview", figures),
+        "machine": machine_text.nodes(results, mark),
+        "method": method_text.build(results, rows, mark),
+        "sections": [section for section in _sections(results, rows, figures, mark) if section["parts"]],
+        "runs": runs_text.runs(results, mark),
+        "problems": runs_text.problems(results),
+        "artifact": artifact.build(results, rows, mark),
+        "provenance": provenance.build(results),
+    }
+
+
+def newest(results: Results) -> datetime:
+    """When the newest record was begun, to the second: the report's date. The epoch where there is no record."""
+    stored = (*results.records, *results.attempts)
+    times = [datetime.fromisoformat(str(record.data["context"]["started"])).astimezone(UTC) for record in stored]
+    return max(times, default=datetime.fromtimestamp(0, UTC)).replace(microsecond=0)
+
+
+def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict[str, Any]:
+    config = results.report_config
+    resources = [_RESOURCES[subsystem] for subsystem in verdict.planned(rows)]
+    listed = resources[0] if len(resources) == 1 else f"{', '.join(resources[:-1])} and {resources[-1]}"
+    missing = len(results.missing)
+    begun = bool(results.records or results.attempts)
+    return {
+        "title": str(config.get("title") or "Performance report"),
+        "author": str(config.get("author") or ""),
+        "course": str(config.get("course") or ""),
+        "logo": logo,
+        "date": date(newest(results), str(config.get("language") or "en")) if begun else "nothing measured yet",
+        "campaign": results.name,
+        "lead": f"This report tells how close {machine_text.short(results)} comes to the limits of its {listed}. "
+        f"{'Each resource' if len(resources) > 1 else f'The {listed}'} is measured by an own kernel and, beside it, by the "
+        "tools that the field uses.",
+        "partial": partial and missing > 0,
+        "partial_text": f"{missing} of {len(results.cells)} planned cells have no record yet; "
+        "their rows say “not measured”.",
+    }
+
+
+def _number(entry: verdict.Number) -> dict[str, str]:
+    number, _, unit = entry.value.partition(" ")
+    return {"label": entry.label, "number": number, "unit": unit, "comparison": entry.comparison}
+
+
+def _single(name: str, rows: Sequence[Row]) -> str:
+    """What the workload of a figure of one workload is called, nothing for others."""
+    return f"{Words.of(rows[0]).workload(rows[0])}: " if name not in captions.FIGURES else ""
+
+
+def _figure(name: str, figures: Mapping[str, int], drawn: Sequence[Row] = ()) -> dict[str, Any] | None:
+    if name not in figures:
+        return None
+    caption = captions.text(name)
+    if drawn:
+        absent = {series.instrument for series in drawn[0].table.references} - {
+            one for row in drawn for one in row.series
+        }
+        caption = captions.text(name, any(row.peak.value is not None for row in drawn), absent)
+        of = _single(name, drawn)
+        caption = of + captions.inside(caption) if of else caption
+    return {"file": f"figures/{name}.svg", "width": figures[name], "caption": caption, "alt": caption}
+
+
+def _sections(results: Results, rows: Rows, figures: Mapping[str, int], mark: str) -> list[dict[str, Any]]:
+    """A chapter for each subsystem, in the order of the configured layout where there is one."""
+    layout = layout_of(results)
+    first = [sheet.table.subsystem for sheet in layout.sheets] if layout else []
+    return [
+        {
+            "title": SUBSYSTEM_TITLES[subsystem],
+            "parts": [
+                part
+                for table in subsystem_tables(subsystem)
+                for part in _parts(results, table, rows[table.name], figures, mark, layout)
+                if layout is None or not _said_elsewhere(table, rows, layout)
+            ],
+        }
+        for subsystem in dict.fromkeys([*first, *SUBSYSTEM_TITLES])
+    ]
+
+
+def _said_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:
+    """Whether a table that the layout leaves out is another side of rows it shows, as latencies are of IOPS."""
+    if any(sheet.table is table for sheet in layout.sheets):
+        return False
+    shown = set()
+    for name in {sheet.table.name for sheet in layout.sheets if sheet.table.subsystem == table.subsystem}:
+        left = {row.key for row in sheets.left_over(layout, name, rows[name])}
+        shown |= {row.key for row in rows[name]} - left
+    return bool(shown) and all(row.key in shown for row in rows[table.name])
+
+
+def _parts(
+    results: Results, table: Table, rows: Sequence[Row], figures: Mapping[str, int], mark: str, layout: Layout | None
+) -> list[dict[str, Any]]:
+    """The parts of one table: one for each sheet of the layout, one for the rows that no sheet shows, else the table.
+
+    Figures and formulas stand with the last of them, as they are those of all.
+    """
+    shown = [sheet for sheet in layout.sheets if sheet.table is table] if layout else []
+    grids: list[tuple[Grid, list[Row]]] = []
+    said: list[tuple[set[Key], Sheet | None]] = []  # the rows that each grid shows
+    for sheet in shown:
+        lines = sheets.lines(sheet, rows)
+        if lines:
+            grids.append((sheets.grid(results, sheet, rows, mark), [line.rows[0] for line in lines]))
+            said.append(({row.key for line in lines for row in line.rows}, sheet))
+    rest = sheets.left_over(layout, table.name, rows) if layout and shown else rows
+    if rest:
+        grids.append((presentation.grid(results, rest[0].table, rest, mark), list(rest)))
+        said.append(({row.key for row in rest}, None))
+    for number, (keys, _) in enumerate(said):  # two sheets of the same rows have their notes once, below the last
+        again = [later for later in range(number + 1, len(said)) if said[later][0] == keys]
+        if again and (grids[number][0].notes or any(one.startswith("All rows:") for one in grids[number][0].remarks)):
+            grid, members = grids[number]
+            grids[number] = (presentation.without_notes(grid, grids[again[-1]][0].title), members)
+    if not grids:
+        if layout is not None:
+            return []
+        return [
+            {
+                "first": table is subsystem_tables(table.subsystem)[0],
+                "title": table.title,
+                "table": None,
+                "empty": "The plan holds no cell for this table.",
+                "findings": [],
+                "figures": [],
+                "formulas": {"lines": [], "sources": []},
+            }
+        ]
+    parts: list[dict[str, Any]] = [
+        {
+            "first": number == 0 and table is subsystem_tables(table.subsystem)[0],
+            "title": grid.title,
+            "table": page_tables.table(grid, members, mark),
+            "findings": [],
+            "figures": [],
+            "formulas": {"lines": [], "sources": []},
+        }
+        for number, (grid, members) in enumerate(grids)
+    ]
+    for number, (keys, of_sheet) in enumerate(said):
+        if keys not in [later for later, _ in said[number + 1 :]]:  # two sheets of the same rows say it once
+            chosen = [row for row in rows if row.key in keys]
+            parts[number]["findings"] = [vars(finding) for finding in findings.of(chosen, mark, of_sheet)]
+    printed = {key: of_sheet for keys, of_sheet in said if of_sheet is not None for key in keys}
+    for name, drawn in figures_of(table, rows):
+        if name in figures:
+            shown_by = [number for number, (keys, _) in enumerate(said) if {row.key for row in drawn} <= keys]
+            parts[shown_by[0] if shown_by else -1]["figures"].append(_figure(name, figures, drawn))
+    parts[-1]["formulas"] = formulas.build(rows, printed, mark)
+    return parts

@@ -1,0 +1,43 @@
+"""Where the theoretical values of a table come from: each formula with its numbers once, and the rows it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from peakmark.formatting import typeset
+from peakmark.judging.rows import Key, Row
+from peakmark.tables import presentation
+from peakmark.tables.layouts import Sheet
+from peakmark.tables.words import Words
+
+
+def build(rows: Sequence[Row], printed: Mapping[Key, Sheet], mark: str = ".") -> dict[str, Any]:
+    """Each formula once, with the rows it stands for, called as ``printed`` in a layout; sources are told once."""
+    sources: dict[str, int] = {}
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    said_below_table = len(presentation.unknown_reasons(rows)) == 1
+    for row in rows:
+        known = row.peak.value is not None
+        if not known and said_below_table:
+            continue
+        formula = row.peak.formula if known else str(row.peak.reason)
+        groups.setdefault((formula, row.peak.kind, row.peak.source if known else ""), []).append(row)
+    lines = []
+    for (formula, kind, source), members in groups.items():
+        number = str(sources.setdefault(source, len(sources) + 1)) if source else ""
+        which = "all rows" if len(members) == len(rows) else _which(members, printed)
+        lines.append({"rows": which, "formula": typeset(formula, mark), "kind": kind, "source": number})
+    return {"lines": lines, "sources": [f"{number}. {typeset(source, mark)}." for source, number in sources.items()]}
+
+
+def _which(rows: Sequence[Row], printed: Mapping[Key, Sheet]) -> str:
+    """The rows of a formula by what they have in common: workloads, blocks where they are few, concurrency."""
+    called = [(row, Words(row.table, sheet=printed.get(row.key))) for row in rows]
+    workloads = dict.fromkeys(
+        words.workload(row) + (f" {row.key.variant}" if row.table.variant and row.key.variant else "")
+        for row, words in called
+    )
+    blocks = dict.fromkeys(words.block(row) for row, words in called if row.key.block is not None)
+    threads = dict.fromkeys(f"×{row.key.concurrency}" for row in rows)
+    return "; ".join(", ".join(part) for part in (workloads, blocks, threads) if part)

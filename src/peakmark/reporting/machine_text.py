@@ -1,0 +1,222 @@
+"""The facts of a machine as lines for the report; what could not be read is said, with the way to supply it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from peakmark.formatting import significant, typeset
+from peakmark.storage.results import Results
+
+Facts = Mapping[str, Any]
+Lines = list[list[str]]
+
+# What is printed with numbers that are no versions.
+_NUMBERS = (
+    "Clock",
+    "Cache",
+    "Size",
+    "Huge pages",
+    "Swap",
+    "Interface limit",
+    "Line rate",
+    "CPU time",
+    "Memory the job",
+)
+
+
+def nodes(results: Results, mark: str = ".") -> list[dict[str, Any]]:
+    """One entry per machine with facts: its name and groups of (what, value); ``mark`` in the numbers of the hardware."""
+    return [{"name": name, "groups": _groups(facts, mark)} for name, facts in results.facts.items()]
+
+
+def short(results: Results) -> str:
+    """The machine in half a sentence: ``vm, AMD EPYC (Zen 3), 2 cores``; the number of nodes where there are
+    several.
+    """
+    if len(results.facts) > 1:
+        return f"{len(results.facts)} nodes"
+    for name, facts in results.facts.items():
+        cpu = facts.get("cpu", {})
+        model = cpu.get("model_name") or "unknown processor"
+        kind = f" ({cpu['microarchitecture']})" if cpu.get("microarchitecture") else ""
+        return f"{facts.get('host', name)}, {model}{kind}, {cpu.get('cores', '?')} core{'' if cpu.get('cores') == 1 else 's'},"
+    return "this machine"
+
+
+def _groups(facts: Facts, mark: str = ".") -> list[dict[str, Any]]:
+    builders = {
+        "Processor": _cpu(facts.get("cpu") or {}),
+        "Memory": _memory(facts.get("memory") or {}),
+        "Disk": _storage(facts.get("storage") or {}),
+        "Network": _network(facts.get("network") or {}),
+        "System": _system(facts),
+        "Programs and libraries": _programs(facts),
+    }
+    groups = [
+        {"title": title, "items": [[what, _value(what, value, mark)] for what, value in items]}
+        for title, items in builders.items()
+        if items
+    ]
+    missing = [[name, f"unknown: {how}"] for name, how in (facts.get("unknown") or {}).items()]
+    if missing:
+        groups.append({"title": "What could not be read, and how to supply it", "items": missing})
+    return groups
+
+
+def _value(what: str, value: str, mark: str) -> str:
+    """The hardware's numbers have the report's decimal mark; kernels, libraries and their flags have versions."""
+    return typeset(value, mark) if what.startswith(_NUMBERS) else value
+
+
+def _lines(pairs: Mapping[str, Any]) -> Lines:
+    return [[name, str(value)] for name, value in pairs.items() if value not in (None, "")]
+
+
+def _yes(value: Any, yes: str, no: str) -> str | None:
+    return None if value is None else yes if value else no
+
+
+def _cpu(cpu: Facts) -> Lines:
+    clocks = cpu.get("clock_hz") or {}
+    sources = cpu.get("clock_source") or {}
+    pairs: dict[str, Any] = {
+        "Model": cpu.get("model_name"),
+        "Microarchitecture": cpu.get("microarchitecture"),
+    }
+    if cpu:
+        pairs["Sockets, cores, threads"] = f"{cpu.get('sockets')}, {cpu.get('cores')}, {cpu.get('threads')}"
+    for name in ("nominal", "maximum", "observed"):
+        if clocks.get(name):
+            pairs[f"Clock, {name}"] = f"{clocks[name] / 1e9:.3f} GHz ({sources.get(name) or 'source unknown'})"
+    pairs["Instruction sets"] = " ".join(cpu.get("isa") or ())
+    for cache in cpu.get("caches") or ():
+        shared = "" if cache.get("shared_by") == 1 else f", shared by {cache.get('shared_by')} threads"
+        pairs[f"Cache L{cache['level']} {cache['type']}"] = (
+            f"{binary(cache['size'])}{shared}, {cache.get('count')} in all"
+        )
+    pairs["NUMA nodes"] = cpu.get("numa_nodes")
+    pairs["Virtual machine"] = cpu.get("virtualised")
+    pairs["Governor"] = cpu.get("governor")
+    pairs["Turbo"] = _yes(cpu.get("turbo"), "on", "off")
+    pairs["Microcode"] = cpu.get("microcode")
+    pairs["Mitigations"] = "; ".join(f"{name}: {state}" for name, state in (cpu.get("mitigations") or {}).items())
+    return _lines(pairs)
+
+
+def _memory(memory: Facts) -> Lines:
+    huge = memory.get("huge_pages") or {}
+    return _lines(
+        {
+            "Size": binary(memory.get("total")),
+            "Type": memory.get("type"),
+            "Transfers": f"{memory['speed_mts']} MT/s" if memory.get("speed_mts") else None,
+            "Channels": f"{memory['channels']} ({memory.get('channels_source')})" if memory.get("channels") else None,
+            "Modules": memory.get("modules"),
+            "Huge pages": f"{huge.get('total')} of {binary(huge.get('size'))}" if huge else None,
+            "Transparent huge pages": memory.get("transparent_huge_pages"),
+            "Swap": binary(memory.get("swap_total")) or "none",
+        }
+        if memory
+        else {}
+    )
+
+
+def _storage(storage: Facts) -> Lines:
+    limit = storage.get("interface_limit")
+    return _lines(
+        {
+            "Measured below": storage.get("scratch"),
+            "File system": storage.get("filesystem"),
+            "Mount options": storage.get("mount_options"),
+            "Device": ", ".join(storage.get("members") or [str(storage.get("device") or "")]),
+            "Model": storage.get("model"),
+            "Kind": _yes(storage.get("rotational"), "rotating", "solid state"),
+            "Interface": storage.get("interface"),
+            "Interface limit": f"{significant(limit / 1e6)} MB/s: {storage.get('interface_limit_formula')}"
+            if limit
+            else None,
+            "Block size, logical": binary(storage.get("logical_block_size")),
+            "Block size, physical": binary(storage.get("physical_block_size")),
+            "Scheduler": storage.get("scheduler"),
+            "Write cache": storage.get("write_cache"),
+            "Size and free space": f"{_decimal(storage.get('size'))}, {_decimal(storage.get('free'))} free",
+        }
+        if storage
+        else {}
+    )
+
+
+def _network(network: Facts) -> Lines:
+    speed = network.get("speed_bps")
+    return _lines(
+        {
+            "Interface": network.get("interface"),
+            "Kind": network.get("kind"),
+            "Driver": network.get("driver"),
+            "Line rate": f"{significant(speed / 1e9)} Gb/s" if speed else None,
+            "About the line rate": network.get("speed_note"),
+            "MTU": network.get("mtu"),
+            "Members": ", ".join(network.get("members") or ()),
+        }
+    )
+
+
+def _system(facts: Facts) -> Lines:
+    system, limits = facts.get("os") or {}, facts.get("limits") or {}
+    cpus = limits.get("cpus_allowed") or ()
+    return _lines(
+        {
+            "Host": facts.get("host"),
+            "Kernel": system.get("kernel"),
+            "Distribution": system.get("distribution"),
+            "C library": f"glibc {system['glibc']}" if system.get("glibc") else None,
+            "Architecture": system.get("architecture"),
+            "CPUs the job may use": f"{len(cpus)}: {', '.join(str(cpu) for cpu in cpus)}" if cpus else None,
+            "CPU time the job may use": f"that of {limits['cpu_quota']:g} CPUs (cgroup quota)"
+            if limits.get("cpu_quota")
+            else None,
+            "Memory the job may use": binary(limits.get("memory_bytes")),
+            "Slurm": _slurm(facts.get("slurm")),
+            "Facts collected": facts.get("collected"),
+        }
+    )
+
+
+def _programs(facts: Facts) -> Lines:
+    build, blas = facts.get("build") or {}, facts.get("blas") or {}
+    core = f", core type {blas['core_type']}" if blas.get("core_type") else ""
+    special = (build.get("isa_flags") or {}).items()
+    pairs = {
+        "Compiler of the own kernels": build.get("compiler"),
+        "Its flags": build.get("flags"),
+        "Further flags": "; ".join(f"{isa}: {flags}" for isa, flags in special if flags),
+        "BLAS": f"{blas.get('config') or blas['name']}{core} ({blas.get('library')})" if blas.get("name") else None,
+    }
+    for name, tool in (facts.get("tools") or {}).items():
+        pairs[name] = f"{tool['version']}, {tool['path']}"
+    # The file behind the name holds the version.
+    pairs["Libraries"] = ", ".join(path.rpartition("/")[2] for path in (facts.get("libraries") or {}).values())
+    return _lines(pairs)
+
+
+def _slurm(slurm: Any) -> str | None:
+    if not isinstance(slurm, Mapping):
+        return None
+    return "; ".join(f"{name} {value}" for name, value in slurm.items() if value not in (None, "", [], {}))
+
+
+def binary(size: int | None) -> str | None:
+    """Bytes in the largest IEC unit that leaves at least one: ``23.5 GiB``; None stays None, nothing for 0."""
+    if size is None or size == 0:
+        return None
+    value, unit = float(size), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{value:.4g} {unit}"
+
+
+def _decimal(size: int | None) -> str:
+    return "unknown" if size is None else f"{significant(size / 1e9, 3)} GB"

@@ -1,0 +1,154 @@
+"""How it was measured, in words: what is counted, how repetitions are summarised, which programs ran."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from peakmark.formatting import typeset
+from peakmark.judging.rows import Row, centre_of, layout_of
+from peakmark.judging.statistics import ENOUGH
+from peakmark.judging.verdict import planned
+from peakmark.storage.results import Results
+from peakmark.tables.layout import SMALL_RECORD, SUBSYSTEM_TITLES, TABLES
+from peakmark.tables.presentation import empty_reason
+from peakmark.units import format_size
+
+_CENTRES = {
+    "median": "The measured columns show the median of the repetitions.",
+    "mean": "The measured columns show the arithmetic mean of the repetitions, as the configuration asks.",
+}
+
+_WORKLOADS = (
+    (
+        "CPU",
+        "QP HP SP DP",
+        "One addition or one multiplication on one lane: 8-, 16- and 32-bit integers, 64-bit floating point. A fused "
+        "multiply-add counts as two. The best multiply-add of the instruction set is used; the records name it.",
+    ),
+    ("CPU", "FP32 QPDOT", "32-bit floating point; 8-bit dot product, every multiplication and addition counted."),
+    (
+        "Memory",
+        "RS WS RWS",
+        "Bytes read plus bytes written, blocks in sequence: read, write, copy. What the processor reads in order to "
+        "write (write-allocate) is not counted.",
+    ),
+    ("Memory", "RR WR RWR", "The same, blocks in random order."),
+    ("Memory", "LAT", "Loads of which each needs the result of the one before."),
+    ("Disk", "RS WS RR WR", "Bytes with direct I/O, one file per thread, the flush to the device inside the clock."),
+    (
+        "Network",
+        "TCP UDP",
+        "Payload that reached the receiver; lost, repeated and reordered datagrams counted apart. TCP may join messages"
+        " of which eight or more fit into a segment.",
+    ),
+    ("Network", "LAT", "Round trips of a one-byte message."),
+)
+
+
+def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") -> dict[str, Any]:
+    """Paragraphs by heading, the table of workloads, and the table of programs."""
+    subsystems = planned(rows)
+    return {
+        "parts": [
+            {"title": "How a number arises", "paragraphs": [typeset(one, mark) for one in _arises(results)]},
+            {"title": "How to read a row", "paragraphs": _reading(rows)},
+        ],
+        "workloads": [list(line) for line in _WORKLOADS if line[0] in subsystems.values()],
+        "programs": programs(results, tuple(subsystems)),
+    }
+
+
+def _arises(results: Results) -> list[str]:
+    return [
+        "A cell is one program at one point, once. Cells run one at a time on a machine, in an order that mixes "
+        "programs and repetitions, so that a slow drift does not look like a difference between programs. Threads are "
+        "pinned, one per physical core first. After a warm-up they start together, run for a least time or share a "
+        "fixed total of work, and the rate is the work of all threads divided by the time from the first start to the "
+        "last stop.",
+        f"{_CENTRES[centre_of(results)]} The standard deviation (n − 1) and the number of repetitions n are those of "
+        "the own kernel. The interval is the 95 % confidence interval of the median from order statistics, which "
+        "assumes no distribution; below six repetitions there is none, and the smallest and largest value stand in its "
+        "place.",
+        *_adaptive(results),
+        "The efficiency is the summarised value divided by the theoretical value; for latencies the theoretical value "
+        "divided by the summarised one. It is never a mean of ratios. Above 105 % the row is marked: then the limit or "
+        "the measurement is wrong.",
+        "Theoretical values come from facts of the machine, as a formula with its numbers beside each table. Three "
+        "clocks are kept apart: nominal, maximum and observed while measuring. What could not be read is called "
+        "unknown, not guessed.",
+        "What the numbers say stands below each table and is computed from it. One row is called faster than another only "
+        f"where both have {ENOUGH} repetitions or more and their intervals do not touch; everything else is said not to "
+        "be shown, or repeats values without a claim.",
+    ]
+
+
+def _adaptive(results: Results) -> list[str]:
+    """How the number of repetitions was decided, where it was."""
+    if not results.decisions:
+        return []
+    criteria = dict.fromkeys(one.criterion for one in results.decisions.values())
+    words = "; ".join(f"{one.least} to {one.most} until ±{one.until * 100:g} %" for one in criteria)
+    reached = sum(one.decision == "narrow" for one in results.decisions.values())
+    return [
+        "Repetitions were made in rounds, each half as long as all before it together. After a round a row got no "
+        "further repetition once half the interval of its median was narrow enough, in every figure that its program "
+        f"reports: {words}. {reached} of {len(results.decisions)} rows became as sure as that, and {results.spared} "
+        "planned repetitions were spared. Looking between rounds makes such intervals hold slightly less often than "
+        "their level says; they are the same intervals, computed from all repetitions there are."
+    ]
+
+
+def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
+    small = format_size(SMALL_RECORD).replace("KiB", " KiB")
+    text = [
+        "Sizes are binary (1 KiB = 1024 B) unless written as kB or MB, rates decimal (1 MB/s = 10⁶ B/s). Measured values have four significant "
+        "digits here; the CSV files beside this report have all of them. An empty cell means that a program has no "
+        "such measurement; a column that is empty throughout is explained below its table. Letters in the last column "
+        "lead to notes below the table; a range in a note stands for several rows, and the CSV file has each row's own "
+        "words.",
+        f"Random accesses of up to {small} are rows of the IOPS and latency tables, all others of the throughput "
+        "table.",
+    ]
+    few = max((row.own.summary.n for table in rows.values() for row in table if row.own), default=0)
+    if few and few < 6:
+        text.append(f"This campaign has at most {few} repetitions of each own measurement: too few for 95 % intervals.")
+    return text
+
+
+def programs(results: Results, subsystems: Collection[str] = tuple(SUBSYSTEM_TITLES)) -> list[list[str]]:
+    """Name with what the tables call it, version and path of each program that ran, then those of the subsystems that are
+    missing, with the reason.
+    """
+    found: dict[tuple[str, str, str], None] = {}
+    for record in results.records:
+        tool = record.data["context"]["tool"]
+        if record.ok and tool is not None:
+            library = record.data["context"].get("library") or {}
+            extra = "; ".join(f"{name} {value}" for name, value in sorted(library.items()) if value is not None)
+            version = str(tool["version"]) + (f" ({extra})" if extra else "")
+            found[(record.cell.instrument, version, str(tool["path"]))] = None
+    ran = {name for name, _, _ in found}
+    order = [series.instrument for table in TABLES if table.subsystem in subsystems for series in table.series]
+    lines = [
+        list(line) for line in sorted(found, key=lambda line: (order.index(line[0]) if line[0] in order else 99, line))
+    ]
+    for name in dict.fromkeys(order):
+        # A layout has its own choice of programs: others are not missing.
+        if name not in ran and (layout_of(results) is None or any(cell.instrument == name for cell in results.cells)):
+            lines.append([name, "–", empty_reason(results, name)])
+    called = _called(results)
+    return [[called.get(name, name), version, path] for name, version, path in lines]
+
+
+def _called(results: Results) -> dict[str, str]:
+    """``diskbench (MyDiskBench)``: programs whose name in the tables, or in those of the layout, is another one."""
+    layout = layout_of(results)
+    names: dict[str, dict[str, None]] = {}
+    printed = {sheet.table.name for sheet in layout.sheets} if layout else {table.name for table in TABLES}
+    for table in TABLES:
+        called = layout.called(table) if layout else table
+        for series in called.series if table.name in printed else ():
+            if series.heading.lower() != series.instrument:
+                names.setdefault(series.instrument, {})[series.heading] = None
+    return {instrument: f"{instrument} ({', '.join(found)})" for instrument, found in names.items()}

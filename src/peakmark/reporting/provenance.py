@@ -1,0 +1,78 @@
+"""Where the numbers come from: campaign, versions, commands, configuration and checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from peakmark.storage.results import Results
+
+MAX_CHECKSUMS = 300
+
+
+def build(results: Results) -> dict[str, Any]:
+    """Facts, commands, the configuration as YAML, and the checksums of the raw outputs."""
+    sums = results.checksums
+    listing = results.checksum_list
+    digest = hashlib.sha256(listing.encode()).hexdigest()
+    text = f"{len(sums)} raw outputs. SHA-256 of their list in the form of sha256sum: {digest}."
+    if len(sums) > MAX_CHECKSUMS:
+        text += " The list is too long for this page; tables/checksums.txt holds it."
+    versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
+    times = sorted(str(record.data["context"]["started"]) for record in results.records)
+    jobs = {record.data["context"].get("job_id") for record in results.records} - {None}
+    facts = [
+        ["Campaign", results.name],
+        ["peakmark", ", ".join(versions) or "no record yet"],
+        [
+            "Records",
+            f"{len(results.records)} of {len(results.cells)} cells, {len(results.attempts)} failed attempts"
+            + (f"; {results.spared} planned repetitions spared" if results.spared else ""),
+        ],
+        ["First and last start", f"{times[0]} to {times[-1]}" if times else "no record yet"],
+        ["Slurm jobs", f"{len(jobs)}, {min(jobs)} to {max(jobs)}" if jobs else "none: measured without Slurm"],
+    ]
+    return {
+        "facts": facts,
+        "commands": commands(results),
+        "config": yaml.dump(
+            dict(results.config), Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=95
+        ),
+        "checksums_text": text,
+        "checksums": [list(pair) for pair in sums] if len(sums) <= MAX_CHECKSUMS else [],
+    }
+
+
+class _Dumper(yaml.SafeDumper):
+    """Large floats as 1.0e+12 instead of thirteen digits; they are read back as the same numbers."""
+
+
+def _float(dumper: yaml.SafeDumper, value: float) -> yaml.Node:
+    text = f"{value:.15e}"
+    digits, _, power = text.partition("e")
+    short = f"{digits.rstrip('0')}{'0' if digits.rstrip('0').endswith('.') else ''}e{power}"
+    if value >= 1e6 and float(short) == value and len(short) < len(repr(value)):
+        return dumper.represent_scalar("tag:yaml.org,2002:float", short)
+    return dumper.represent_float(value)
+
+
+_Dumper.add_representer(float, _float)
+
+
+def commands(results: Results) -> list[str]:
+    """What was executed for the first record of each program and workload, as a shell would read it."""
+    found: dict[tuple[str, str], str] = {}
+    for record in results.records:
+        key = (record.cell.instrument, record.cell.workload)
+        if record.ok and key not in found and record.data["context"]["commands"]:
+            found[key] = "; ".join(_shell(command) for command in record.data["context"]["commands"][:1])
+    return list(found.values())
+
+
+def _shell(command: Mapping[str, Any]) -> str:
+    environment = [f"{name}={shlex.quote(str(value))}" for name, value in sorted(command.get("env", {}).items())]
+    return " ".join([*environment, shlex.join(command["argv"])])

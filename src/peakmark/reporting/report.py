@@ -1,0 +1,139 @@
+"""The report as PDF: the document's data are handed to the Typst template as a file, never as markup."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import tempfile
+import xml.etree.ElementTree
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.judging.rows import build as build_rows
+from peakmark.judging.rows import figures_of
+from peakmark.reporting import document
+from peakmark.resources import ROOT
+from peakmark.storage.results import Results
+from peakmark.tables.layout import TABLES
+
+TEMPLATE = ROOT / "reports" / "template"
+STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
+LANDSCAPE_POINTS = 10.2 * 72  # width of a figure that fills a landscape page
+PORTRAIT_POINTS = 7.0 * 72
+HEIGHT_POINTS = 6.2 * 72  # a taller figure is made smaller, so that its caption stays on the page
+LOGOS = (".svg", ".png", ".jpg", ".jpeg")
+
+
+def build(campaign_dir: Path, partial: bool = False, target: Path | None = None) -> Path:
+    """Write the report from a campaign's records and figures, by default as its ``report.pdf``; the path is returned.
+
+    The PDF follows PDF/A-2a and PDF/UA-1 and is the same to the byte when made again from the same records.
+    ``partial`` allows planned cells without a record, which are shown as not measured.
+    Errors: PeakmarkError when cells are missing and ``partial`` is not set, or a figure is missing; ConfigError for the
+    logo.
+    """
+    results = Results.read(campaign_dir)
+    must_be_complete(results, partial)
+    rows = build_rows(results)
+    target = target or campaign_dir / "report.pdf"
+    with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
+        folder = Path(name)
+        shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
+        names = [name for table in TABLES for name, own in figures_of(table, rows[table.name]) if own]
+        figures = _figures(campaign_dir / "figures", folder / "figures", names)
+        data = document.build(results, rows, figures, _logo(results, folder), partial)
+        (folder / "data.json").write_text(json.dumps(printable(data), ensure_ascii=False), encoding="utf-8")
+        compiled = _compile(folder, document.newest(results))
+    temporary = target.with_name(f".{target.name}.tmp")
+    try:
+        temporary.write_bytes(compiled)
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise PeakmarkError(f"cannot write the report {target}: {error.strerror}") from error
+    return target
+
+
+def must_be_complete(results: Results, partial: bool, command: str = "report", shown: Path | None = None) -> None:
+    """Errors: PeakmarkError when cells are missing and ``partial`` does not allow it; ``shown``: what the user gave."""
+    place = shown or results.directory
+    if results.missing and not partial:
+        raise PeakmarkError(
+            f"{len(results.missing)} of {len(results.cells)} planned cells of {place} have no record: run the "
+            f"campaign again to measure them, or {command} what there is with `peakmark {command} --partial "
+            f"{place}`"
+        )
+
+
+def _compile(folder: Path, when: datetime) -> bytes:
+    import typst
+
+    try:
+        compiler = typst.Compiler(str(folder / "main.typ"), root=str(folder), font_paths=[], ignore_system_fonts=True)
+        compiled = compiler.compile(format="pdf", pdf_standards=list(STANDARDS), timestamp=when)
+    except typst.TypstError as error:
+        raise PeakmarkError(f"Typst could not set the report: {error.message}; {' '.join(error.hints)}") from error
+    if not isinstance(compiled, bytes):
+        raise PeakmarkError("Typst returned no PDF")
+    return compiled
+
+
+def _figures(source: Path, target: Path, names: list[str]) -> dict[str, int]:
+    """Copy the figures to where Typst may read them. Returns the width of each in percent of the page it stands on."""
+    target.mkdir()
+    widths = {}
+    for name in ("overview", *names) if names else ():
+        svg = source / f"{name}.svg"
+        if not svg.is_file():
+            raise PeakmarkError(
+                f"the figure {svg} is missing: make it with `peakmark report` after the tables were built"
+            )
+        shutil.copyfile(svg, target / svg.name)
+        root = xml.etree.ElementTree.parse(svg).getroot()  # noqa: S314 (written by figures.py)
+        width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
+        page = PORTRAIT_POINTS if name == "overview" else LANDSCAPE_POINTS
+        widths[name] = int(100 * min(1, width / page, width / page * HEIGHT_POINTS / height))
+    return widths
+
+
+def _logo(results: Results, folder: Path) -> str | None:
+    """Copy the configured logo into the Typst root; its new name, None without one."""
+    configured = results.report_config.get("logo")
+    if not configured:
+        return None
+    path = Path(str(configured))
+    if path.suffix.lower() not in LOGOS or not path.is_file():
+        raise ConfigError(
+            f"report.logo: {configured!r} is not an image that exists here: allowed are {', '.join(LOGOS)} files"
+        )
+    name = f"logo{path.suffix.lower()}"
+    shutil.copyfile(path, folder / name)
+    return name
+
+
+def printable(value: Any) -> Any:
+    """A JSON value whose texts hold only characters that the report's fonts can show; others become U+FFFD.
+
+    PDF/A forbids missing glyphs, and a host may be called anything.
+    """
+    if isinstance(value, str):
+        known = _characters()
+        return "".join(character if ord(character) in known or character == "\n" else "\ufffd" for character in value)
+    if isinstance(value, dict):
+        return {key: printable(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [printable(entry) for entry in value]
+    return value
+
+
+@functools.cache
+def _characters() -> frozenset[int]:
+    """What DejaVu Sans Mono can show, the fallback font that Typst embeds; matplotlib ships the same font."""
+    from matplotlib import get_data_path
+    from matplotlib.ft2font import FT2Font
+
+    font = FT2Font(Path(get_data_path()) / "fonts" / "ttf" / "DejaVuSansMono.ttf")
+    return frozenset(code for code in font.get_charmap() if code >= 32)

@@ -1,0 +1,278 @@
+"""The report as one HTML file that needs nothing else: the same texts as the PDF, with tables to sort and to filter.
+
+Everything that comes from a campaign is escaped, and a content security policy forbids the page to load or to run
+anything that is not in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import xml.etree.ElementTree
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.judging.rows import build as build_rows
+from peakmark.judging.rows import figures_of
+from peakmark.reporting import document
+from peakmark.reporting.report import LOGOS, must_be_complete
+from peakmark.resources import ROOT
+from peakmark.storage.records import write_file
+from peakmark.storage.results import Results
+from peakmark.tables import webtables
+from peakmark.tables.layout import TABLES
+
+PARTS = ROOT / "reports" / "html"
+_KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
+
+_PROBLEMS = "Cells without a result, and repeated cells"
+_SHORT = {_PROBLEMS: "Failures"}
+
+Data = Mapping[str, Any]
+
+
+def build(campaign_dir: Path, partial: bool = False, target: Path | None = None) -> Path:
+    """Write the page from a campaign's records and figures, by default as its ``report.html``; the path is returned.
+
+    Errors: PeakmarkError when cells are missing and ``partial`` is not set, or a figure is missing; ConfigError for the
+    logo.
+    """
+    results = Results.read(campaign_dir)
+    must_be_complete(results, partial, "html")
+    rows = build_rows(results)
+    names = [name for table in TABLES for name, own in figures_of(table, rows[table.name]) if own]
+    figures = dict.fromkeys(["overview", *names] if names else [], 100)
+    data = document.build(results, rows, figures, str(results.report_config.get("logo") or "") or None, partial)
+    target = target or campaign_dir / "report.html"
+    if not target.parent.is_dir():
+        raise PeakmarkError(f"cannot write the page {target}: there is no folder {target.parent}")
+    try:
+        write_file(target, page(data, campaign_dir, str(results.report_config.get("decimal_mark", "."))))
+    except OSError as error:
+        raise PeakmarkError(f"cannot write the page {target}: {error.strerror}") from error
+    return target
+
+
+def page(data: Data, folder: Path, mark: str = ".") -> str:
+    """The whole page. ``folder`` holds the figures that ``data`` names, ``mark`` is the decimal mark of its numbers."""
+    meta = data["meta"]
+    style, script = ((PARTS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    policy = f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'"
+    chapters = [
+        ("Machine", _machine(data["machine"])),
+        ("Method", _method(data["method"])),
+        *((section["title"], _section(section, folder, mark)) for section in data["sections"]),
+        ("Every run", _runs(data["runs"], mark)),
+        (_PROBLEMS, _problems(data["problems"])),
+        ("Artifact description", _artifact(data["artifact"])),
+        ("Provenance", _provenance(data["provenance"])),
+    ]
+    links = [("Summary", "summary"), *((_SHORT.get(title, title), _anchor(title)) for title, _ in chapters)]
+    body = "".join(
+        f'<section aria-labelledby="{_anchor(title)}"><h2 id="{_anchor(title)}">{escape(title)}</h2>{content}</section>'
+        for title, content in chapters
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(meta['title'])}</title>\n"
+        f'<link rel="icon" href="data:,">\n<style>{style}</style>\n</head>\n<body>\n'
+        '<a class="skip" href="#summary">To the content</a>\n<div class="page">\n'
+        f"{_title(meta)}{_bar(links)}\n<main>\n{_summary(data, folder)}{body}</main>\n</div>\n"
+        f"{_DIALOG}\n<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+_DIALOG = (
+    '<dialog id="zoom" aria-label="Figure"><form method="dialog"><span></span>'
+    '<button type="button" data-zoom="out" aria-label="Smaller">−</button>'
+    '<button type="button" data-zoom="fit">Whole figure</button>'
+    '<button type="button" data-zoom="in" aria-label="Larger">+</button><button>Close</button></form>'
+    '<div class="stage"><img class="drawing" alt="" draggable="false"></div></dialog>'
+)
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _anchor(title: str) -> str:
+    return "".join(character if character.isalnum() else "-" for character in title.lower())
+
+
+def _title(meta: Data) -> str:
+    under = "  ·  ".join(escape(str(meta[key])) for key in ("author", "course", "date") if meta[key])
+    logo = f'<img src="{_embedded(Path(meta["logo"]))}" alt="Logo">' if meta["logo"] else ""
+    return f'<header class="title"><div><h1>{escape(meta["title"])}</h1><p>{under}</p></div>{logo}</header>\n'
+
+
+def _bar(links: Iterable[tuple[str, str]]) -> str:
+    items = "".join(f'<li><a href="#{anchor}">{escape(title)}</a></li>' for title, anchor in links)
+    return (
+        f'<nav class="bar" aria-label="Contents"><ul>{items}</ul><div class="tools">'
+        '<label for="filter">Filter rows</label>'
+        '<input id="filter" type="search" placeholder="such as: RWS 1 MiB" autocomplete="off">'
+        '<span id="filter-status" role="status"></span>'
+        '<button id="theme" type="button">Light / dark</button></div></nav>'
+    )
+
+
+def _summary(data: Data, folder: Path) -> str:
+    meta = data["meta"]
+    partial = (
+        f'<p class="partial"><strong>Partial report.</strong> {escape(meta["partial_text"])}</p>'
+        if meta["partial"]
+        else ""
+    )
+    numbers = "".join(
+        f'<li><span class="what">{escape(it["label"])}</span><strong>{escape(it["number"])}</strong> {escape(it["unit"])}'
+        f"<br>{escape(it['comparison'])}</li>"
+        for it in data["numbers"]
+    )
+    verdicts = webtables.plain(
+        ["Resource", "Verdict", "What was found in the row that speaks for it"],
+        [[it["title"], it["short"], it["sentence"]] for it in data["verdicts"]],
+        "Verdict per resource",
+    )
+    figure = _figure(data["overview"], "Overview", folder) if data["overview"] else ""
+    return (
+        f'<section aria-label="Summary" id="summary">{partial}<p>{escape(meta["lead"])}</p>'
+        f'<ul class="numbers">{numbers}</ul>{figure}{verdicts}{_caveats(data["caveats"])}</section>'
+    )
+
+
+def _caveats(caveats: Sequence[str]) -> str:
+    items = "".join(f"<li>{escape(one)}</li>" for one in caveats)
+    return f"<p><strong>Before you use these numbers</strong></p><ul>{items}</ul>" if caveats else ""
+
+
+def _figure(figure: Data, title: str, folder: Path) -> str:
+    path = folder / figure["file"]
+    width, height = _extent(path)
+    return (
+        f'<figure><img class="drawing" src="{_embedded(path)}" width="{width}" height="{height}"'
+        f' alt="{escape(figure["alt"])}" data-title="{escape(title)}" loading="lazy">'
+        f"<figcaption>{escape(figure['caption'])}</figcaption></figure>"
+    )
+
+
+def _extent(path: Path) -> tuple[int, int]:
+    """Width and height of an SVG file in CSS pixels. Errors: PeakmarkError when it is missing."""
+    if not path.is_file():
+        raise PeakmarkError(
+            f"the figure {path} is missing: make it with `peakmark report`, then ask for the page again"
+        )
+    root = xml.etree.ElementTree.parse(path).getroot()  # noqa: S314 (written by figures.py)
+    width, height = (round(float(root.attrib[side].removesuffix("pt")) * 4 / 3) for side in ("width", "height"))
+    return width, height
+
+
+def _embedded(path: Path) -> str:
+    kind = _KINDS.get(path.suffix.lower())
+    if kind is None or not path.is_file():
+        raise ConfigError(
+            f"report.logo: {str(path)!r} is not an image that exists here: allowed are {', '.join(LOGOS)} files"
+        )
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def _machine(nodes: Sequence[Data]) -> str:
+    if not nodes:
+        return "<p>No facts of the machine were recorded with this campaign.</p>"
+    return "".join(
+        (f"<h3>{escape(node['name'])}</h3>" if len(nodes) > 1 else "")
+        + "".join(f"<h3>{escape(group['title'])}</h3>{webtables.facts(group['items'])}" for group in node["groups"])
+        for node in nodes
+    )
+
+
+def _method(method: Data) -> str:
+    text = "".join(
+        f"<h3>{escape(part['title'])}</h3>" + "".join(f"<p>{escape(one)}</p>" for one in part["paragraphs"])
+        for part in method["parts"]
+    )
+    return (
+        f"{text}<h3>What one operation is</h3>{webtables.plain(['Resource', 'Workloads', 'What is counted'], method['workloads'])}"
+        f"<h3>Programs</h3>{webtables.plain(['Program', 'Version', 'Path, or why it is missing'], method['programs'])}"
+    )
+
+
+def _section(section: Data, folder: Path, mark: str) -> str:
+    return "".join(_part(part, folder, mark) for part in section["parts"])
+
+
+def _part(part: Data, folder: Path, mark: str) -> str:
+    title = f"<h3>{escape(part['title'])}</h3>"
+    if part["table"] is None:
+        return f"{title}<p>{escape(part['empty'])}</p>"
+    figures = "".join(_figure(figure, part["title"], folder) for figure in part["figures"])
+    return f"{title}{webtables.grid(part['table'], mark)}{_findings(part['findings'])}{figures}{_formulas(part['formulas'])}"
+
+
+def _findings(findings: Sequence[Data]) -> str:
+    if not findings:
+        return ""
+    topics = dict.fromkeys(finding["topic"] for finding in findings)
+    items = "".join(
+        f"<dt>{escape(topic)}</dt><dd>"
+        + "".join(f"<p>{escape(finding['text'])}</p>" for finding in findings if finding["topic"] == topic)
+        + "</dd>"
+        for topic in topics
+    )
+    return f'<h4>What the numbers say</h4><dl class="findings">{items}</dl>'
+
+
+def _formulas(formulas: Data) -> str:
+    if not formulas["lines"]:
+        return ""
+    headings = ["Rows", "Formula with its numbers, or why there is none", "Kind", "Source"]
+    lines = [[it["rows"], it["formula"], it["kind"], it["source"]] for it in formulas["lines"]]
+    sources = "".join(f'<p class="remarks">{escape(source)}</p>' for source in formulas["sources"])
+    return f"<h4>Where the theoretical values come from</h4>{webtables.plain(headings, lines)}{sources}"
+
+
+def _runs(runs: Data, mark: str) -> str:
+    breaks = set(runs["breaks"])
+    table = {
+        "name": "runs",
+        "title": "Every repetition.",
+        "reading": "",
+        "columns": [{"kind": "text"} for _ in runs["columns"]],
+        "head": [{"title": title, "span": 1, "rows": 1, "kind": "text"} for title in runs["columns"]],
+        "subhead": [],
+        "breaks": breaks,
+        "body": runs["lines"],
+        "remarks": [],
+        "notes": [],
+    }
+    return f"<p>{escape(runs['text'])}</p>{webtables.grid(table, mark)}"
+
+
+def _problems(problems: Data) -> str:
+    table = webtables.plain(["Cell", "What happened", "Reason"], problems["lines"]) if problems["lines"] else ""
+    return f"<p>{escape(problems['text'])}</p>{table}"
+
+
+def _artifact(artifact: Data) -> str:
+    steps = "".join(f"<li>{escape(text)}<pre>{escape(command)}</pre></li>" for text, command in artifact["steps"])
+    headings = artifact["expected_head"]
+    return (
+        f"<h3>Hardware</h3>{webtables.facts(artifact['hardware'])}<h3>Software</h3>{webtables.facts(artifact['software'])}"
+        f"<h3>How to reproduce</h3><ol>{steps}</ol><h3>Expected results</h3><p>{webtables.rich(artifact['expected_text'])}</p>"
+        f"{webtables.plain(headings, artifact['expected'])}<h3>Time and space</h3>{webtables.facts(artifact['time'])}"
+    )
+
+
+def _provenance(provenance: Data) -> str:
+    commands = "\n".join(escape(line) for line in provenance["commands"])
+    sums = "\n".join(f"{escape(digest)}  {escape(path)}" for path, digest in provenance["checksums"])
+    listed = f"<details><summary>The list</summary><pre>{sums}</pre></details>" if sums else ""
+    return (
+        f"{webtables.facts(provenance['facts'])}<h3>Commands</h3><p>One per program and workload; the records hold them all.</p>"
+        f"<pre>{commands}</pre><h3>Configuration</h3><pre>{escape(provenance['config'])}</pre>"
+        f"<h3>Checksums</h3><p>{escape(provenance['checksums_text'])}</p>{listed}"
+    )

@@ -1,0 +1,98 @@
+"""``peakmark clean``: remove what dead runs left on scratch disks and in campaigns, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from peakmark.errors import ConfigError, RecordError
+from peakmark.measuring import scratch
+from peakmark.measuring.scratch import Leftover
+from peakmark.storage.campaign import Campaign
+
+_TEMPORARY = re.compile(r"\..+\.([0-9]+)\.tmp")
+
+
+def clean(places: Iterable[Path], dry_run: bool = False) -> str:
+    """Clean scratch directories and campaigns; without any, $TMPDIR or /tmp. Returns a line for each thing found.
+
+    Errors: ConfigError when a place does not exist.
+    """
+    lines, freed = [], 0
+    for leftover in _find(list(places)):
+        size = f"{leftover.size / 1e9:.2f} GB"
+        if leftover.keep:
+            lines.append(f"stays    {leftover.path}: {leftover.keep}")
+        elif dry_run:
+            lines.append(f"would go {leftover.path} ({size})")
+        elif _remove(leftover):
+            freed += leftover.size
+            lines.append(f"removed  {leftover.path} ({size})")
+        else:
+            lines.append(f"stays    {leftover.path}: it could not be removed")
+    lines.append(f"{freed / 1e9:.2f} GB freed" if lines else "no leftovers of dead runs")
+    return "\n".join(lines)
+
+
+def _find(places: list[Path]) -> Iterable[Leftover]:
+    if not places:
+        places = [Path(os.environ.get("TMPDIR") or "/tmp")]  # noqa: S108 - where cells without scratch: work
+    seen: set[Path] = set()
+    for place in places:
+        if not place.is_dir():
+            raise ConfigError(f"{place} is no directory: give a scratch directory or the folder of a campaign")
+        if (place / "plan.json").exists():
+            yield from _temporary_files(place)
+            folders = _scratch_of(place)
+        else:
+            folders = {place}
+        for folder in sorted(folders - seen):
+            yield from scratch.leftovers(folder)
+        seen |= folders
+
+
+def _scratch_of(campaign: Path) -> set[Path]:
+    """Where the campaign's cells put their files, as far as this machine can tell."""
+    try:
+        cells = Campaign.open(campaign).cells
+    except RecordError as error:
+        raise ConfigError(str(error)) from error
+    default = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - where cells without scratch: work
+    return {Path(str(cell.options.get("scratch") or default)) for cell in cells}
+
+
+def _temporary_files(campaign: Path) -> Iterable[Leftover]:
+    """Files of writers that died before they gave them their names (``.0.json.4242.tmp``); others may run elsewhere."""
+    for path in sorted(campaign.rglob(".*.tmp")):
+        match = _TEMPORARY.fullmatch(path.name)
+        facts = path.lstat()
+        if match is None or not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid():
+            continue
+        if _held(campaign):
+            yield Leftover(path, facts.st_size, "the campaign is being measured")
+        else:
+            yield Leftover(path, facts.st_size)
+
+
+def _held(campaign: Path) -> bool:
+    """Whether a Snakemake has the campaign now."""
+    import fcntl
+
+    try:
+        with (campaign / "running").open("r+b") as stream:
+            fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def _remove(leftover: Leftover) -> bool:
+    if leftover.path.is_dir() and not leftover.path.is_symlink():
+        return scratch.remove(leftover)
+    leftover.path.unlink(missing_ok=True)
+    return True

@@ -1,0 +1,126 @@
+"""Attempts that Slurm ended: the killed job cannot tell, so the controlling process writes them down."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from peakmark import __version__
+from peakmark.cell import Cell
+from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, RecordError
+from peakmark.measuring.node import present_path
+from peakmark.planning import jobs
+from peakmark.planning.plan import Plan
+from peakmark.storage import records
+from peakmark.storage.campaign import Campaign
+
+WORDS = {
+    "TIMEOUT": "it passed its time limit; runtime_factor in the site file's section slurm makes limits longer",
+    "CANCELLED": "somebody cancelled it",
+    "NODE_FAIL": "its node was lost",
+    OUT_OF_MEMORY: f"it used more memory than it had been granted{{granted}}; {MORE_MEMORY}",
+    "PREEMPTED": "another job took its node",
+    "BOOT_FAIL": "its node did not start",
+}
+
+LOG_BYTES = 1 << 20
+_MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
+"""slurmstepd's words in the log of a job: with memory limited by control groups, and by OverMemoryKill."""
+
+
+def keep(made: Plan, number: str, state: str, details: Mapping[str, str], now: datetime.datetime) -> Path | None:
+    """Write the attempt of the cell that the job was measuring, unless the job did so itself. Returns its path.
+
+    ``details`` as of ``scontrol show job``; without them nothing is known of the cell and None is returned.
+    """
+    cell = cell_of(made, details.get("Comment", ""))
+    if cell is None:
+        return None
+    campaign = Campaign(made.directory, {})
+    if any(_number(path) == number for path in campaign.attempts(cell)):
+        return None
+    host = (host_of(details) or "unknown").partition(".")[0]
+    return campaign.store_attempt(cell, _record(cell, number, state, host, details, now))
+
+
+def cell_of(made: Plan, comment: str) -> Cell | None:
+    """The cell that a job with this comment measures, or was measuring when it ended; None when that is not known."""
+    for cell in made.cells:
+        if jobs.comment(made.campaign, cell) == comment:
+            return cell
+    for node, part in jobs.groups(made):
+        if jobs.node_comment(made.campaign, node, part) == comment:
+            try:
+                name = present_path(made.directory, node, part).read_text(encoding="utf-8").strip()
+            except OSError:
+                return None
+            return next((cell for cell in made.cells if cell.id == name), None)
+    return None
+
+
+def host_of(details: Mapping[str, str]) -> str | None:
+    """The node on which the job's script ran."""
+    batch = details.get("BatchHost")
+    if batch and batch != "(null)":
+        return batch
+    nodes = details.get("NodeList")
+    return nodes if nodes and nodes != "(null)" else None
+
+
+def _record(
+    cell: Cell, number: str, state: str, host: str, details: Mapping[str, str], now: datetime.datetime
+) -> dict[str, Any]:
+    code = details.get("ExitCode", "")
+    name = OUT_OF_MEMORY if state == "FAILED" and _memory_ran_out(details.get("StdOut", "")) else state
+    granted = details.get("MinMemoryNode", "0")
+    words = WORDS.get(name, "").format(granted="" if granted == "0" else f" ({granted})")
+    reason = f"{name}: {words}" if words else f"{name}, exit code {code.partition(':')[0] or 'unknown'}"
+    return {
+        "schema": records.SCHEMA_VERSION,
+        "cell": cell.to_json(),
+        "status": "failed",
+        "reason": f"Slurm ended job {number}: {reason}",
+        "measurements": [],
+        "context": {
+            "host": host,
+            "started": now.isoformat(timespec="milliseconds"),
+            "seconds": 0.0,
+            "load_before": None,
+            "load_after": None,
+            "job_id": number,
+            "tool": None,
+            "cpus": [],
+            "commands": [],
+            "peakmark": __version__,
+            "slurm": {
+                "state": state,
+                "exit_code": code,
+                "reason": details.get("Reason", ""),
+                "log": details.get("StdOut", ""),
+            },
+        },
+        "warnings": [],
+        "raw": {},
+    }
+
+
+def _memory_ran_out(log: str) -> bool:
+    """Whether a job step was ended for its memory. Slurm calls a job FAILED whose script did not itself run out of it,
+    and which of its steps did so only sacct could tell, where there is a slurmdbd."""
+    try:
+        with Path(log).open("rb") as stream:
+            stream.seek(max(0, stream.seek(0, 2) - LOG_BYTES))
+            return bool(_MEMORY.search(stream.read().decode(errors="replace")))
+    except OSError:
+        return False
+
+
+def _number(path: Path) -> str | None:
+    try:
+        job_id: str | None = records.read(path)["context"].get("job_id")
+    except RecordError:
+        return None
+    return job_id

@@ -1,0 +1,63 @@
+"""What a run finds of earlier ones: which records count, which are measured anew, and the words about it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from peakmark.planning.plan import Plan
+from peakmark.storage import integrity
+from peakmark.storage.integrity import Finding
+
+NEWER = Path(".snakemake/peakmark-resume")
+NAMED = 5
+"""So many damaged records are named one by one."""
+
+
+def unfit(finding: Finding | None) -> bool:
+    """Whether there is a record that does not count."""
+    return finding is not None and finding.state in (integrity.DAMAGED, integrity.OTHER)
+
+
+def newer_than_all(found: Mapping[str, Finding]) -> str:
+    """A file that is newer than every record, if one does not count: as an input it makes Snakemake measure again."""
+    if any(unfit(finding) for finding in found.values()):
+        NEWER.parent.mkdir(exist_ok=True)
+        NEWER.touch()
+    return str(NEWER)
+
+
+def begin(made: Plan, found: Mapping[str, Finding]) -> None:
+    """Set aside the records that do not count, and say what is measured anew and what is kept.
+
+    Called when the run has the campaign to itself.
+    """
+    aside = {integrity.DAMAGED: 0, integrity.OTHER: 0}
+    for cell in made.cells:
+        finding = found.get(cell.id)
+        if finding is None or not unfit(finding) or integrity.set_aside(made.directory, cell) is None:
+            continue
+        aside[finding.state] += 1
+        if finding.state == integrity.DAMAGED and aside[integrity.DAMAGED] <= NAMED:
+            _say(finding.reason.partition(": delete it")[0])
+    kept = f"kept in {made.directory / integrity.ASIDE}"
+    if aside[integrity.DAMAGED]:
+        _say(f"{_cells(aside[integrity.DAMAGED])} measured again, the records as they were are {kept}")
+    if aside[integrity.OTHER]:
+        good = sum(finding.state == integrity.GOOD for finding in found.values())
+        _say(
+            f"{_cells(aside[integrity.OTHER])} measured anew because their options have changed, the earlier records are "
+            f"{kept}; {good} finished cells have not changed and stay"
+        )
+    foreign = integrity.foreign(made.directory, made.cells)
+    if foreign:
+        _say(f"{len(foreign)} records are of cells that the configuration does not ask for: kept, but in no table")
+
+
+def _cells(count: int) -> str:
+    return "1 cell is" if count == 1 else f"{count} cells are"
+
+
+def _say(sentence: str) -> None:
+    print(f"peakmark: {sentence}", file=sys.stderr)

@@ -1,0 +1,192 @@
+"""How far a campaign has come: from its plan, its records and, on a cluster, one call of squeue."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from peakmark import slurm
+from peakmark.cell import SUBSYSTEMS, Cell
+from peakmark.errors import RecordError
+from peakmark.planning import jobs
+from peakmark.planning.cluster import settings_of
+from peakmark.storage import integrity, records
+from peakmark.storage.campaign import Campaign
+
+STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing", "spared")
+UNFIT = {integrity.DAMAGED: "damaged", integrity.OTHER: "outdated"}
+"""Records that do not count, and what such a cell is called here."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The newest failed attempt of a cell. ``job_log``: where Slurm wrote of a job that it ended."""
+
+    host: str
+    reason: str
+    attempt: Path
+    job_log: Path | None = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where one cell stands. ``job`` is set while it is running or pending, ``failure`` when an attempt has failed.
+
+    ``reason`` says why a record that is there does not count.
+    """
+
+    cell: Cell
+    state: str
+    job: slurm.Job | None = None
+    failure: Failure | None = None
+    reason: str = ""
+
+    @property
+    def node(self) -> str:
+        if self.job and self.job.nodes:
+            return self.job.nodes
+        return self.failure.host if self.failure and self.state == "failed" else self.cell.node
+
+
+def describe(campaign: Campaign, only_failed: bool = False) -> str:
+    """Counts by subsystem and node, jobs, then every cell that has failed, with reason, log and command."""
+    queue, trouble = _queue(campaign)
+    standings = look(campaign, queue)
+    missing = [one for one in standings if one.state not in ("done", "spared")]
+    lines = []
+    if not only_failed:
+        spared = sum(one.state == "spared" for one in standings)
+        done = len(standings) - spared - len(missing)
+        more = f"; {spared} spared, as their rows are sure enough or cannot be made so" if spared else ""
+        lines.append(f"{campaign.directory}: {done} of {len(standings) - spared} cells done{more}")
+        lines += _counts("subsystem", SUBSYSTEMS, standings, lambda one: one.cell.subsystem)
+        if campaign.plan.get("cluster"):
+            nodes = sorted({one.node for one in missing}, key=slurm.natural)
+            lines += _counts("node", nodes, missing, lambda one: one.node)
+        lines += _jobs(queue, standings)
+        if trouble and missing:
+            lines.append(f"running and pending jobs are not known: {trouble}")
+    lines += [f"does not count: {one.reason}" for one in standings if one.reason]
+    failed = [one for one in standings if one.state == "failed"]
+    if failed:
+        lines.append(f"{len(failed)} failed; the next run measures them again:")
+        for one in failed:
+            lines += _failure(campaign, one)
+    elif only_failed and missing:
+        lines.append(f"{len(missing)} cells are not measured; the next run goes on with them")
+    elif not missing:
+        lines.append("complete")
+    if only_failed and missing:
+        lines.append(f"the report without them: peakmark report --partial {shlex.quote(str(campaign.directory))}")
+    return "\n".join(lines)
+
+
+def look(campaign: Campaign, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
+    """Every cell of the plan and where it stands."""
+    by_comment = {job.comment: job for job in queue}
+    name = str(campaign.plan["campaign"])
+    settings = settings_of(campaign.plan.get("config", {}))
+    current = _current(campaign)
+    spared = campaign.spared()
+    found = []
+    for cell in campaign.cells:
+        own = by_comment.get(jobs.comment(name, cell))
+        its_node = by_comment.get(jobs.node_comment(name, cell.node, jobs.part(cell, settings)))
+        record = integrity.look(campaign.record_path(cell), cell)
+        if record.state == integrity.GOOD:
+            found.append(Standing(cell, "done"))
+            continue
+        if cell.id in spared:
+            found.append(Standing(cell, "spared"))
+            continue
+        failure = last_failure(campaign, cell)
+        job = own or its_node
+        if job is None and record.state in UNFIT:
+            found.append(Standing(cell, UNFIT[record.state], None, None, record.reason))
+        elif job is None:
+            found.append(Standing(cell, "failed" if failure else "missing", None, failure))
+        else:
+            running = job.state != "PENDING" and (own is not None or cell.id in current)
+            found.append(Standing(cell, "running" if running else "pending", job, failure))
+    return found
+
+
+def last_failure(campaign: Campaign, cell: Cell) -> Failure | None:
+    """The newest failed attempt, None when there was none."""
+    attempts = list(campaign.attempts(cell))
+    if not attempts:
+        return None
+    try:
+        record = records.read(attempts[-1])
+    except RecordError as error:
+        return Failure("unknown", str(error), attempts[-1])
+    context = record["context"]
+    log = (context.get("slurm") or {}).get("log")
+    return Failure(str(context["host"]), str(record["reason"]), attempts[-1], Path(log) if log else None)
+
+
+def _queue(campaign: Campaign) -> tuple[list[slurm.Job], str | None]:
+    """My jobs that were submitted from this checkout, and why they cannot be known."""
+    if not campaign.plan.get("cluster"):
+        return [], None
+    try:
+        return slurm.jobs(campaign.directory.resolve().parents[1]), None
+    except slurm.SlurmError as error:
+        return [], str(error)
+
+
+def _current(campaign: Campaign) -> set[str]:
+    """Cells that jobs of whole nodes are measuring just now."""
+    return {path.read_text(encoding="utf-8").strip() for path in (campaign.directory / "nodes").glob("*.now")}
+
+
+def _counts(title: str, names: Iterable[str], standings: list[Standing], of: Any) -> list[str]:
+    """A small table: a line per name, a column per state that occurs."""
+    states = [state for state in STATES if any(one.state == state for one in standings)]
+    lines = []
+    for name in names:
+        counts = Counter(one.state for one in standings if of(one) == name)
+        if counts:
+            lines.append(f"  {name:<12}" + "".join(f"{counts[state]:>9}" for state in states))
+    return [f"  {title:<12}" + "".join(f"{state:>9}" for state in states), *lines] if lines else []
+
+
+def _jobs(queue: list[slurm.Job], standings: list[Standing]) -> list[str]:
+    """Running jobs with their cells; pending ones counted by Slurm's reason."""
+    mine = {one.job.number for one in standings if one.job}
+    lines = []
+    for job in queue:
+        if job.number in mine and job.state != "PENDING":
+            cells = [one.cell.id for one in standings if one.job == job and one.state == "running"]
+            lines.append(
+                f"  job {job.number:<8} {job.state.lower():<10} {job.nodes:<14} {job.elapsed:>9}  {', '.join(cells)}"
+            )
+    reasons = Counter(job.reason for job in queue if job.number in mine and job.state == "PENDING")
+    lines += [f"  {count} job{'s' * (count > 1)} pending: {reason}" for reason, count in reasons.most_common()]
+    return lines
+
+
+def _failure(campaign: Campaign, one: Standing) -> list[str]:
+    assert one.failure is not None  # noqa: S101 - only failed ones come here
+    log = campaign.directory / "logs" / f"{one.cell.id}.log"
+    lines = [f"  {one.cell.id}", f"    {one.failure.host}: {one.failure.reason}", f"    attempt  {one.failure.attempt}"]
+    for path in (log, one.failure.job_log):
+        if path is not None and path.is_file() and path.stat().st_size:
+            lines.append(f"    log      {path}")
+    return [*lines, f"    again    {command(campaign, one.cell)}"]
+
+
+def command(campaign: Campaign, cell: Cell) -> str:
+    """What measures this cell alone, to be pasted into a shell in the checkout."""
+    config: Mapping[str, Any] = campaign.plan.get("config", {})
+    profile = "slurm" if campaign.plan.get("cluster") else "local"
+    target = campaign.record_path(cell)
+    if profile == "slurm" and config.get("fan_out") == "node":
+        target = campaign.directory / "nodes" / f"{cell.node}.{jobs.part(cell, settings_of(config))}"
+    # The target comes first: --configfile would take it for one more file.
+    words = ["snakemake", str(target), "--profile", profile, "--configfile", str(campaign.directory / "config.json")]
+    return shlex.join(words)

@@ -1,0 +1,123 @@
+"""Which records of a campaign count: whole, unchanged, of exactly the cell that the plan asks for.
+
+Nothing is ever deleted: a record that does not count is set aside below ``set-aside/`` when its cell is measured anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from peakmark.cell import Cell
+from peakmark.errors import PeakmarkError, RecordError
+from peakmark.storage import records
+
+GOOD, ABSENT, DAMAGED, OTHER, FOREIGN = "good", "absent", "damaged", "other options", "not asked for"
+ASIDE = "set-aside"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is known of a cell's record. ``reason`` is a sentence unless the record is good or absent."""
+
+    state: str
+    reason: str = ""
+    data: Mapping[str, Any] | None = None
+
+
+def look(path: Path, cell: Cell | None) -> Finding:
+    """The record at ``path``, which ought to answer ``cell``; None for a record that no planned cell asks for."""
+    if not path.exists():
+        return Finding(ABSENT)
+    try:
+        data = records.read(path)
+        measured = Cell.from_json(data["cell"])
+        check_raw(path, data["raw"])
+    except PeakmarkError as error:
+        return Finding(DAMAGED, str(error))
+    if tuple(PurePosixPath(f"{measured.id}.json").parts) != path.parts[-5:]:
+        return Finding(DAMAGED, f"the record {path} is that of another cell, {measured.id}")
+    if cell is None:
+        return Finding(FOREIGN, f"the record {path} is of a cell that the configuration does not ask for", data)
+    if measured != cell:
+        return Finding(OTHER, f"the record {path} was measured with other options: {_difference(measured, cell)}", data)
+    return Finding(GOOD, data=data)
+
+
+def check_raw(path: Path, raw: Mapping[str, str]) -> None:
+    """Compare what a tool printed with the checksums in its record; a file that is gone is no contradiction.
+
+    Errors: RecordError that names the file.
+    """
+    for name, digest in raw.items():
+        parts = PurePosixPath(name).parts
+        if ".." in parts or name.startswith("/"):
+            raise RecordError(f"the record {path} names a file outside its folder, {name!r}")
+        file = path.parent / name
+        try:
+            content = file.read_bytes()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise RecordError(f"{file}, the output behind the record {path}, cannot be read: {error}") from error
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise RecordError(f"{file}, the output behind the record {path}, is not as it was written")
+
+
+def survey(directory: Path, cells: Iterable[Cell]) -> dict[str, Finding]:
+    """Cell id -> finding, for all cells of a plan."""
+    folder = directory / "cells"
+    if not folder.is_dir():
+        return {cell.id: Finding(ABSENT) for cell in cells}
+    return {cell.id: look(folder / f"{cell.id}.json", cell) for cell in cells}
+
+
+def foreign(directory: Path, cells: Iterable[Cell]) -> list[str]:
+    """Paths below the campaign of records that belong to no planned cell."""
+    known = {f"cells/{cell.id}.json" for cell in cells}
+    return [name for name in record_names(directory, "cells") if name not in known]
+
+
+def record_names(directory: Path, folder: str) -> list[str]:
+    """Sorted paths below the campaign of all records in ``cells`` or ``attempts``.
+
+    ``<repetition>.raw/`` beside a record holds what a tool wrote, which may be JSON too.
+    """
+    found = []
+    for path in sorted((directory / folder).rglob("*.json")):
+        relative = path.relative_to(directory)
+        if not any(part.endswith(".raw") or part.startswith(".") for part in relative.parts):
+            found.append(relative.as_posix())
+    return found
+
+
+def set_aside(directory: Path, cell: Cell) -> Path | None:
+    """Move a record that does not count, with its raw output, to where it is kept. Returns its new path.
+
+    It is looked at once more: one that became good in the meantime stays.
+    """
+    path = directory / "cells" / f"{cell.id}.json"
+    if look(path, cell).state in (GOOD, ABSENT):
+        return None
+    folder = directory / ASIDE / cell.id
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 0
+    while (folder / f"{number}.json").exists() or (folder / f"{number}.raw").exists():
+        number += 1
+    target = folder / f"{number}.json"
+    raw = path.with_suffix(".raw")
+    if raw.is_dir() and not raw.is_symlink():
+        raw.rename(target.with_suffix(".raw"))
+    path.rename(target)
+    return target
+
+
+def _difference(measured: Cell, cell: Cell) -> str:
+    before, now = measured.to_json(), cell.to_json()
+    before |= before.pop("options")
+    now |= now.pop("options")
+    keys = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
+    return ", ".join(f"{key} {before.get(key)!r}, now {now.get(key)!r}" for key in keys)

@@ -1,0 +1,139 @@
+"""Records -> one long table: a line for each value, and a line for each cell that could not be measured.
+
+Everything that is reported can be rebuilt from this table without measuring again. Values are in SI base units.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from peakmark.cell import Cell
+from peakmark.storage.campaign import Campaign
+from peakmark.storage.results import Results, StoredRecord, load, places
+
+CHUNK = 1000
+"""Records that one process reads at a time."""
+
+COLUMNS: dict[str, str] = {
+    "campaign": "str",
+    "subsystem": "str",
+    "instrument": "str",
+    "workload": "str",
+    "variant": "str",
+    "block": "Int64",
+    "concurrency": "Int64",
+    "node": "str",
+    "host": "str",
+    "repetition": "Int64",
+    "metric": "str",
+    "value": "Float64",
+    "unit": "str",
+    "started": "str",
+    "status": "str",
+    "reason": "str",
+    "warnings": "str",
+    "details": "str",
+    "record": "str",
+    "tool_version": "str",
+    "job_id": "str",
+}
+
+
+def table(results: Results) -> pd.DataFrame:
+    """The long table, one line per value, in the order of the records' paths; columns and types as in ``COLUMNS``.
+
+    A cell that is unavailable and an attempt that failed have one line each, without metric and value, with the reason.
+    ``block`` is in bytes and empty where there is none; ``record`` is the path below the campaign.
+    """
+    return _frame(line for record in (*results.records, *results.attempts) for line in _lines(results.name, record))
+
+
+def _frame(lines: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    return pd.DataFrame(list(lines), columns=list(COLUMNS)).astype(dict(COLUMNS))
+
+
+def build(campaign_dir: Path) -> pd.DataFrame:
+    """Write ``tables/measurements.csv`` and ``.parquet`` below the campaign; the table itself is returned.
+
+    A record that does not count (damaged, edited, of other options) is left out and named on standard error.
+    Errors: PeakmarkError when the folder holds no campaign.
+    """
+    campaign = Campaign.open(campaign_dir)
+    spared = campaign.spared()
+    name = str(campaign.plan.get("campaign", campaign_dir.name))
+    where = places(campaign_dir, (cell for cell in campaign.cells if cell.id not in spared))
+    parts = [where[start : start + CHUNK] for start in range(0, len(where), CHUNK)]
+    lines: list[dict[str, Any]] = []
+    # Never all records at once in memory, and where they are many, read by every CPU that may be used.
+    workers = min(len(os.sched_getaffinity(0)), len(parts))
+    with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+        work = functools.partial(_read, campaign_dir, name)
+        for found, left_out in pool.map(work, parts) if pool else map(work, parts):
+            lines += found
+            for reason in left_out:
+                print(f"peakmark: left out: {reason}", file=sys.stderr)
+    frame = _frame(lines)
+    folder = campaign_dir / "tables"
+    folder.mkdir(parents=True, exist_ok=True)
+    frame.to_csv(folder / "measurements.csv", index=False, lineterminator="\n")
+    frame.to_parquet(folder / "measurements.parquet", index=False)
+    return frame
+
+
+def _read(
+    directory: Path, campaign: str, part: Sequence[tuple[str, Cell | None]]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Lines of some records, and the reasons of those that do not count."""
+    found = [load(directory, *place) for place in part]
+    lines = [line for one in found if isinstance(one, StoredRecord) for line in _lines(campaign, one)]
+    return lines, [one for one in found if isinstance(one, str)]
+
+
+def _lines(campaign: str, record: StoredRecord) -> Iterator[dict[str, Any]]:
+    data = record.data
+    cell = record.cell
+    context = data.get("context", {})
+    common = {
+        "campaign": campaign,
+        "subsystem": cell.subsystem,
+        "instrument": cell.instrument,
+        "workload": cell.workload,
+        "variant": cell.variant,
+        "block": cell.block,
+        "concurrency": cell.concurrency,
+        "node": cell.node,
+        "host": context.get("host"),
+        "repetition": cell.repetition,
+        "started": context.get("started"),
+        "status": data["status"],
+        "reason": data.get("reason"),
+        "warnings": "; ".join(data.get("warnings", ())),
+        "details": "{}",
+        "record": record.path,
+        "tool_version": (context.get("tool") or {}).get("version"),
+        "job_id": context.get("job_id"),
+    }
+    if not record.ok or not data["measurements"]:
+        yield common
+        return
+    for measurement in data["measurements"]:
+        yield common | {
+            "workload": measurement["workload"],
+            "variant": measurement["variant"],
+            "block": measurement["block"],
+            "concurrency": measurement["concurrency"],
+            "metric": measurement["metric"],
+            "value": measurement["value"],
+            "unit": measurement["unit"],
+            "details": json.dumps(measurement["details"], sort_keys=True, ensure_ascii=False),
+        }

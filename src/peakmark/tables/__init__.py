@@ -1,0 +1,1 @@
+"""Rows -> tables: their layouts, headings and cells, as CSV, LaTeX, pages and HTML."""

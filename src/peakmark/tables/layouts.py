@@ -1,0 +1,220 @@
+"""Layouts: the tables as a certain report prints them, described by a YAML file in ``reports/layouts``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from peakmark.arithmetic import evaluate
+from peakmark.catalogue import KERNELS
+from peakmark.errors import ConfigError
+from peakmark.resources import ROOT
+from peakmark.schemas import problem, sentence
+from peakmark.tables.layout import BY_NAME, Series, Table
+from peakmark.units import format_size, parse_size
+
+FOLDER = ROOT / "reports" / "layouts"
+ORDER = ("workload", "concurrency", "block")
+_SHOWN = {
+    ("B/s", 1e-6): "MB/sec",
+    ("B/s", 1e-9): "GB/sec",
+    ("bit/s", 1e-6): "Mb/sec",
+    ("bit/s", 1e-9): "Gb/sec",
+    ("s", 1e3): "ms",
+    ("s", 1e6): "us",
+    ("s", 1e9): "ns",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: either ``text`` with {workload}, {concurrency} and {block}, or the ``value`` of an instrument.
+
+    value    measured, mean, median, deviation, run, theoretical or efficiency
+    run      which repetition, from 1
+    formula  efficiency in percent by ``measured`` and ``theoretical``; None: the share of the limit
+    where    which of a line's rows, None for the only one
+    """
+
+    heading: str
+    text: str | None = None
+    value: str | None = None
+    instrument: str = ""
+    run: int = 1
+    formula: str | None = None
+    workload: str | None = None
+    concurrency: int | None = None
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One printed table: which rows of ``table``, how they are called, and the columns; see the schema of layouts.
+
+    labels  (workload, block in bytes) -> (workload, block) as shown, None where a name stays
+    """
+
+    name: str
+    table: Table
+    title: str
+    columns: tuple[Column, ...]
+    workloads: tuple[str, ...]
+    variants: tuple[str, ...]
+    order: tuple[str, ...]
+    group: tuple[str, ...]
+    sizes: str
+    factor: float
+    labels: Mapping[tuple[str, int], tuple[str | None, str | None]]
+    remark: str
+
+    def takes(self, workload: str, variant: str) -> bool:
+        """Whether rows of this workload and variant are shown."""
+        return (not self.workloads or workload in self.workloads) and (not self.variants or variant in self.variants)
+
+    def names(self, workload: str, concurrency: int, block: int | None) -> dict[str, str]:
+        """What {workload}, {concurrency} and {block} stand for in one row."""
+        as_workload, as_block = self.labels.get((workload, block or 0), (None, None))
+        return {
+            "workload": as_workload or self.table.workload_label(workload),
+            "concurrency": str(concurrency),
+            "block": as_block or ("" if block is None else written(block, self.sizes)),
+        }
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A layout: its name, and its tables in the order of the report."""
+
+    name: str
+    sheets: tuple[Sheet, ...]
+
+    def called(self, table: Table) -> Table:
+        """The table with programs and unit as this layout prints them, so that notes and figures say the same names."""
+        mine = [sheet for sheet in self.sheets if sheet.table.name == table.name]
+        factors = {sheet.factor for sheet in mine}
+        factor = factors.pop() if len(factors) == 1 else table.factor
+        return replace(
+            table,
+            own=_called(table.own, mine),
+            references=tuple(_called(series, mine) for series in table.references),
+            factor=factor,
+            shown=table.shown if factor == table.factor else _SHOWN.get((table.unit, factor), table.shown),
+        )
+
+    def sheet_of(self, table: Table, workload: str, variant: str) -> Sheet | None:
+        """The first printed table that shows rows of this workload and variant."""
+        mine = (sheet for sheet in self.sheets if sheet.table.name == table.name)
+        return next((sheet for sheet in mine if sheet.takes(workload, variant)), None)
+
+    def place(self, table: Table, workload: str, variant: str) -> tuple[int, int]:
+        """Where rows of this workload and variant stand in the layout's order; those it does not show come last."""
+        sheet = self.sheet_of(table, workload, variant)
+        if sheet is None:
+            return len(self.sheets), 0
+        return self.sheets.index(sheet), sheet.workloads.index(workload) if workload in sheet.workloads else 0
+
+
+def _called(series: Series, sheets: Sequence[Sheet]) -> Series:
+    """``FileIO`` of ``FileIO Measured Throughput (MB/sec)``; the usual heading where no printed table names the program."""
+    for column in (column for sheet in sheets for column in sheet.columns):
+        name, measured, _ = column.heading.partition(" Measured ")
+        if column.instrument == series.instrument and column.value == "measured" and measured:
+            return replace(series, heading=name)
+    return series
+
+
+def written(block: int, sizes: str) -> str:
+    """A block size as a layout writes it: ``64KB`` stands for 65536 bytes, as reports have it."""
+    if sizes == "in B":
+        return str(block)
+    if sizes in ("in KB", "in MB"):
+        return f"{block / (1024 if sizes == 'in KB' else 1 << 20):g}"
+    text = format_size(block)
+    if sizes == "KB":
+        return text.replace("iB", "B")
+    unit = text.lstrip("0123456789")
+    return f"{text.removesuffix(unit)} {unit}"
+
+
+def load(name: str) -> Layout:
+    """A layout by its name in ``reports/layouts`` or by the path of a file.
+
+    Errors: ConfigError in one sentence that names the file, the key, and what is allowed.
+    """
+    path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(one.stem for one in FOLDER.glob("*.yaml")))
+        raise ConfigError(f"report.tables is {name!r}: allowed are {known}, or the path of a YAML file")
+    return _load(path)
+
+
+@cache
+def _load(path: Path) -> Layout:
+    from peakmark.planning.config import read_yaml
+
+    data = read_yaml(path)
+    found = problem(data, "layout")
+    if found is not None:
+        raise ConfigError(f"layout {path}: {sentence(found)}")
+    sheets = tuple(_sheet(path, entry) for entry in data["tables"])
+    names = [sheet.name for sheet in sheets]
+    twice = next((one for one in names if names.count(one) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"layout {path}: two tables are called {twice!r}: give each a name of its own")
+    return Layout(str(data["name"]), sheets)
+
+
+def _sheet(path: Path, entry: Mapping[str, Any]) -> Sheet:
+    table = BY_NAME[entry["of"]]
+    labels = {
+        (label["workload"], parse_size(label["block"])): (label.get("as_workload"), label.get("as_block"))
+        for label in entry.get("labels", ())
+    }
+    order: Sequence[str] = entry.get("order", ORDER)
+    return Sheet(
+        name=entry["name"],
+        table=table,
+        title=entry["title"],
+        columns=tuple(_column(path, entry["name"], table, column) for column in entry["columns"]),
+        workloads=tuple(entry.get("workloads", ())),
+        variants=tuple(entry.get("variants", ())),
+        order=(*order, *(key for key in ORDER if key not in order)),
+        group=tuple(entry.get("group", ORDER)),
+        sizes=entry.get("sizes", "IEC"),
+        factor=float(entry.get("factor", table.factor)),
+        labels=labels,
+        remark=entry.get("remark", ""),
+    )
+
+
+def _column(path: Path, sheet: str, table: Table, entry: Mapping[str, Any]) -> Column:
+    where = f"layout {path}: column {entry['heading']!r} of {sheet}"
+    instrument = entry.get("of", KERNELS[table.subsystem])
+    known = [series.instrument for series in table.series]
+    if instrument not in known:
+        raise ConfigError(f"{where} is of {instrument!r}: allowed for {table.name} are {', '.join(known)}")
+    names = {"measured": 1.0, "theoretical": 1.0}
+    try:
+        if "text" in entry:
+            entry["text"].format(workload="", concurrency="", block="")
+        if "formula" in entry:
+            evaluate(entry["formula"], names)
+    except (KeyError, IndexError, ValueError) as error:
+        raise ConfigError(
+            f"{where} has the text {entry['text']!r}: allowed are {{workload}}, {{concurrency}} and {{block}}"
+        ) from error
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    chosen = entry.get("where", {})
+    return Column(
+        heading=entry["heading"],
+        text=entry.get("text"),
+        value=entry.get("value"),
+        instrument=instrument,
+        run=entry.get("run", 1),
+        formula=entry.get("formula"),
+        workload=chosen.get("workload"),
+        concurrency=chosen.get("concurrency"),
+    )

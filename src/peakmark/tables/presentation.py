@@ -1,0 +1,279 @@
+"""A table's rows as cells of text: what the PDF and the LaTeX file both show, with the notes that belong to the
+rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from string import ascii_lowercase
+from typing import Any
+
+from peakmark.formatting import percent, significant, size, typeset
+from peakmark.judging.rows import Row, published_names
+from peakmark.storage.results import Results
+from peakmark.tables.layout import Table
+
+NOT_MEASURED = "not measured"
+_KEY = re.compile(r"\b([a-z]+\.[a-z]+)\.([A-Z]+)\b")  # of a site file, for one workload: disk.throughput.RS
+_KEY_HOLE = re.compile(r"\.#")
+_PLURAL = re.compile(
+    r"(# (?:busy )?(?:process|repetition|thread|core|run|CPU))(e?s)?\b"
+)  # one and several are one note
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column; those of the same ``group`` stand beside each other under one heading. kind: text, number or notes."""
+
+    label: str
+    group: str = ""
+    kind: str = "text"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table as shown.
+
+    body     texts, one list per row, as many as columns
+    notes    letter and sentence, in the order in which the rows refer to them
+    remarks  sentences about the whole table: why a column is empty, what is not known
+    reading  how to read it: what its rows are and what is counted; may be empty
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    body: tuple[tuple[str, ...], ...]
+    notes: tuple[tuple[str, str], ...]
+    remarks: tuple[str, ...]
+    reading: str = ""
+
+
+def without_notes(grid: Grid, told_at: str) -> Grid:
+    """The grid of rows whose notes stand below another table, that of the title ``told_at``."""
+    kept = tuple(remark for remark in grid.remarks if not remark.startswith("All rows:"))
+    return replace(
+        grid,
+        columns=grid.columns[:-1],
+        body=tuple(line[:-1] for line in grid.body),
+        notes=(),
+        remarks=(*kept, f"Notes on these rows stand below the table “{told_at}”."),
+    )
+
+
+def columns(table: Table, with_node: bool, published: Sequence[str] = ()) -> tuple[Column, ...]:
+    """The table's columns, left to right; ``published`` are the sets that stand beside it."""
+    keys = [Column("Node")] if with_node else []
+    keys += [Column(table.first), Column("Concurrency", kind="number")]
+    if table.block:
+        keys.append(Column(table.block, kind="number"))
+    if table.variant:
+        keys.append(Column(table.variant))
+    return (
+        *keys,
+        *(Column(series.heading, table.measured_group, "number") for series in table.series),
+        Column(table.theoretical_heading, kind="number"),
+        *(Column(series.heading, "Efficiency (%)", "number") for series in table.series),
+        Column("Standard Deviation", kind="number"),
+        Column("n", kind="number"),
+        Column("low", "95 % interval", "number"),
+        Column("high", "95 % interval", "number"),
+        *published_columns(table, published),
+        Column("Notes", kind="notes"),
+    )
+
+
+def published_columns(table: Table, published: Sequence[str]) -> list[Column]:
+    """A column for each published set."""
+    return [Column(name, table.published_group, "number") for name in published]
+
+
+def published_cells(row: Row | None, published: Sequence[str], factor: float, mark: str) -> list[str]:
+    """What the published sets have in a row, as text."""
+    values = [row.published.get(name) if row else None for name in published]
+    texts = ["" if value is None else significant(value * factor) for value in values]
+    # 7 was printed as 7: zeros behind the mark would claim a precision that nobody had.
+    return [(text.rstrip("0").rstrip(".") if "." in text else text).replace(".", mark) for text in texts]
+
+
+def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> Grid:
+    """The rows of one table as text; numbers with four significant digits and ``mark`` as decimal mark."""
+    with_node = len({row.key.node for row in rows}) > 1
+    notes = Notes.of(rows)
+    published = published_names(rows)
+    body = [
+        (*_cells(table, row, with_node, mark), *published_cells(row, published, table.factor, mark), notes.marks([row]))
+        for row in rows
+    ]
+    instruments = {series.instrument for series in table.series}
+    remarks = remarks_on_gaps(results, table, rows, instruments)
+    return Grid(
+        name=table.name,
+        title=table.title,
+        columns=columns(table, with_node, published),
+        body=tuple(body),
+        notes=tuple((at, typeset(sentence, mark)) for at, sentence in notes.sentences),
+        remarks=tuple(typeset(closed(remark), mark) for remark in (*remarks, *notes.common)),
+        reading=typeset(closed(table.remark), mark) if table.remark else "",
+    )
+
+
+@dataclass(frozen=True)
+class Notes:
+    """The notes of some rows: ``letters`` by note, the ``sentences`` they stand for, and what is said of all rows."""
+
+    letters: Mapping[str, str]
+    sentences: tuple[tuple[str, str], ...]
+    common: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Notes:
+        """Notes that differ in numbers alone share a letter; what holds for all measured rows has none."""
+        common = _common(rows)
+        merged = merge([note for row in rows for note in row.notes if note not in common])
+        letters = {sentence: letter(number) for number, sentence in enumerate(dict.fromkeys(merged.values()))}
+        return cls(
+            letters={note: letters[sentence] for note, sentence in merged.items()},
+            sentences=tuple((mark, closed(sentence)) for sentence, mark in letters.items()),
+            common=tuple(f"All rows: {note}" for note in common),
+        )
+
+    def marks(self, rows: Sequence[Row]) -> str:
+        """The letters of what a line's rows note, each once."""
+        found = {self.letters[note] for row in rows for note in row.notes if note in self.letters}
+        return " ".join(sorted(found, key=lambda mark: (len(mark), mark)))
+
+
+def closed(sentence: str) -> str:
+    """The sentence with its full stop."""
+    return f"{sentence.rstrip('.')}."
+
+
+def merge(notes: Sequence[str]) -> dict[str, str]:
+    """Each note and the sentence that stands for it: notes that differ in their numbers alone share one, with ranges.
+
+    ``spread by 7%`` and ``spread by 31%`` become ``spread by 7 – 31%``. Numbers inside words are not numbers here.
+    """
+    families: dict[str, list[str]] = {}
+    for note in dict.fromkeys(notes):
+        families.setdefault(_PLURAL.sub(r"\1", _NUMBER.sub("#", note)), []).append(note)
+    merged: dict[str, str] = {}
+    for family in families.values():
+        words = _NUMBER.split(max(family, key=_plurals))
+        places = zip(*(_NUMBER.findall(note) for note in family), strict=True)
+        ranges = [_range(numbers) for numbers in places]
+        sentence = "".join(part for pair in zip(words, [*ranges, ""], strict=True) for part in pair)
+        merged |= dict.fromkeys(family, sentence)
+    return merged
+
+
+def _plurals(note: str) -> int:
+    return sum(bool(found[2]) for found in _PLURAL.finditer(_NUMBER.sub("#", note)))
+
+
+def _range(numbers: Sequence[str]) -> str:
+    low, high = min(numbers, key=float), max(numbers, key=float)
+    return low if float(low) == float(high) else f"{low} – {high}"
+
+
+def _common(rows: Sequence[Row]) -> list[str]:
+    """Notes of all measured rows alike: said once below the table instead of in every row."""
+    measured = [row for row in rows if row.own is not None]
+    if len(measured) < 2:
+        return []
+    return [note for note in measured[0].notes if all(note in row.notes for row in measured)]
+
+
+def letter(number: int) -> str:
+    """a, b, ... z, aa, ab, ..."""
+    text = ""
+    number += 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        text = ascii_lowercase[rest] + text
+    return text
+
+
+def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...]:
+    def shown(value: float | None) -> str:
+        return "" if value is None else significant(value * table.factor, mark=mark)
+
+    key = row.key
+    cells = [key.node] if with_node else []
+    cells += [table.workload_label(key.workload), str(key.concurrency)]
+    if table.block:
+        cells.append(size(key.block))
+    if table.variant:
+        cells.append(table.variant_label(key.variant))
+    found = [row.series.get(series.instrument) for series in table.series]
+    cells += [shown(entry.centre) if entry else "" for entry in found]
+    if row.own is None:
+        cells[-len(found)] = NOT_MEASURED
+    cells.append(shown(row.peak.value))
+    cells += [percent(entry.efficiency, mark) if entry and entry.efficiency is not None else "" for entry in found]
+    own = row.own.summary if row.own else None
+    cells += [
+        significant(own.stdev * table.factor, 3, mark) if own and own.stdev is not None else "",
+        str(own.n) if own else "",
+        shown(own.low) if own else "",
+        shown(own.high) if own else "",
+    ]
+    return tuple(cells)
+
+
+def remarks_on_gaps(
+    results: Results, table: Table, rows: Sequence[Row], instruments: Collection[str], with_limit: bool = True
+) -> list[str]:
+    """Why the columns of ``instruments`` are empty and why a theoretical value is missing, as far as they are."""
+    remarks = []
+    for series in table.series:
+        if rows and series.instrument in instruments and not any(series.instrument in row.series for row in rows):
+            remarks.append(f"The {series.heading} columns are empty: {empty_reason(results, series.instrument)}")
+    reasons = unknown_reasons(rows) if with_limit else []
+    if len(reasons) == 1:
+        remarks.append(f"Theoretical {table.quantity} unknown where it is empty: {reasons[0]}")
+    elif reasons:
+        remarks.append(f"Theoretical {table.quantity} unknown where it is empty; the list of formulas says why")
+    return remarks
+
+
+def unknown_reasons(rows: Sequence[Row]) -> list[str]:
+    """Why rows have no theoretical value, each reason once; those that differ in the key of the site file alone are one:
+    ``write disk.throughput.RS, .RR and .WS in the site file``.
+    """
+    reasons = dict.fromkeys(row.peak.reason for row in rows if row.peak.value is None and row.peak.reason)
+    families: dict[str, list[str]] = {}
+    for reason in reasons:
+        found = _KEY.search(reason)
+        families.setdefault(_KEY.sub(r"\1.#", reason), []).append(found[2] if found else "")
+    return [_KEY_HOLE.sub(_listed(names), family) if names != [""] else family for family, names in families.items()]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """``.RS``, ``.RS, .RR and .WS``."""
+    dotted = [f".{name}" for name in names]
+    return dotted[0] if len(dotted) == 1 else f"{', '.join(dotted[:-1])} and {dotted[-1]}"
+
+
+def empty_reason(results: Results, instrument: str) -> str:
+    """Why an instrument has no figures, with what would fill its columns where that is known."""
+    for reference in results.plan.get("references", []):
+        if reference["instrument"] == instrument and reference["path"] is None:
+            package = reference.get("package")
+            hint = f"; `apt install {package}` fills them" if package else ""
+            return f"{reference['reason'] or 'the program is not on this machine'}{hint}"
+    refused = _reasons(results, instrument)
+    if refused:
+        return refused
+    if any(cell.instrument == instrument for cell in results.cells):
+        return "none of its cells has been measured for these rows yet"
+    return "the plan holds no cell of it"
+
+
+def _reasons(results: Results, instrument: str) -> str:
+    found: list[Mapping[str, Any]] = [record.data for record in results.records if not record.ok]
+    found += [attempt.data for attempt in results.attempts]
+    return "; ".join(dict.fromkeys(str(data["reason"]) for data in found if data["cell"]["instrument"] == instrument))

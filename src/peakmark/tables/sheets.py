@@ -1,0 +1,190 @@
+"""The tables of a layout: the rows that the campaign has, in the lines and columns that the layout asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from peakmark.arithmetic import evaluate
+from peakmark.formatting import percent, significant, typeset
+from peakmark.judging.rows import Row, published_names
+from peakmark.storage.results import Results
+from peakmark.tables import presentation
+from peakmark.tables.layouts import Column, Layout, Sheet
+from peakmark.tables.presentation import Grid
+
+Rows = Mapping[str, Sequence[Row]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a sheet: what {workload}, {concurrency} and {block} stand for, and its rows, mostly one."""
+
+    node: str
+    names: Mapping[str, str]
+    rows: tuple[Row, ...]
+
+
+def lines(sheet: Sheet, rows: Sequence[Row]) -> list[Line]:
+    """The lines of a sheet in its order; rows that the layout does not ask for are left out."""
+    workloads = list(sheet.workloads)
+
+    def place(row: Row, key: str) -> int | tuple[int | str, ...]:
+        if key == "workload":
+            if workloads:
+                return workloads.index(row.key.workload)
+            return sheet.table.order(row.key.workload, row.key.variant, 0, 0)
+        return row.key.concurrency if key == "concurrency" else row.key.block or 0
+
+    taken = [row for row in rows if sheet.takes(row.key.workload, row.key.variant)]
+    # A label may split a workload in two, such as RWS and RWR of a latency: then the block decides first.
+    labelled = {row.key: sheet.names(row.key.workload, row.key.concurrency, row.key.block) for row in taken}
+    taken.sort(
+        key=lambda row: (
+            row.key.node,
+            [
+                (place(row, key), (row.key.block or 0) if key == "workload" and _renamed(sheet, row) else 0)
+                for key in sheet.order
+            ],
+        )
+    )
+    grouped: dict[tuple[str, ...], list[Row]] = {}
+    for row in taken:
+        # Variants are never mixed: two of them stand in two lines.
+        variant = row.key.variant
+        group = (row.key.node, variant, *(labelled[row.key][key] for key in sheet.group))
+        grouped.setdefault(group, []).append(row)
+    return [Line(members[0].key.node, labelled[members[0].key], tuple(members)) for members in grouped.values()]
+
+
+def _renamed(sheet: Sheet, row: Row) -> bool:
+    return (row.key.workload, row.key.block or 0) in sheet.labels
+
+
+def left_over(layout: Layout, name: str, rows: Sequence[Row]) -> list[Row]:
+    """Rows of the table ``name`` that no sheet of the layout shows."""
+    sheets = [sheet for sheet in layout.sheets if sheet.table.name == name]
+    return [row for row in rows if not any(sheet.takes(row.key.workload, row.key.variant) for sheet in sheets)]
+
+
+def frame(sheet: Sheet, rows: Sequence[Row]) -> pd.DataFrame:
+    """A sheet under its headings, values with full precision; an empty field where nothing was measured."""
+    found = lines(sheet, rows)
+    with_node = len({line.node for line in found}) > 1
+    body = [
+        [*([line.node] if with_node else []), *(_field(sheet, column, line) for column in sheet.columns)]
+        for line in found
+    ]
+    return pd.DataFrame(body, columns=headings(sheet, with_node))
+
+
+def headings(sheet: Sheet, with_node: bool = False) -> list[str]:
+    """Headings of a sheet, left to right."""
+    return (["Node"] if with_node else []) + [column.heading for column in sheet.columns]
+
+
+def _field(sheet: Sheet, column: Column, line: Line) -> str | float | None:
+    if column.text is not None:
+        return column.text.format(**line.names)
+    return value(sheet, column, line)
+
+
+def value(sheet: Sheet, column: Column, line: Line) -> float | None:
+    """What a value column shows in one line, in the sheet's unit or in percent; None where it is not known."""
+    row = row_of(column, line)
+    if row is None:
+        return None
+    if column.value == "theoretical":
+        return None if row.peak.value is None else row.peak.value * sheet.factor
+    series = row.series.get(column.instrument)
+    if series is None:
+        return None
+    if column.value == "efficiency":
+        if column.formula is None or row.peak.value is None:
+            return None if series.efficiency is None else 100 * series.efficiency
+        return evaluate(column.formula, {"measured": series.centre, "theoretical": row.peak.value})
+    if column.value == "run":
+        found = [point.value for point in series.points if point.repetition == column.run - 1]
+        return found[0] * sheet.factor if found else None
+    summary = series.summary
+    chosen = {
+        "measured": series.centre,
+        "mean": summary.mean,
+        "median": summary.median,
+        "deviation": summary.stdev,
+    }[str(column.value)]
+    return None if chosen is None else chosen * sheet.factor
+
+
+def row_of(column: Column, line: Line) -> Row | None:
+    """The row of a line that a column speaks of."""
+    for row in line.rows:
+        if column.workload in (None, row.key.workload) and column.concurrency in (None, row.key.concurrency):
+            return row
+    return None
+
+
+def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -> Grid:
+    """A sheet as text, with the notes of its rows: headings as in the layout, and a column of letters for the notes."""
+    found = lines(sheet, rows)
+    shown = [row for line in found for row in line.rows]
+    with_node = len({line.node for line in found}) > 1
+    notes = presentation.Notes.of(shown)
+    # Beside a line of several rows a published value could stand for any of them.
+    published = published_names(shown) if len(found) == len(shown) else []
+    body = []
+    for line in found:
+        cells = [line.node] if with_node else []
+        cells += [_text(sheet, column, line, mark) for column in sheet.columns]
+        cells += presentation.published_cells(line.rows[0], published, sheet.factor, mark)
+        body.append((*cells, notes.marks(line.rows)))
+    columns = [presentation.Column("Node")] if with_node else []
+    columns += [_described(column, found) for column in sheet.columns]
+    columns += presentation.published_columns(sheet.table, published)
+    return Grid(
+        name=sheet.name,
+        title=sheet.title,
+        columns=(*columns, presentation.Column("Notes", kind="notes")),
+        body=tuple(body),
+        notes=tuple((letter, typeset(sentence, mark)) for letter, sentence in notes.sentences),
+        remarks=tuple(
+            typeset(presentation.closed(remark), mark) for remark in (*_remarks(results, sheet, shown), *notes.common)
+        ),
+        reading=typeset(presentation.closed(sheet.remark), mark) if sheet.remark else "",
+    )
+
+
+def _described(column: Column, found: Sequence[Line]) -> presentation.Column:
+    """Texts that are numbers, such as thread counts, stand to the right as numbers do."""
+    if column.text is None:
+        return presentation.Column(column.heading, kind="number")
+    texts = [column.text.format(**line.names) for line in found]
+    digits = bool(texts) and all(text[:1].isdigit() and " " not in text for text in texts)
+    return presentation.Column(column.heading, kind="number" if digits else "text")
+
+
+def _text(sheet: Sheet, column: Column, line: Line, mark: str) -> str:
+    if column.text is not None:
+        return column.text.format(**line.names)
+    shown = value(sheet, column, line)
+    if shown is None:
+        row = row_of(column, line)
+        hole = column.value in ("measured", "mean") and column.instrument == sheet.table.own.instrument
+        return presentation.NOT_MEASURED if hole and (row is None or row.own is None) else ""
+    if column.value == "efficiency":
+        return percent(shown / 100, mark)
+    return significant(shown, 3 if column.value == "deviation" else 4, mark)
+
+
+def _remarks(results: Results, sheet: Sheet, rows: Sequence[Row]) -> list[str]:
+    shown = {column.instrument for column in sheet.columns if column.value not in (None, "theoretical")}
+    remarks = []
+    if sheet.sizes == "KB" and any((row.key.block or 0) >= 1024 for row in rows):
+        remarks.append("Sizes are multiples of 1024 bytes: 1KB is 1024 B, 1MB is 1024 KB")
+    for column in sheet.columns:
+        if column.value == "efficiency" and column.formula is not None:
+            remarks.append(f"{column.heading} is {column.formula}, as in the report that this layout follows")
+    with_limit = any(column.value in ("theoretical", "efficiency") for column in sheet.columns)
+    return remarks + presentation.remarks_on_gaps(results, sheet.table, rows, shown, with_limit)

@@ -1,0 +1,181 @@
+"""The eight tables and the run table, as CSV with full precision and as LaTeX with four significant digits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from peakmark.judging import findings, verdict
+from peakmark.judging.rows import Row, published_names
+from peakmark.judging.rows import build as build_rows
+from peakmark.storage import measurements
+from peakmark.storage.results import Results
+from peakmark.tables import latex, layouts, presentation, sheets
+from peakmark.tables.layout import TABLES, Table
+from peakmark.units import format_size
+
+RUN_COLUMNS = (
+    "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "repetition", "metric",
+    "value", "unit", "started", "job_id", "tool_version", "warnings", "record",
+)  # fmt: skip
+
+
+def build(campaign_dir: Path) -> list[Path]:
+    """Write ``tables/<name>.csv`` and ``.tex`` for all eight tables, ``summary.csv``, ``findings.csv``, ``runs.csv``,
+    ``checksums.txt``, and the tables of the configured layout in ``tables/<layout>``; the paths written.
+
+    Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
+    """
+    results = Results.read(campaign_dir)
+    rows = build_rows(results)
+    folder = campaign_dir / "tables"
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for table in TABLES:
+        csv = folder / f"{table.name}.csv"
+        frame(table, rows[table.name]).to_csv(csv, index=False, lineterminator="\n")
+        tex = folder / f"{table.name}.tex"
+        tex.write_text(latex.table(presentation.grid(results, table, rows[table.name])), encoding="utf-8")
+        written += [csv, tex]
+    written += _write_sheets(results, rows, folder)
+    everything = [row for table in TABLES for row in rows[table.name]]
+    for name, content in (
+        ("summary", summary(everything)),
+        ("findings", said(rows)),
+        ("runs", runs(measurements.table(results))),
+    ):
+        path = folder / f"{name}.csv"
+        content.to_csv(path, index=False, lineterminator="\n")
+        written.append(path)
+    checksums = folder / "checksums.txt"
+    checksums.write_text(results.checksum_list, encoding="utf-8")
+    return [*written, checksums]
+
+
+def _write_sheets(results: Results, rows: Mapping[str, Sequence[Row]], tables: Path) -> list[Path]:
+    """The tables of the layout that ``report.tables`` names, below ``tables/<layout>``."""
+    name = results.report_config.get("tables")
+    if not name:
+        return []
+    layout = layouts.load(str(name))
+    folder = tables / layout.name
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for sheet in layout.sheets:
+        csv, tex = folder / f"{sheet.name}.csv", folder / f"{sheet.name}.tex"
+        sheets.frame(sheet, rows[sheet.table.name]).to_csv(csv, index=False, lineterminator="\n")
+        tex.write_text(latex.table(sheets.grid(results, sheet, rows[sheet.table.name])), encoding="utf-8")
+        written += [csv, tex]
+    return written
+
+
+def telling_numbers(campaign_dir: Path) -> list[tuple[str, str]]:
+    """The five most telling numbers for the terminal: what was measured, and the value with limit and best
+    reference.
+    """
+    rows = build_rows(Results.read(campaign_dir))
+    return [(number.label, f"{number.value} ({number.comparison})") for number in verdict.telling_numbers(rows)]
+
+
+def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
+    """One table with its headings; values in the table's unit with full precision, efficiency in percent.
+
+    A column of an instrument that measured nothing is there and empty. ``Notes`` are joined by "; ".
+    """
+    with_node = len({row.key.node for row in rows}) > 1
+    published = published_names(rows)
+    lines = [_line(table, row, with_node) for row in rows]
+    return pd.DataFrame(lines, columns=headings(table, with_node, published))
+
+
+def headings(table: Table, with_node: bool = False, published: Sequence[str] = ()) -> list[str]:
+    """Headings of a table's CSV, left to right; ``published`` are the sets that stand beside it."""
+    keys = (["Node"] if with_node else []) + [table.first, "Concurrency"]
+    keys += [heading for heading in (table.block, table.variant) if heading]
+    return [
+        *keys,
+        *(table.measured_heading(series) for series in table.series),
+        table.theoretical_heading,
+        *(table.efficiency_heading(series) for series in table.series),
+        "Standard Deviation",
+        "n",
+        "95 % interval of the median, low",
+        "95 % interval of the median, high",
+        *(f"{name}: {table.published_group}" for name in published),
+        "Notes",
+    ]
+
+
+def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
+    def shown(value: float | None) -> float | None:
+        return None if value is None else value * table.factor
+
+    own = row.own.summary if row.own else None
+    line: dict[str, Any] = {"Node": row.key.node} if with_node else {}
+    line |= {table.first: table.workload_label(row.key.workload), "Concurrency": row.key.concurrency}
+    if table.block:
+        line[table.block] = "" if row.key.block is None else format_size(row.key.block)
+    if table.variant:
+        line[table.variant] = table.variant_label(row.key.variant)
+    for series in table.series:
+        found = row.series.get(series.instrument)
+        line[table.measured_heading(series)] = shown(found.centre) if found else None
+        share = found.efficiency if found else None
+        line[table.efficiency_heading(series)] = None if share is None else 100 * share
+    line[table.theoretical_heading] = shown(row.peak.value)
+    line["Standard Deviation"] = shown(own.stdev) if own else None
+    line["n"] = own.n if own else 0
+    line["95 % interval of the median, low"] = shown(own.low) if own else None
+    line["95 % interval of the median, high"] = shown(own.high) if own else None
+    line |= {f"{name}: {table.published_group}": shown(value) for name, value in row.published.items()}
+    line["Notes"] = "; ".join(row.notes)
+    return line
+
+
+def summary(rows: Sequence[Row]) -> pd.DataFrame:
+    """One line per row and instrument: n, mean, standard deviation (n - 1), median, extremes and interval, in SI
+    units.
+    """
+    lines = [
+        {
+            "table": row.table.name,
+            "node": row.key.node,
+            "instrument": instrument,
+            "workload": row.key.workload,
+            "variant": row.key.variant,
+            "block": row.key.block,
+            "concurrency": row.key.concurrency,
+            "unit": row.table.unit,
+            "n": series.summary.n,
+            "mean": series.summary.mean,
+            "standard_deviation": series.summary.stdev,
+            "median": series.summary.median,
+            "min": series.summary.minimum,
+            "max": series.summary.maximum,
+            "median_low": series.summary.low,
+            "median_high": series.summary.high,
+            "theoretical": row.peak.value,
+            "theoretical_formula": row.peak.formula,
+            "theoretical_source": row.peak.source,
+            "efficiency": series.efficiency,
+        }
+        for row in rows
+        for instrument, series in row.series.items()
+    ]
+    return pd.DataFrame(lines).astype({"block": "Int64"}) if lines else pd.DataFrame(columns=["table"])
+
+
+def said(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
+    """What the rows of each table say: table, topic, sentence."""
+    lines = [(name, finding.topic, finding.text) for name, found in rows.items() for finding in findings.of(found)]
+    return pd.DataFrame(lines, columns=["table", "topic", "sentence"])
+
+
+def runs(long: pd.DataFrame) -> pd.DataFrame:
+    """The run table: every repetition of the long table that holds a value, in the order in which they were made."""
+    measured = long[long["value"].notna()]
+    ordered = measured.sort_values(["started", "record"], kind="stable")
+    return ordered[list(RUN_COLUMNS)].reset_index(drop=True)

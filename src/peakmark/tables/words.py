@@ -1,0 +1,115 @@
+"""How sentences call what a table is about: as its headings do, those of a layout where it is printed in one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from peakmark.formatting import significant, size
+from peakmark.judging.rows import Row
+from peakmark.tables.layout import Series, Table
+from peakmark.tables.layouts import Sheet, written
+
+_NOUNS = {"cpu": "thread", "memory": "thread", "disk": "thread", "network": "stream"}
+UNITS = {
+    ("B/s", 1e-6): "MB/s",
+    ("B/s", 1e-9): "GB/s",
+    ("bit/s", 1e-6): "Mb/s",
+    ("bit/s", 1e-9): "Gb/s",
+    ("s", 1e3): "ms",
+    ("s", 1e6): "µs",
+    ("s", 1e9): "ns",
+    ("op/s", 1e-9): "GigaOPS",
+    ("1/s", 1.0): "IOPS",
+}
+
+
+@dataclass(frozen=True)
+class Words:
+    """Names for the rows of ``table``; those of ``sheet`` where a layout prints it. ``mark`` is the decimal mark."""
+
+    table: Table
+    mark: str = "."
+    sheet: Sheet | None = None
+
+    @classmethod
+    def of(cls, row: Row, mark: str = ".") -> Words:
+        """Names for one row, as the layout that prints it has them."""
+        return cls(row.table, mark, row.sheet)
+
+    def workload(self, row: Row) -> str:
+        """``RWS``, or what the layout writes instead: a word of its own, or the heading of the workload's columns."""
+        if self.sheet is None:
+            return self.table.workload_label(row.key.workload)
+        own = [
+            column
+            for column in self.sheet.columns
+            if column.workload == row.key.workload and column.instrument == self.table.own.instrument and column.value
+        ]
+        if own:
+            return min(own, key=lambda column: column.concurrency or 0).heading
+        return self.sheet.names(row.key.workload, row.key.concurrency, row.key.block)["workload"]
+
+    def block(self, row: Row) -> str:
+        """``16 MiB``, or ``16MB`` where the layout has it so; empty without a block."""
+        if row.key.block is None:
+            return ""
+        if self.sheet is None:
+            return size(row.key.block)
+        if self.sheet.sizes.startswith("in "):
+            # A column of plain numbers has its unit in the heading; sentences and axes need it, and fewer digits.
+            called = self.sheet.labels.get((row.key.workload, row.key.block), (None, None))[1]
+            if called is None and self.sheet.sizes == "in B":
+                return size(row.key.block)
+            return f"{called or written(row.key.block, self.sheet.sizes)} {self.sheet.sizes.removeprefix('in ')}"
+        return self.sheet.names(row.key.workload, row.key.concurrency, row.key.block)["block"]
+
+    def many(self, count: int) -> str:
+        """``1 thread``, ``8 streams``."""
+        return f"{count} {noun(self.table)}{'' if count == 1 else 's'}"
+
+    def program(self, series: Series) -> str:
+        """The program as the headings call it: ``FileIO`` of ``FileIO Measured Throughput (MB/sec)``."""
+        for column in self.sheet.columns if self.sheet is not None else ():
+            name, measured, _ = column.heading.partition(" Measured ")
+            if column.instrument == series.instrument and column.value == "measured" and measured:
+                return name
+        return series.heading
+
+    def quantity(self, value: float) -> str:
+        """A value in SI units with the unit of the table: ``38.4 GigaOPS``."""
+        factor = self.table.factor if self.sheet is None else self.sheet.factor
+        unit = UNITS.get((self.table.unit, factor))
+        if unit is None:
+            factor, unit = self.table.factor, self.table.shown
+        return f"{significant(value * factor, mark=self.mark)} {unit}"
+
+    def row(self, row: Row) -> str:
+        """``RWS pool of 4 KiB, 8 threads``: the point, with the variant where it says something."""
+        variant = f" {row.key.variant}" if self.table.variant and row.key.variant not in ("", "psync") else ""
+        return self.point(row, variant)
+
+    def point(self, row: Row, variant: str = "") -> str:
+        """``RR of 4 KiB, 8 threads``, with the node where there are several."""
+        block = f" of {self.block(row)}" if row.key.block else ""
+        node = f" on {row.key.node}" if row.key.node != "any" else ""
+        return f"{self.workload(row)}{variant}{block}, {self.many(row.key.concurrency)}{node}"
+
+    def place(self, row: Row, group: Sequence[Row]) -> str:
+        """What makes this row in its group: ``16 MiB, 8 threads``; what is the same in all is not said."""
+        parts = []
+        if len({one.key.block for one in group}) > 1:
+            parts.append(self.block(row))
+        if len({one.key.concurrency for one in group}) > 1 or not parts:
+            parts.append(self.many(row.key.concurrency))
+        return ", ".join(parts)
+
+
+def noun(table: Table) -> str:
+    """What the concurrency of a table counts: ``thread`` or ``stream``."""
+    return _NOUNS[table.subsystem]
+
+
+def quantity(table: Table, value: float, mark: str = ".") -> str:
+    """A value in SI units as text in the table's unit: ``38.4 GigaOPS``."""
+    return Words(table, mark).quantity(value)
