@@ -32,15 +32,18 @@ _DATES = {
 DATE_LANGUAGES = tuple(_MONTHS)
 
 
-def significant(value: float, digits: int = 4, mark: str = ".") -> str:
+def significant(value: float, digits: int = 4, mark: str = ".", step: float = 0.0) -> str:
     """``value`` with ``digits`` significant digits, never in exponent form; digits before the mark are never zeroed.
 
-    At most ``MAX_DECIMALS`` decimals are given: 1e-12 becomes ``0.00000000``.
+    At most ``MAX_DECIMALS`` decimals are given: 1e-12 becomes ``0.00000000``. ``step`` is the smallest difference that
+    the instrument tells, in the value's unit: no decimal finer than that is shown.
     """
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     exponent = math.floor(math.log10(abs(value)))
     decimals = max(0, digits - 1 - exponent)
+    if step > 0:
+        decimals = min(decimals, max(0, math.ceil(-math.log10(step) - 1e-9)))
     text = f"{value:.{min(decimals, MAX_DECIMALS)}f}"
     if (
         decimals and len(text.lstrip("-0.").replace(".", "")) > digits

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,17 @@ def test_round_trips_that_lost_their_datagram(lost: int, marked: bool) -> None:
     assert [note.code for note in found] == (["lost-round-trips"] if marked else [])
     assert not marked or "25.00%" in found[0].text
     assert codes(row(details=details, subsystem="network", workload="LAT-TCP", metric="latency", unit="s")) == []
+
+
+def test_losses_are_those_of_one_run_each() -> None:
+    """A run without the counts must not lend its place to the next."""
+    base = row(
+        details={"lost": 0, "round_trips": 10}, subsystem="network", workload="LAT-UDP", metric="latency", unit="s"
+    )
+    runs = [Run(1e-5, {"lost": 5}), Run(1e-5, {"lost": 1, "round_trips": 99_999}), *base.runs]
+    found = [note for note in check_row(replace(base, runs=runs)) if note.code == "lost-round-trips"]
+    assert [note.text[:14] for note in found] == ["up to 100.00% "]
+    assert not [n for n in check_row(replace(base, runs=runs[1:])) if n.code == "lost-round-trips"]
 
 
 def test_threads_beyond_what_the_job_was_given() -> None:

@@ -33,6 +33,20 @@ def test_decimal_mark_and_number_of_digits() -> None:
     assert significant(1234.5678, 6, ",") == "1234,57"
 
 
+@pytest.mark.parametrize(
+    ("value", "step", "text"),
+    [
+        (0.023, 1e-3, "0.023"),
+        (0.0235, 1e-3, "0.024"),
+        (0.0115, 5e-4, "0.0115"),
+        (12.3456, 1e-3, "12.35"),
+        (7.4, 1, "7"),
+    ],
+)
+def test_no_decimals_that_the_instrument_does_not_give(value: float, step: float, text: str) -> None:
+    assert significant(value, step=step) == text
+
+
 @given(st.floats(min_value=1e-4, max_value=1e15))
 def test_significant_is_close_and_never_in_exponent_form(value: float) -> None:
     text = significant(value)

@@ -130,6 +130,17 @@ def test_ping_stands_beside_every_protocol_and_stream_count(swept: Path) -> None
     assert list(frame[frame["Concurrency"] == 2]["qperf Measured Latency (ms)"]) == ["", ""]
 
 
+def test_ping_is_printed_with_the_decimals_that_it_gives(tmp_path: Path) -> None:
+    own = make.cell("netbench", "LAT-TCP", subsystem="network", block=1)
+    ping = make.cell("ping", "LAT-ICMP", subsystem="network")
+    measured = make.measurement(ping, "latency", 23e-6) | {"details": {"resolution": 1e-6}}
+    records = [make.record(own, [make.measurement(own, "latency", 1.5e-5)]), make.record(ping, [measured])]
+    results = Results.read(make.write(tmp_path / "c", records))
+    grid = presentation.grid(results, BY_NAME["network_latency"], rows.build(results)["network_latency"])
+    line = dict(zip([column.label for column in grid.columns], grid.body[0], strict=True))
+    assert (line["MyNETBench"], line["ping"]) == ("0.01500", "0.023")
+
+
 def test_a_latency_efficiency_is_theoretical_by_measured(tmp_path: Path) -> None:
     of = make.cell("netbench", "LAT-TCP", subsystem="network", block=1)
     config = {"site_facts": {"network": {"latency": {"TCP": 5e-6}}}}

@@ -234,8 +234,8 @@ def _clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
 def _lost_round_trips(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     if row.workload != "LAT-UDP":
         return
-    lost = row.details("lost")
-    losses = [one / (one + whole) for one, whole in zip(lost, row.details("round_trips"), strict=False) if one]
+    counts = [(run.known("lost") or 0, run.known("round_trips") or 0) for run in row.runs]
+    losses = [lost / (lost + whole) for lost, whole in counts if lost]
     if losses and max(losses) > thresholds.loss:
         text = (
             f"up to {max(losses):.2%} of the round trips lost their datagram and are not in the mean: the link or a host"

@@ -65,6 +65,11 @@ class Series:
         """Every repetition, in order."""
         return tuple(point.value for point in self.points)
 
+    @property
+    def step(self) -> float:
+        """The smallest difference that the instrument tells, in SI units; 0 where it gives all digits it has."""
+        return max(float(point.details.get("resolution", 0.0)) for point in self.points)
+
 
 @dataclass(frozen=True)
 class Row:

@@ -22,7 +22,7 @@ def scales() -> Scales:
 
 def runs(results: Results, mark: str = ".") -> dict[str, Any]:
     """One line per program, point and metric, with every repetition in the order of the repetitions."""
-    lines: dict[tuple[Any, ...], list[tuple[int, float]]] = defaultdict(list)
+    lines: dict[tuple[Any, ...], list[tuple[int, float, float]]] = defaultdict(list)
     for record in results.records:
         if record.ok:
             cell = record.cell
@@ -36,7 +36,7 @@ def runs(results: Results, mark: str = ".") -> dict[str, Any]:
                     entry["metric"],
                     *point,
                 )
-                lines[key].append((cell.repetition, entry["value"]))
+                lines[key].append((cell.repetition, entry["value"], entry["details"].get("resolution", 0.0)))
     scale = scales()
     body: list[list[str]] = []
     breaks = []
@@ -45,7 +45,9 @@ def runs(results: Results, mark: str = ".") -> dict[str, Any]:
         factor, unit = scale.get((subsystem, metric), (1.0, ""))
         if body and (body[-1][0], body[-1][3]) != (instrument, unit):
             breaks.append(len(body))
-        values = "  ".join(significant(value * factor, mark=mark) for _, value in sorted(lines[key]))
+        values = "  ".join(
+            significant(value * factor, mark=mark, step=step * factor) for _, value, step in sorted(lines[key])
+        )
         where = f"{workload}{' ' + variant if variant else ''}{', ' + size(block) if block else ''}"
         body.append([instrument, where + (f", {node}" if node != "any" else ""), f"×{concurrency}", unit, values])
     return {

@@ -209,7 +209,10 @@ def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...
     if table.variant:
         cells.append(table.variant_label(key.variant))
     found = [row.series.get(series.instrument) for series in table.series]
-    cells += [shown(entry.centre) if entry else "" for entry in found]
+    cells += [
+        significant(entry.centre * table.factor, mark=mark, step=entry.step * table.factor) if entry else ""
+        for entry in found
+    ]
     if row.own is None:
         cells[-len(found)] = NOT_MEASURED
     cells.append(shown(row.peak.value))

@@ -175,7 +175,10 @@ def _text(sheet: Sheet, column: Column, line: Line, mark: str) -> str:
         return presentation.NOT_MEASURED if hole and (row is None or row.own is None) else ""
     if column.value == "efficiency":
         return percent(shown / 100, mark)
-    return significant(shown, 3 if column.value == "deviation" else 4, mark)
+    if column.value == "deviation":
+        return significant(shown, 3, mark)
+    series = None if (row := row_of(column, line)) is None else row.series.get(column.instrument)
+    return significant(shown, mark=mark, step=series.step * sheet.factor if series else 0.0)
 
 
 def _remarks(results: Results, sheet: Sheet, rows: Sequence[Row]) -> list[str]:
