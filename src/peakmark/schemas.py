@@ -70,7 +70,9 @@ def validate_fast(instance: Any, name: str, what: str) -> None:
 
 def sentence(found: ValidationError) -> str:
     """Where, what, and what is allowed: ``memory.channels is "six": allowed is integer``."""
-    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found.absolute_path).lstrip(".")
+    where = "".join(
+        f"[{step}]" if isinstance(step, int) else f".{_shown(step)}" for step in found.absolute_path
+    ).lstrip(".")
     where = where or "the top level"
     value = _short(found.instance)
     rule: Any = found.validator_value
@@ -91,7 +93,7 @@ def sentence(found: ValidationError) -> str:
             allowed: Any = found.schema
             known = sorted(allowed.get("properties", {}))
             extra = [key for key in _keys(found.instance) if key not in known]
-            return f"{where} has the unknown key {', '.join(map(str, extra))}: allowed are {', '.join(known)}"
+            return f"{where} has the unknown key {', '.join(map(_shown, extra))}: allowed are {', '.join(known)}"
         case "propertyNames":
             return f"{where} has the unknown key {value}: allowed are {', '.join(_short(one) for one in rule['enum'])}"
         case _:
@@ -108,6 +110,12 @@ _RULES = {
     "minLength": "a text that is not empty",
     "uniqueItems": "each value once",
 }
+
+
+def _shown(key: object) -> str:
+    """A key as it stands in a sentence: what would break the line is escaped."""
+    text = str(key)
+    return text if text.isprintable() else json.dumps(text)[1:-1]
 
 
 def _looks_like_a_number(value: Any) -> bool:

@@ -1,0 +1,36 @@
+"""How the report's pages are filled: each is drawn small, and looked at."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+DPI = 20
+TOP_MM, END_MM = 16, 195  # of the landscape pages, as in reports/template
+PALE = 200
+LEAST = 0.5
+
+
+def _landscape(pdf: Path, folder: Path) -> list[float]:
+    """Of each landscape page the share of its height that is used: from the top margin to the lowest ink above the footer."""
+    if shutil.which("pdftoppm") is None:
+        pytest.skip("pdftoppm (poppler-utils) is not installed")
+    subprocess.run(["pdftoppm", "-r", str(DPI), "-gray", str(pdf), str(folder / "page")], check=True)
+    shares = []
+    for page in sorted(folder.glob("page-*.pgm")):
+        header, _, pixels = page.read_bytes().partition(b"\n255\n")
+        width, height = map(int, header.split()[1:3])
+        if width > height:
+            lines = [pixels[start : start + width] for start in range(0, width * int(END_MM * DPI / 25.4), width)]
+            lowest = max(number for number, line in enumerate(lines) if min(line) < PALE)
+            shares.append((lowest * 25.4 / DPI - TOP_MM) / (END_MM - TOP_MM))
+    return shares
+
+
+def test_no_page_of_the_results_stays_half_empty(swept: Path, tmp_path: Path) -> None:
+    shares = _landscape(swept / "report.pdf", tmp_path)
+    assert len(shares) > 4
+    assert min(shares[:-1]) > LEAST, [f"{share:.2f}" for share in shares]
