@@ -125,8 +125,30 @@ python_packages() {
     touch "$stamp"
 }
 
+# The checker of PDF/A and PDF/UA for the tests of the report, which skip what needs it when it cannot be had.
+verapdf() {
+    local folder=.venv/verapdf stamp
+    stamp=$folder/$(cat envs/verapdf/* | sha256sum | cut -c1-16)
+    [ ! -f "$stamp" ] || return 0
+    if ! { command -v java && command -v mvn; } >/dev/null; then
+        say "veraPDF needs java and mvn, which are not here: the tests that use it are skipped"
+        return 0
+    fi
+    say "veraPDF into $folder"
+    rm -rf "$folder"
+    if mvn --quiet --batch-mode -f envs/verapdf/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+        "-DoutputDirectory=$PWD/$folder" >/dev/null &&
+        (cd "$folder" && sha256sum --quiet --check --strict ../../envs/verapdf/SHA256SUMS); then
+        touch "$stamp"
+    else
+        rm -rf "$folder"
+        say "veraPDF could not be installed: the tests that use it are skipped"
+    fi
+}
+
 if command -v dpkg-query >/dev/null; then
     debian_packages
 fi
 check_programs
 python_packages
+[ "$purpose" != test ] || verapdf
