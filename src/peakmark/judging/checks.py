@@ -289,7 +289,7 @@ def _spread(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     in_time = [run.value for run in row.in_time]
     first, trend = statistics.first_difference(in_time), statistics.drift(in_time)
     if first is not None and abs(first.relative) > thresholds.first and abs(first.z) > statistics.OUTLIER_Z:
-        text = f"the first repetition is {first.relative:+.0%} from the others: lengthen warmup:"
+        text = f"the first repetition is {first.relative:+.0%} from the others: warm up longer (warmup:)"
         yield Note("first-differs", text, True)
     elif trend is not None and trend.p <= 0.05 and abs(trend.relative) > thresholds.drift:
         text = (

@@ -128,7 +128,7 @@ def _storage(storage: Facts) -> Lines:
         {
             "Measured below": storage.get("scratch"),
             "File system": storage.get("filesystem"),
-            "Mount options": storage.get("mount_options"),
+            "Mount options": str(storage.get("mount_options") or "").replace(",", ", "),
             "Device": ", ".join(storage.get("members") or [str(storage.get("device") or "")]),
             "Model": storage.get("model"),
             "Kind": _yes(storage.get("rotational"), "rotating", "solid state"),
@@ -193,11 +193,16 @@ def _programs(facts: Facts) -> Lines:
         "Further flags": "; ".join(f"{isa}: {flags}" for isa, flags in special if flags),
         "BLAS": f"{blas.get('config') or blas['name']}{core} ({blas.get('library')})" if blas.get("name") else None,
     }
-    for name, tool in (facts.get("tools") or {}).items():
-        pairs[name] = f"{tool['version']}, {tool['path']}"
+    # Where those that measured lie is told with the method.
+    found = (facts.get("tools") or {}).items()
+    pairs["Programs"] = ", ".join(f"{name} {_version(tool['version'])}" for name, tool in found)
     # The file behind the name holds the version.
     pairs["Libraries"] = ", ".join(path.rpartition("/")[2] for path in (facts.get("libraries") or {}).values())
     return _lines(pairs)
+
+
+def _version(version: str) -> str:
+    return f"({version})" if version == "unknown" else version
 
 
 def _slurm(slurm: Any) -> str | None:

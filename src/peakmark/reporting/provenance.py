@@ -20,6 +20,8 @@ def build(results: Results) -> dict[str, Any]:
     listing = results.checksum_list
     digest = hashlib.sha256(listing.encode()).hexdigest()
     text = f"{len(sums)} raw outputs. SHA-256 of their list in the form of sha256sum: {digest}."
+    if not sums:
+        text = "There are no raw outputs: what the own kernels say stands whole in the records."
     if len(sums) > MAX_CHECKSUMS:
         text += " The list is too long for this page; tables/checksums.txt holds it."
     versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
