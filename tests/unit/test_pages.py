@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from tests.unit.test_presets import small_campaign
+
+from peakmark.figures import figures
+from peakmark.reporting import report
 
 DPI = 20
 TOP_MM, END_MM = 16, 195  # of the landscape pages, as in reports/template
@@ -30,7 +35,28 @@ def _landscape(pdf: Path, folder: Path) -> list[float]:
     return shares
 
 
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the longest preset, whose tables take several pages."""
+    folder = small_campaign(tmp_path_factory.mktemp("results"), "full")
+    figures.build(folder)
+    return report.build(folder)
+
+
 def test_no_page_of_the_results_stays_half_empty(swept: Path, tmp_path: Path) -> None:
     shares = _landscape(swept / "report.pdf", tmp_path)
     assert len(shares) > 4
     assert min(shares[:-1]) > LEAST, [f"{share:.2f}" for share in shares]
+
+
+def test_what_is_left_of_a_long_table_does_not_stand_alone(long: Path, tmp_path: Path) -> None:
+    shares = _landscape(long, tmp_path)
+    assert len(shares) > 10
+    assert min(shares[:-1]) > 0.3, [f"{share:.2f}" for share in shares]
+
+
+def test_a_caption_stands_with_its_table(long: Path) -> None:
+    done = subprocess.run(["pdftotext", "-layout", str(long), "-"], capture_output=True, text=True, check=True)
+    for page in done.stdout.split("\f"):
+        lines = [line for line in page.splitlines() if line.strip()][:-1]  # the last one is the footer
+        assert not any(re.match(r" *Table \d+: ", line) for line in lines[-2:]), lines[-2:]

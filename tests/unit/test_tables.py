@@ -142,6 +142,19 @@ def test_ping_is_printed_with_the_decimals_that_it_gives(tmp_path: Path) -> None
     assert shown == ["0.01500", "0.023"]
 
 
+def test_programs_of_a_disk_that_disagree_are_asked_for_their_buffers(tmp_path: Path) -> None:
+    own = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20)
+    fio = make.cell("fio", "RS", subsystem="disk", variant="psync", block=1 << 20)
+    for given, said in (
+        (2 << 20, "MyDiskBench has huge pages"),
+        (0, "compare their buffers, files and what each counts"),
+    ):
+        measured = make.measurement(own, "throughput", 2e9) | {"details": {"huge_pages": given}}
+        records = [make.record(own, [measured]), make.record(fio, [make.measurement(fio, "throughput", 8e8)])]
+        row = rows.build(Results.read(make.write(tmp_path / str(given), records)))["disk_throughput"][0]
+        assert [note for note in row.notes if "a factor 2.5" in note and said in note], row.notes
+
+
 def test_a_latency_efficiency_is_theoretical_by_measured(tmp_path: Path) -> None:
     of = make.cell("netbench", "LAT-TCP", subsystem="network", block=1)
     config = {"site_facts": {"network": {"latency": {"TCP": 5e-6}}}}

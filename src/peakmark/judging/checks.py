@@ -129,11 +129,16 @@ def check_row(row: Measured, thresholds: Thresholds = DEFAULT) -> list[Note]:
 
 
 def check_agreement(
-    values: Mapping[str, float], unit: str, thresholds: Thresholds = DEFAULT, own: str | None = None
+    values: Mapping[str, float],
+    unit: str,
+    thresholds: Thresholds = DEFAULT,
+    own: str | None = None,
+    compare: str = "instruction sets, thread placement",
 ) -> list[Note]:
     """Notes for instruments that disagree about one quantity by more than the band.
 
     values  summarised value by instrument, in ``unit``; own: compare this one with each other (default: all pairs)
+    compare  in what they may differ
     """
     notes = []
     names = [name for name, value in values.items() if value > 0]
@@ -147,7 +152,7 @@ def check_agreement(
                 text = (
                     f"{first} says {quantity(values[first], unit)} and {second} {quantity(values[second], unit)}, a"
                     f" factor {significant(factor, 2)}: they do not measure the same, or one did not run as meant; compare their"
-                    " instruction sets, thread placement and what each counts before using either"
+                    f" {compare} and what each counts before using either"
                 )
                 notes.append(Note("disagreement", text, True))
     return notes
