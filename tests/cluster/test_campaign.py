@@ -220,9 +220,7 @@ def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(wo
     cluster.start_slurmd("node2")
     fail.touch()
     hold.unlink()
-    for one in cluster.processes("node1"):
-        if one.name == "sleep":
-            one.end()
+    workflow.end_tools("node1")
     assert workflow.end(process) == 1
     reasons = workflow.attempts()
     assert set(reasons) <= set(cells(*blocks))
@@ -295,10 +293,7 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(workflow: Wo
     cluster.stop_controller()
     cluster.start_controller()
     hold.unlink()
-    for node in ("node1", "node2"):
-        for one in cluster.processes(node):
-            if one.name == "sleep":
-                one.end()
+    workflow.end_tools("node1", "node2")
     code = workflow.end(third)
     failed = workflow.attempts()
     # The tools that were ended have failed, and nothing else.
@@ -329,9 +324,7 @@ def test_a_node_lost_in_the_middle_costs_its_cell_only_and_its_files_are_found(w
     cluster.kill_node("node2")
     wait_until(lambda: "DOWN" in cluster.node_states("node2"), 60, "node2 is down", 0.2)
     hold.unlink()
-    for one in cluster.processes("node1"):
-        if one.name == "sleep":
-            one.end()
+    workflow.end_tools("node1")
     assert workflow.end(process) == 1
     reasons = workflow.attempts()
     assert "NODE_FAIL" in " ".join(reasons.values()), workflow.said

@@ -178,3 +178,10 @@ class Workflow:
 
         wait_until(lambda: len(held()) == count, seconds, f"{count} nodes hold a tool; said: {self.said[-500:]}", 0.2)
         return held()
+
+    def end_tools(self, *nodes: str) -> None:
+        """End the tools that wait on these nodes."""
+        for node in nodes:
+            for process in self.cluster.processes(node):
+                if process.name == "sleep":
+                    process.end()
