@@ -187,13 +187,15 @@ def test_missing_tools_leave_empty_columns_with_the_reason(checkout: Checkout, t
 
 
 def test_two_campaigns_do_not_measure_at_once(checkout: Checkout, tmp_path: Path) -> None:
-    hold = (
-        "import sys\nfrom peakmark import lock\nlock.acquire('campaign')\nprint('held', flush=True)\nsys.stdin.read()"
-    )
+    hold = "import sys\nfrom peakmark.measuring import lock\nlock.acquire('campaign')\nprint('held', flush=True)\nsys.stdin.read()"
     argv = [sys.executable, "-c", hold]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         if process.stdout.readline() != "held\n":
+            _, said = process.communicate("")
+            assert "is being measured by" in said, said
             pytest.skip("another campaign measures on this machine at the moment")
         run = checkout.snakemake(checkout.write_config("tiny.yaml", TINY))
         process.communicate("")
