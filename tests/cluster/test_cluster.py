@@ -108,6 +108,7 @@ def test_the_short_partition_refuses_long_jobs(cluster: Cluster) -> None:
         cluster.sbatch("true", "--partition=short", "--time=60")
 
 
+@pytest.mark.trouble
 def test_a_node_that_dies_fails_its_job_and_comes_back(cluster: Cluster) -> None:
     number = cluster.sbatch("sleep 600", "--nodelist=node2", "--no-requeue", "--output=/dev/null")
     cluster.wait_for_process("node2", "sleep")
@@ -119,6 +120,7 @@ def test_a_node_that_dies_fails_its_job_and_comes_back(cluster: Cluster) -> None
     assert cluster.run(["srun", "--nodelist=node2", "hostname"]).stdout == "node2\n"
 
 
+@pytest.mark.trouble
 def test_a_killed_slurmd_fails_its_job_and_comes_back(cluster: Cluster) -> None:
     number = cluster.sbatch("sleep 600", "--nodelist=node1", "--no-requeue", "--output=/dev/null")
     cluster.wait_for_process("node1", "sleep")
