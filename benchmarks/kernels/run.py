@@ -102,7 +102,7 @@ class Runner:
                 with ExitStack() as stack:
                     values: Mapping[str, str] = {}
                     names = self.namespaces if route == "namespaces" else None
-                    server = None if invocation.server is None else self._far_end(cell, invocation.server)
+                    server = None if invocation.server is None else self._far_end(cell, invocation.server, space)
                     if server is not None and names is not None:
                         values = stack.enter_context(names.serving(server, directory))
                     elif server is not None:
@@ -140,10 +140,10 @@ class Runner:
         cpus = len(space.cpus) if cell.subsystem == "disk" else cell.concurrency
         return replace(command, argv=(*common.pinned(space, cpus), *command.argv))
 
-    def _far_end(self, cell: Cell, server: Command) -> Command:
+    def _far_end(self, cell: Cell, server: Command, space: Workspace) -> Command:
         """The server on the last CPUs, as the client has the first: else one tool would wake a CPU and another not."""
-        cpus = ",".join(map(str, self.cpus[-cell.concurrency :]))
-        return replace(server, argv=("taskset", "-c", cpus, *server.argv))
+        other_side = replace(space, cpus=space.cpus[::-1])
+        return replace(server, argv=(*common.pinned(other_side, cell.concurrency), *server.argv))
 
     def _neighbours(self, before: neighbours.Reading) -> float:
         return neighbours.share(before, neighbours.read(), len(self.cpus))

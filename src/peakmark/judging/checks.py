@@ -128,12 +128,21 @@ def check_row(row: Measured, thresholds: Thresholds = DEFAULT) -> list[Note]:
     return sorted(notes, key=lambda note: not note.doubt)
 
 
+# What instruments that disagree may differ in, beside what each counts.
+DIFFERENCES = {
+    "cpu": "instruction sets, thread placement",
+    "memory": "instruction sets, page sizes, thread placement",
+    "disk": "buffers, files",
+    "network": "socket options, the CPUs of both ends",
+}
+
+
 def check_agreement(
     values: Mapping[str, float],
     unit: str,
     thresholds: Thresholds = DEFAULT,
     own: str | None = None,
-    compare: str = "instruction sets, thread placement",
+    compare: str = DIFFERENCES["cpu"],
 ) -> list[Note]:
     """Notes for instruments that disagree about one quantity by more than the band.
 

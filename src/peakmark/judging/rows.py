@@ -28,13 +28,6 @@ from peakmark.tables.layouts import Layout, Sheet
 CENTRES = ("median", "mean")
 WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
 _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
-# What instruments that disagree may differ in, beside what each counts.
-_DIFFERENCES = {
-    "cpu": "instruction sets, thread placement",
-    "memory": "instruction sets, page sizes, thread placement",
-    "disk": "buffers, files",
-    "network": "socket options, the CPUs of both ends",
-}
 CLOCKS = ("clock_hz_before", "clock_hz_after")
 
 
@@ -304,7 +297,7 @@ def _checked(row: Row, facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     # An echo is answered by the kernel: that it differs from a round trip of programs says nothing about either.
     centres = {s.heading: row.series[s.instrument].centre for s in table.series if s.instrument in row.series}
     centres.pop("ping", None)
-    compare = _DIFFERENCES[table.subsystem]
+    compare = checks.DIFFERENCES[table.subsystem]
     if table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
         compare = f"buffers ({table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
     for note in checks.check_agreement(centres, table.unit, own=table.own.heading, compare=compare):

@@ -198,8 +198,8 @@ def letter(number: int) -> str:
 
 
 def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...]:
-    def shown(value: float | None) -> str:
-        return "" if value is None else significant(value * table.factor, mark=mark)
+    def shown(value: float | None, step: float = 0.0) -> str:
+        return "" if value is None else significant(value * table.factor, mark=mark, step=step * table.factor)
 
     key = row.key
     cells = [key.node] if with_node else []
@@ -209,10 +209,7 @@ def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...
     if table.variant:
         cells.append(table.variant_label(key.variant))
     found = [row.series.get(series.instrument) for series in table.series]
-    cells += [
-        significant(entry.centre * table.factor, mark=mark, step=entry.step * table.factor) if entry else ""
-        for entry in found
-    ]
+    cells += [shown(entry.centre, entry.step) if entry else "" for entry in found]
     if row.own is None:
         cells[-len(found)] = NOT_MEASURED
     cells.append(shown(row.peak.value))
