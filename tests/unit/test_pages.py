@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.unit import pdf
 from tests.unit.test_presets import small_campaign
 
 from peakmark.figures import figures
@@ -19,11 +20,11 @@ PALE = 200
 LEAST = 0.5
 
 
-def _landscape(pdf: Path, folder: Path) -> list[float]:
+def _landscape(drawn: Path, folder: Path) -> list[float]:
     """Of each landscape page the share of its height that is used: from the top margin to the lowest ink above the footer."""
     if shutil.which("pdftoppm") is None:
         pytest.skip("pdftoppm (poppler-utils) is not installed")
-    subprocess.run(["pdftoppm", "-r", str(DPI), "-gray", str(pdf), str(folder / "page")], check=True)
+    subprocess.run(["pdftoppm", "-r", str(DPI), "-gray", str(drawn), str(folder / "page")], check=True)
     shares = []
     for page in sorted(folder.glob("page-*.pgm")):
         header, _, pixels = page.read_bytes().partition(b"\n255\n")
@@ -56,7 +57,6 @@ def test_what_is_left_of_a_long_table_does_not_stand_alone(long: Path, tmp_path:
 
 
 def test_a_caption_stands_with_its_table(long: Path) -> None:
-    done = subprocess.run(["pdftotext", "-layout", str(long), "-"], capture_output=True, text=True, check=True)
-    for page in done.stdout.split("\f"):
+    for page in pdf.text(long).split("\f"):
         lines = [line for line in page.splitlines() if line.strip()][:-1]  # the last one is the footer
         assert not any(re.match(r" *Table \d+: ", line) for line in lines[-2:]), lines[-2:]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.unit import campaign_data as make
+from tests.unit.pdf import text as pdf_text
 
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import figures
@@ -24,13 +25,6 @@ from peakmark.tables import presentation, tables
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30
 
 
-def _text(pdf: Path) -> str:
-    if shutil.which("pdftotext") is None:
-        pytest.skip("pdftotext (poppler-utils) is not installed")
-    done = subprocess.run(["pdftotext", "-layout", str(pdf), "-"], capture_output=True, text=True, check=True)
-    return done.stdout
-
-
 def _data(folder: Path, partial: bool = True) -> dict[str, Any]:
     results = Results.read(folder)
     return document.build(results, rows.build(results), {}, None, partial)
@@ -38,7 +32,7 @@ def _data(folder: Path, partial: bool = True) -> dict[str, Any]:
 
 def test_the_report_holds_title_tables_runs_and_provenance(swept: Path) -> None:
     pdf = swept / "report.pdf"
-    text = _text(pdf)
+    text = pdf_text(pdf)
     for words in ("Limits", "Jane Dœ", "CS 553", "21. November 2026", "MyCPUBench", "MyNETBench", "likwid-bench"):
         assert words in text, words
     for table in ("CPU: operations per second", "Memory: latency", "Disk: throughput", "Network: latency"):
@@ -66,7 +60,7 @@ def test_hostile_names_are_printed_not_executed(tmp_path: Path) -> None:
     config = {"report": {"title": HOSTILE, "author": HOSTILE, "course": HOSTILE}}
     folder = make.write(tmp_path / "c", [bad], attempts=[failed], config=config, facts={"host": HOSTILE})
     figures.build(folder)
-    assert '#panic("x") $a$ *b*' in _text(report.build(folder))
+    assert '#panic("x") $a$ *b*' in pdf_text(report.build(folder))
 
 
 def test_characters_without_a_glyph_are_replaced() -> None:
@@ -79,7 +73,7 @@ def test_missing_cells_need_partial_and_are_then_shown(tmp_path: Path) -> None:
     figures.build(folder)
     with pytest.raises(PeakmarkError, match=r"1 of 2 planned cells .* have no record"):
         report.build(folder)
-    text = _text(report.build(folder, partial=True))
+    text = pdf_text(report.build(folder, partial=True))
     assert "Partial report" in text
     assert "not measured" in text
 
@@ -87,7 +81,7 @@ def test_missing_cells_need_partial_and_are_then_shown(tmp_path: Path) -> None:
 def test_an_empty_plan_still_gives_a_report(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [])
     figures.build(folder)
-    text = _text(report.build(folder))
+    text = pdf_text(report.build(folder))
     assert "Nothing was measured" in text
     assert "nothing measured yet" in text
     assert "1970" not in text
@@ -176,7 +170,7 @@ def test_the_artifact_description_names_software_expected_results_and_time(swept
         dict(found["time"])["Measuring"]
         == f"{artifact.duration(len(results.records))} for {len(results.records)} cells, one after the other"
     )
-    text = _text(swept / "report.pdf")
+    text = pdf_text(swept / "report.pdf")
     for words in (
         "Artifact description",
         "snakemake --profile local --configfile sweep.yaml",
