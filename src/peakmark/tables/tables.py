@@ -73,11 +73,14 @@ def _write_sheets(results: Results, rows: Mapping[str, Sequence[Row]], tables: P
 
 
 def telling_numbers(campaign_dir: Path) -> list[tuple[str, str]]:
-    """The five most telling numbers for the terminal: what was measured, and the value with limit and best
-    reference.
+    """The five most telling numbers for the terminal: what was measured, and the value with limit, best reference and how
+    sure it is.
     """
     rows = build_rows(Results.read(campaign_dir))
-    return [(number.label, f"{number.value} ({number.comparison})") for number in verdict.telling_numbers(rows)]
+    return [
+        (number.label, f"{number.value} ({number.comparison}), {number.confidence}")
+        for number in verdict.telling_numbers(rows)
+    ]
 
 
 def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
