@@ -25,12 +25,15 @@ NO_ROW = "no row that can be trusted"
 
 @dataclass(frozen=True)
 class Number:
-    """A telling number: what it is, the number with its unit, how it stands to limit and reference, and how sure it is."""
+    """A telling number: what it is, the number with its unit, how it stands to limit and reference, how sure it is
+    and what speaks against it.
+    """
 
     label: str
     value: str
     comparison: str
     confidence: str
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
     latency = _best([row for row in rows["memory_latency"] if row.own is not None])
     chosen = [headline(rows, "cpu"), headline(rows, "memory"), headline(rows, "disk"), small or latency]
     return [
-        Number(describe(row), value_of(row, mark), comparison(row, mark), confidence(row))
+        Number(describe(row), value_of(row, mark), comparison(row, mark), confidence(row), row.doubts)
         for row in (*chosen, headline(rows, "network"))
         if row is not None
     ]
