@@ -72,11 +72,11 @@ def _write_sheets(results: Results, rows: Mapping[str, Sequence[Row]], tables: P
     return written
 
 
-def telling_numbers(campaign_dir: Path) -> list[tuple[str, str]]:
+def telling_numbers(results: Results) -> list[tuple[str, str]]:
     """The five most telling numbers for the terminal: what was measured, and the value with limit and best
     reference.
     """
-    rows = build_rows(Results.read(campaign_dir))
+    rows = build_rows(results)
     return [(number.label, f"{number.value} ({number.comparison})") for number in verdict.telling_numbers(rows)]
 
 
