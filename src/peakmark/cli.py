@@ -430,21 +430,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from peakmark.running import impossible
-    from peakmark.storage.results import Results
-    from peakmark.tables import tables
+    from peakmark.running import summary
 
-    directory = options.campaign
-    places = {"report": directory / "report.pdf", "page": directory / "report.html", "tables": directory / "tables"}
-    made = [f"{name:<8}{path}" for name, path in places.items() if path.exists()]
-    print(
-        "\n"
-        + "\n".join(made or [f"{directory} has neither tables nor a report yet: run the campaign to its end"])
-        + "\n"
-    )
-    results = Results.read(directory)
-    for name, value in tables.telling_numbers(results):
-        print(f"  {name:<52} {value}")
-    for line in impossible.lines((one.cell, one.data) for one in results.records):
-        print(line)
+    print(summary.describe(options.campaign))
     return 0
