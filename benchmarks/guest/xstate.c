@@ -1,8 +1,9 @@
 /*
  * Loaded before the user-mode kernel, between it and the machine's ptrace. It keeps the vector registers of a
- * process in 2,696 bytes, which is all there was before AMX. A kernel with more state than that takes nothing but
- * the whole, in the standard format of XSAVE: what comes first there is what it has always been. So the rest is
- * read from the process and given back as it was. No process in the guest uses it: Linux wants to be asked before.
+ * process in 2,696 bytes, which is all there was before AMX. A kernel with more state than that takes nothing
+ * but the whole, in the standard format of XSAVE: what comes first there is what it has always been. So the
+ * rest is read from the process and given back as it was. No process in the guest uses it: Linux wants to be
+ * asked before.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -22,7 +23,8 @@ static long ask(long request, long process, void *address, void *data) {
 }
 
 static long vector_state(long request, long process, struct iovec *wanted) {
-    static _Alignas(64) unsigned char state[STATE_BYTES]; /* the user-mode kernel has one thread that traces */
+    /* The user-mode kernel has one thread that traces. */
+    static _Alignas(64) unsigned char state[STATE_BYTES];
     struct iovec whole = {state, sizeof state};
     void *kind = (void *)(uintptr_t)NT_X86_XSTATE;
     long result = ask(PTRACE_GETREGSET, process, kind, &whole);
@@ -52,7 +54,8 @@ long ptrace(enum __ptrace_request request, ...) {
     if (request != PTRACE_PEEKTEXT && request != PTRACE_PEEKDATA && request != PTRACE_PEEKUSER) {
         return ask(request, process, address, data);
     }
-    long word, result = ask(request, process, address, &word); /* the system call writes what the function returns */
+    /* The system call writes what the function returns. */
+    long word, result = ask(request, process, address, &word);
     if (result < 0) {
         return result;
     }

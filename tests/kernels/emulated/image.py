@@ -41,8 +41,8 @@ def unpack(build: Path) -> Path:
     archives.mkdir(parents=True, exist_ok=True)
     options = ("--quiet=2", "-o", "APT::Sandbox::User=root")
     subprocess.run(["apt-get", *options, "download", *wanted], cwd=archives, check=True)
-    for archive in archives.glob("*.deb"):
-        subprocess.run(["dpkg-deb", "--extract", archive, root], check=True)
+    for package in archives.glob("*.deb"):
+        subprocess.run(["dpkg-deb", "--extract", package, root], check=True)
     (root / "complete").touch()
     return root
 
