@@ -159,7 +159,7 @@ def comparison(row: Row, mark: str = ".") -> str:
     own, reference = row.measured, row.best_reference
     parts = []
     if own.efficiency is not None:
-        parts.append(f"{percent(own.efficiency, mark)} % of the limit")
+        parts.append(f"{percent(own.efficiency, mark)} % of the limit{at_clocks(row, mark)}")
     else:
         parts.append("limit unknown")
     if reference is not None:
@@ -169,6 +169,12 @@ def comparison(row: Row, mark: str = ".") -> str:
         text += f", {percent(series.efficiency, mark)} %)" if series.efficiency is not None else ")"
         parts.append(text)
     return "; ".join(parts)
+
+
+def at_clocks(row: Row, mark: str = ".") -> str:
+    """The shares of the limit at the clocks on the box, in brackets after the one at the clock that was seen."""
+    shares = [f"{percent(share, mark)} % at the {name} clock" for name, share in row.shares.items()]
+    return f" ({', '.join(shares)})" if shares else ""
 
 
 def _best(rows: Sequence[Row], condition: Callable[[Row], bool] | None = None) -> Row | None:
