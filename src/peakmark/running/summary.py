@@ -21,7 +21,7 @@ def describe(directory: Path) -> str:
     lines = ["", *(f"{name:<7} {directory / file}" for name, file in _FILES if (directory / file).exists()), ""]
     for number in verdict.telling_numbers(rows.build(results)):
         lines.append(f"  {number.label:<52} {number.value} ({number.comparison})")
-        lines += [f"    in doubt: {text}" for text in number.doubts]
+        lines += [f"    {number.confidence}: {text}" for text in number.doubts]
     where = shlex.quote(str(directory))
     profile = "slurm" if results.plan.get("cluster") else "local"
     config = shlex.quote(str(directory / "config.json"))
