@@ -146,7 +146,11 @@ def _references(words: Words, rows: Sequence[Row]) -> Iterator[str]:
             said.insert(0, f"median of {len(pairs)} rows; from {low} to {high}")
         said += dict.fromkeys(known for row, _ in pairs for known in ratios.differences(row, entry.instrument))
         text += f" ({'; '.join(said)})"
-        judged = [(row, theirs) for row, theirs in pairs if row.measured.summary.enough and theirs.summary.enough]
+        judged = [
+            (row, theirs)
+            for row, theirs in pairs
+            if row.measured.summary.enough and theirs.summary.enough and not row.mixed
+        ]
         if judged:
             distinct = [(row, theirs) for row, theirs in judged if apart(row.measured, theirs)]
             ahead = sum(
