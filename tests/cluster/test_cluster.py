@@ -152,21 +152,6 @@ def test_sacct_tells_nothing_without_accounting(cluster: Cluster) -> None:
     assert done.returncode != 0 and "accounting storage is disabled" in done.stderr
 
 
-def test_sacct_tells_of_jobs_with_accounting(cluster_with_accounting: Cluster) -> None:
-    cluster = cluster_with_accounting
-    good = cluster.sbatch("true", "--output=/dev/null")
-    bad = cluster.sbatch("exit 3", "--output=/dev/null")
-    for number in (good, bad):
-        cluster.wait_for_job(number)
-
-    def rows() -> set[str]:
-        ask = ["sacct", "-n", "-X", "-P", "-o", "JobID,State,ExitCode,Account", "-j", f"{good},{bad}"]
-        return set(cluster.run(ask).stdout.split())
-
-    wanted = {f"{good}|COMPLETED|0:0|tests", f"{bad}|FAILED|3:0|tests"}
-    wait_until(lambda: rows() == wanted, 30, "sacct has both jobs with their ends")
-
-
 def names(cluster: Cluster, host: str) -> set[str]:
     """The programs that run on a host."""
     return {process.name for process in cluster.processes(host)}

@@ -1,4 +1,4 @@
-"""Snakemake's Slurm plugin works on the test cluster as it would on any other."""
+"""Snakemake's own Slurm plugin: it works on the test cluster as on any other, and peakmark with it as with any other executor."""
 
 import os
 import sys
@@ -9,12 +9,12 @@ from testcluster import Cluster
 
 SNAKEFILE = """
 rule all:
-    input: expand("{node}.txt", node=["node1", "node2"])
+    input: expand("{{node}}.txt", node={nodes})
 
 rule ask:
-    output: "{node}.txt"
-    resources: slurm_extra=lambda wildcards: f"--exclusive --nodelist={wildcards.node}"
-    shell: "hostname > {output}"
+    output: "{{node}}.txt"
+    resources: slurm_extra=lambda wildcards: f"--exclusive --nodelist={{wildcards.node}}"
+    shell: "hostname > {{output}}"
 """
 PROFILE = """executor: slurm
 jobs: 10
@@ -30,10 +30,10 @@ default-resources:
 """
 
 
-@pytest.mark.parametrize("name", ["cluster", "cluster_with_accounting"])
+@pytest.mark.parametrize("name", ["cluster", "site"])
 def test_two_jobs_by_the_slurm_plugin(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     cluster: Cluster = request.getfixturevalue(name)
-    (tmp_path / "Snakefile").write_text(SNAKEFILE)
+    (tmp_path / "Snakefile").write_text(SNAKEFILE.format(nodes=cluster.layout.names))
     (tmp_path / "slurm").mkdir()
     (tmp_path / "slurm" / "config.yaml").write_text(PROFILE)
     # As a person on a cluster would have it: the inner Snakemake of a job loses SLURM_CONF and must find the configuration by itself.
@@ -47,6 +47,6 @@ def test_two_jobs_by_the_slurm_plugin(name: str, request: pytest.FixtureRequest,
     )
     logs = "".join(log.read_text() for log in sorted((tmp_path / ".snakemake" / "slurm_logs").rglob("*.log")))
     assert done.returncode == 0, done.stdout + done.stderr + logs
-    for node in ("node1", "node2"):
+    for node in cluster.layout.names:
         assert (tmp_path / f"{node}.txt").read_text() == f"{node}\n"
     assert "2 of 3 steps" in done.stderr
