@@ -96,6 +96,7 @@ def test_scancel_ends_the_job_and_its_processes(cluster: Cluster) -> None:
     wait_until(lambda: names(cluster, "node1") == {"slurmd"}, 20, "only slurmd runs on the node")
 
 
+@pytest.mark.trouble
 def test_a_job_over_its_time_limit_is_ended(cluster: Cluster) -> None:
     number = cluster.sbatch("sleep 600", "--time=1", "--output=/dev/null")
     cluster.wait_for_job(number, "RUNNING")

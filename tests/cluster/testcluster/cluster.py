@@ -81,7 +81,9 @@ class Cluster(Login):
             state = json.loads((directory / STATE).read_text())
         except FileNotFoundError:
             raise ClusterError(f"no test cluster runs in {directory}; start one with `up`") from None
-        given = {key: tuple(value) if isinstance(value, list) else value for key, value in state["layout"].items()}
+        given: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in state["layout"].items()
+        }
         layout = Layout(**{**given, "directory": Path(given["directory"])})
         nodes = {name: Process(*process) for name, process in state["nodes"].items()}
         hosts = Hosts(Process(*state["keeper"]), Process(*state["controller"]), nodes)

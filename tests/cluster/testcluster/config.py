@@ -173,7 +173,7 @@ InactiveLimit=0
 ReturnToService=2
 EnforcePartLimits=ALL
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=1,sched_interval=2,batch_sched_delay=0
+SchedulerParameters=bf_interval=1
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU={max(1, min(layout.each(layout.memory)) // max(layout.each(layout.cpus)) // 4)}
