@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from peakmark.measuring import build, guard, lock
-from peakmark.reporting import captions
+from peakmark.reporting import captions, makers
 from peakmark.running import head, progress, resume, watch
 from peakmark.storage import integrity
 
@@ -23,6 +23,7 @@ def is_unfit(cell):
 
 
 WANTED = PLAN.wanted()
+progress.campaign = CAMPAIGN
 progress.expected_seconds = plan.total_cost(
     cell for cell in WANTED if not is_measured(cell)
 ).seconds

@@ -255,14 +255,6 @@ def test_an_empty_campaign_has_all_tables_with_headings(tmp_path: Path) -> None:
     tables.build(folder)
     for table in TABLES:
         assert list(_read(folder, table.name).columns) == tables.headings(table)
-    assert tables.telling_numbers(folder) == []
-
-
-def test_telling_numbers_are_five_and_carry_their_unit(swept: Path) -> None:
-    numbers = tables.telling_numbers(swept)
-    assert [label.split()[0] for label, _ in numbers] == ["CPU", "Memory", "Disk", "Disk", "Network"]
-    assert "GigaOPS" in numbers[0][1]
-    assert "HPL" in numbers[0][1]
 
 
 def test_building_again_gives_the_same_bytes(swept: Path) -> None:

@@ -18,11 +18,14 @@ Rows = Mapping[str, Sequence[Row]]
 
 @dataclass(frozen=True)
 class Number:
-    """A telling number: what it is, the number with its unit, and how it stands to limit and reference."""
+    """A telling number: what it is, the number with its unit, how it stands to limit and reference, and why it may be
+    wrong.
+    """
 
     label: str
     value: str
     comparison: str
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,11 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
         _best(rows["disk_iops"]) or _best(rows["memory_latency"]),
         headline(rows, "network"),
     ]
-    return [Number(describe(row), value_of(row, mark), comparison(row, mark)) for row in chosen if row is not None]
+    return [
+        Number(describe(row), value_of(row, mark), comparison(row, mark), row.doubts)
+        for row in chosen
+        if row is not None
+    ]
 
 
 def planned(rows: Rows) -> dict[str, str]:

@@ -14,6 +14,7 @@ from peakmark.cell import SUBSYSTEMS, Cell
 from peakmark.errors import RecordError
 from peakmark.planning import jobs
 from peakmark.planning.cluster import settings_of
+from peakmark.resources import program
 from peakmark.storage import integrity, records
 from peakmark.storage.campaign import Campaign
 
@@ -81,7 +82,9 @@ def describe(campaign: Campaign, only_failed: bool = False) -> str:
     elif not missing:
         lines.append("complete")
     if only_failed and missing:
-        lines.append(f"the report without them: peakmark report --partial {shlex.quote(str(campaign.directory))}")
+        lines.append(
+            f"the report without them: {program('peakmark')} report --partial {shlex.quote(str(campaign.directory))}"
+        )
     return "\n".join(lines)
 
 
@@ -188,5 +191,5 @@ def command(campaign: Campaign, cell: Cell) -> str:
     if profile == "slurm" and config.get("fan_out") == "node":
         target = campaign.directory / "nodes" / f"{cell.node}.{jobs.part(cell, settings_of(config))}"
     # The target comes first: --configfile would take it for one more file.
-    words = ["snakemake", str(target), "--profile", profile, "--configfile", str(campaign.directory / "config.json")]
-    return shlex.join(words)
+    words = [str(target), "--profile", profile, "--configfile", str(campaign.directory / "config.json")]
+    return f"{program('snakemake')} {shlex.join(words)}"
