@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from testcluster import Cluster
 
+from workflow import Workflow
+
 SNAKEFILE = """
 rule all:
     input: expand("{{node}}.txt", node={nodes})
@@ -42,7 +44,7 @@ def test_two_jobs_by_the_slurm_plugin(name: str, request: pytest.FixtureRequest,
         [sys.executable, "-m", "snakemake", "--profile", "slurm"],
         cwd=tmp_path,
         env=environment,
-        timeout=90,
+        timeout=240,
         check=False,
     )
     logs = "".join(log.read_text() for log in sorted((tmp_path / ".snakemake" / "slurm_logs").rglob("*.log")))
@@ -50,3 +52,34 @@ def test_two_jobs_by_the_slurm_plugin(name: str, request: pytest.FixtureRequest,
     for node in cluster.layout.names:
         assert (tmp_path / f"{node}.txt").read_text() == f"{node}\n"
     assert "2 of 3 steps" in done.stderr
+
+
+def test_peakmark_with_the_standard_plugin(cluster: Cluster, tmp_path: Path) -> None:
+    """Slower, and all the same: to the report, a missing tool named and nothing else lost."""
+    workflow = Workflow.make(cluster, tmp_path / "checkout")
+    workflow.configure(
+        cpu=[{"workloads": ["DP"], "concurrency": [1]}],
+        memory=[
+            {
+                "workloads": ["LAT"],
+                "blocks": ["16KiB"],
+                "concurrency": [1],
+                "references": {"pmbw": {}},
+            }
+        ],
+        tools={"pmbw": "no-such-program"},
+    )
+    plugin = [
+        "--executor",
+        "slurm",
+        "--slurm-status-command",
+        "squeue",
+        "--slurm-init-seconds-before-status-checks",
+        "1",
+    ]
+    done = workflow.snakemake(*plugin)
+    assert done.returncode == 0, done.stdout + done.stderr
+    states = {name.split("/")[1]: record["status"] for name, record in workflow.records().items()}
+    assert states == {"cpubench": "ok", "rambench": "ok", "pmbw": "unavailable"}
+    assert (workflow.results / "report.pdf").exists()
+    assert workflow.planned() == set()
