@@ -9,7 +9,7 @@ from peakmark.running import head, progress, resume, watch
 from peakmark.storage import integrity
 
 # What is there already, read once.
-FOUND = integrity.survey(PLAN.directory, PLAN.cells)
+FOUND = resume.survey(PLAN.directory, PLAN.cells)
 NEWER = resume.newer_than_all(FOUND)
 
 

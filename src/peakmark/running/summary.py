@@ -1,4 +1,6 @@
-"""The last words of a run: where report and tables are, the five most telling numbers with their doubts, how to go on."""
+"""The last words of a run: where report and tables are, the five most telling numbers with their doubts, which cells are
+not possible, how to go on.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from pathlib import Path
 
 from peakmark.judging import rows, verdict
 from peakmark.resources import program
+from peakmark.running import impossible
 from peakmark.storage.results import Results
 
 _FILES = (("report", "report.pdf"), ("page", "report.html"), ("tables", "tables"))
@@ -21,7 +24,8 @@ def describe(directory: Path) -> str:
     lines = ["", *(f"{name:<7} {directory / file}" for name, file in _FILES if (directory / file).exists()), ""]
     for number in verdict.telling_numbers(rows.build(results)):
         lines.append(f"  {number.label:<52} {number.value} ({number.comparison})")
-        lines += [f"    in doubt: {text}" for text in number.doubts]
+        lines += [f"    {number.confidence}: {text}" for text in number.doubts]
+    lines += impossible.lines((one.cell, one.data) for one in results.records)
     where = shlex.quote(str(directory))
     profile = "slurm" if results.plan.get("cluster") else "local"
     config = shlex.quote(str(directory / "config.json"))
