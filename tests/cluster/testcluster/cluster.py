@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import json
-import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -44,7 +44,7 @@ class Cluster(Login):
             raise ClusterError(reason)
         if options.get("cgroups"):
             # All clusters of the machine have their control groups in one place, named by the nodes.
-            options["prefix"] = f"{options.get('prefix', 'node')}{os.getpid()}-"
+            options["prefix"] = f"{options.get('prefix', 'node')}{secrets.token_hex(3)}-"
         where = _state_directory(directory)
         try:
             layout = Layout(where, nodes, **options)
