@@ -142,7 +142,11 @@ def _references(words: Words, rows: Sequence[Row]) -> Iterator[str]:
         if len(pairs) > 1:
             low, high = (significant(value, 3, words.mark) for value in (min(ratios), max(ratios)))
             text += f" (median of {len(pairs)} rows; from {low} to {high})"
-        judged = [(row, theirs) for row, theirs in pairs if row.measured.summary.enough and theirs.summary.enough]
+        judged = [
+            (row, theirs)
+            for row, theirs in pairs
+            if row.measured.summary.enough and theirs.summary.enough and not row.mixed
+        ]
         if judged:
             distinct = [(row, theirs) for row, theirs in judged if apart(row.measured, theirs)]
             ahead = sum(

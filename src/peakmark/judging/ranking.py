@@ -18,7 +18,7 @@ def better(one: Row, other: Row) -> bool:
     """Whether the own value of the first row is shown to be better than that of the second."""
     first, second = one.measured.summary.median, other.measured.summary.median
     ahead = first < second if one.table.lower_is_better else first > second
-    return ahead and apart(one.measured, other.measured)
+    return ahead and not (one.mixed or other.mixed) and apart(one.measured, other.measured)
 
 
 def ratio(best: Row, worst: Row) -> float:

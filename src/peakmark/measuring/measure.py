@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,9 @@ from peakmark.cell import Cell
 from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, MeasurementError, PeakmarkError, RecordError, Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Workspace
-from peakmark.machine import limits
+from peakmark.machine import limits, topology
 from peakmark.machine.host import Host
-from peakmark.measuring import execute, guard, interfaces, kernels, lock, modules, noise, pair, scratch, tools
+from peakmark.measuring import execute, guard, interfaces, kernels, lock, modules, noise, pair, placing, scratch, tools
 from peakmark.measuring.pair import Peer
 from peakmark.resources import version
 from peakmark.storage import records
@@ -49,6 +49,8 @@ class _Context:
     tool: dict[str, str] | None = None
     library: dict[str, Any] = field(default_factory=dict)
     cpus: list[int] = field(default_factory=list)
+    allowed: dict[str, Any] | None = None
+    placed: dict[str, Any] | None = None
     clock_hz_before: float | None = None
     clock_hz_after: float | None = None
     scratch: str | None = None
@@ -148,6 +150,11 @@ def _attempt(request: Request, context: _Context, completed: list[Completed]) ->
     context.tool = asdict(tool)
     with workspace(request, instrument) as space:
         context.cpus = list(space.cpus)
+        seats = topology.read(Host(), space.cpus)
+        context.allowed = placing.allowed(Host(), space.facts["limits"])
+        cell = placing.settled(cell, seats, context.cpus, space.memory_bytes)
+        context.placed = placing.placed(cell, seats, context.cpus)
+        request = replace(request, cell=cell)
         if cell.subsystem == "disk":
             context.scratch = str(space.directory.parent)
             context.io_limits = limits.io_limits(Host(), space.facts["storage"]["members"] or ())
@@ -195,9 +202,10 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
             request.campaign / "machine", place, request.kernels, lambda: tools.present(request.kernels)
         )
         limits = facts["limits"]
+        cpus = limits["cpus_allowed"]
         yield Workspace(
             directory=directory,
-            cpus=tuple(limits["cpus_allowed"]),
+            cpus=tuple(topology.order(topology.read(Host(), cpus), cpus, placing.placement_of(request.cell))),
             memory_bytes=int(limits["memory_bytes"]),
             kernels=request.kernels,
             facts=facts,

@@ -22,6 +22,8 @@ RUN_COLUMNS = (
     "value", "unit", "started", "job_id", "tool_version", "warnings", "record",
 )  # fmt: skip
 
+_AT_CLOCKS = {name: f"Efficiency at {name} clock (%)" for name in ("nominal", "maximum")}
+
 
 def build(campaign_dir: Path) -> list[Path]:
     """Write ``tables/<name>.csv`` and ``.tex`` for all eight tables, ``summary.csv``, ``findings.csv``, ``runs.csv``,
@@ -97,6 +99,7 @@ def headings(table: Table, with_node: bool = False, published: Sequence[str] = (
         "95 % interval of the median, low",
         "95 % interval of the median, high",
         *(f"{name}: {table.published_group}" for name in published),
+        *(_AT_CLOCKS.values() if table.subsystem in ("cpu", "memory") else ()),
         "Notes",
     ]
 
@@ -123,6 +126,10 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
     line["95 % interval of the median, low"] = shown(own.low) if own else None
     line["95 % interval of the median, high"] = shown(own.high) if own else None
     line |= {f"{name}: {table.published_group}": shown(value) for name, value in row.published.items()}
+    if table.subsystem in ("cpu", "memory"):
+        line |= {
+            heading: 100 * row.shares[name] if name in row.shares else None for name, heading in _AT_CLOCKS.items()
+        }
     line["Notes"] = "; ".join(row.notes)
     return line
 
