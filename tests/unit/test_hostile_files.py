@@ -5,12 +5,15 @@ nowhere. Full disks: tests/faults/test_full.py; damaged bytes: test_integrity.py
 from __future__ import annotations
 
 import ctypes
+import datetime
 import errno
+import io
 import json
 import os
 import platform
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -23,15 +26,19 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 from tests.unit import campaign_data as make
 
+import snakemake_logger_plugin_peakmark as progress_bar
 from peakmark import cli, machine
 from peakmark.bundling import unbundle
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, RecordError
+from peakmark.instruments import common
+from peakmark.measuring import scratch
 from peakmark.measuring.measure import Request, measure
-from peakmark.planning import plan
-from peakmark.running import resume
+from peakmark.planning import jobs, plan
+from peakmark.running import failures, resume
 from peakmark.storage import facts, integrity, records
 from peakmark.storage.campaign import Campaign
 from peakmark.storage.results import Results
@@ -542,3 +549,102 @@ def test_the_names_of_a_large_bundle_are_looked_at_once(tmp_path: Path) -> None:
         return taken
 
     assert steps(2000) < 2.5 * steps(1000)
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path, mounts: None) -> Iterator[Path]:
+    """A results folder on a disk of its own on which nothing more has room."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(folder: Path) -> None:
+    with pytest.raises(OSError, match="No space left"), (folder / "neighbour").open("wb", buffering=0) as stream:
+        while True:
+            stream.write(bytes(4096))
+
+
+def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(
+    full_disk: Path, peakmark: Callable[..., Said]
+) -> None:
+    folder = make.write(full_disk / "c", [], planned=[CELL])
+    fill(full_disk)
+    output = folder / "cells" / f"{CELL.id}.json"
+    with pytest.raises(MeasurementError, match=f"was not measured: No space left on device: the disk of {folder}"):
+        measure(Request(CELL, output, folder, KERNELS))
+    assert "No space left on device: the disk of" in peakmark("status", folder).stdout
+    (full_disk / "neighbour").unlink()
+    assert measure(Request(CELL, output, folder, KERNELS))["status"] == "ok"
+    assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"
+
+
+def test_a_full_disk_is_said_once_of_all_jobs_that_end(
+    full_disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(full_disk.parent)
+    monkeypatch.setattr(failures, "_SAID", set())
+    grid = {"workloads": ["SP"], "concurrency": [1]}
+    made = plan.make({"campaign": "c", "cpu": [grid], "repetitions": 3})
+    fill(full_disk)
+    for number, cell in enumerate(made.cells):
+        details = {"Comment": jobs.comment("c", cell), "BatchHost": "n1"}
+        assert failures.keep(made, str(number), "TIMEOUT", details, datetime.datetime.now().astimezone()) is None
+    assert capsys.readouterr().err.count("\n") == 1
+    bar = progress_bar.LogHandler(
+        SimpleNamespace(stdout=False, dryrun=False, printshellcmds=False, verbose=False), None
+    )  # type: ignore[arg-type]
+    bar.console = Console(file=io.StringIO(), width=300)
+    for cell in made.cells:
+        bar._failure({"rule_name": "measure", "output": [made.record_name(cell)], "log": []})
+    assert bar.console.file.getvalue().count("No space left on device") == 1  # type: ignore[attr-defined]
+    assert "failed" not in bar.console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_what_a_killed_run_left_goes_when_the_next_cell_begins(
+    tmp_path: Path, known: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its guard ended with it, as where memory ran out."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    monkeypatch.setattr(scratch, "YOUNG_S", 0.0)
+    mark = json.dumps({"host": socket.gethostname(), "process": 1, "purpose": "x"})
+    left, foreign = tmp_path / "scratch" / "peakmark-abcdefgh", tmp_path / "scratch" / "peakmark-zzzzzzzz"
+    for folder in (left, foreign):
+        folder.mkdir(parents=True, mode=0o700)
+        (folder / "data").write_text("x")
+    (left / scratch.MARK).write_text(mark)
+    campaign = tmp_path / "c"
+    shutil.copytree(known, campaign / "machine")
+    measure(Request(CELL, campaign / "cells" / f"{CELL.id}.json", campaign, KERNELS))
+    assert not left.exists()
+    assert foreign.exists(), "nobody knows whose that is"
+
+
+# As Open MPI says farewell: the reason first, then a page that tells what to ask whom.
+FAREWELL = "\n".join(["line of no use"] * 3 + ["PMI could not be opened"] + ["-" * 40, "*** please tell"] * 9)
+
+
+def test_the_telling_lines_are_shown_and_all_lines_are_kept(
+    tmp_path: Path, known: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(
+        tmp_path / "cpubench",
+        f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\ncat >&2 <<E\n{FAREWELL}\nE\nexit 3\n',
+    )
+    campaign = tmp_path / "c"
+    shutil.copytree(known, campaign / "machine")
+    request = Request(CELL, campaign / "cells" / f"{CELL.id}.json", campaign, tmp_path)
+    with pytest.raises(MeasurementError, match="exit code 3: PMI could not be opened"):
+        measure(request)
+    attempt = campaign / "attempts" / CELL.id
+    assert (attempt / "0.raw" / "0.stderr").read_text().strip() == FAREWELL
+    hanging = f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\necho so far; exec sleep 600\n'
+    program(tmp_path / "cpubench", hanging)
+    monkeypatch.setattr(common, "timeout", lambda _: 0.5)
+    with pytest.raises(MeasurementError, match="did not end within"):
+        measure(request)
+    assert (attempt / "1.raw" / "0.stdout").read_text().strip() == "so far"
