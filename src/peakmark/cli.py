@@ -114,7 +114,12 @@ def _parser() -> argparse.ArgumentParser:
         )
     compare.add_argument("--confidence", type=_share, default=0.95, help="level of the intervals, default 0.95")
     compare.add_argument(
-        "--tolerance", type=_share, default=0.0, help="share by which a row may differ without a verdict, e.g. 0.02"
+        "--tolerance", type=_share, default=0.03, help="share by which a row may differ without a verdict, default 0.03"
+    )
+    compare.add_argument(
+        "--repeat",
+        metavar="A2",
+        help="a second campaign of what A measured: its difference from A is how much rows drift",
     )
     compare.add_argument("--fail-on", choices=["worse"], help="exit with 1 when a row became worse (for CI)")
     compare.set_defaults(run=_compare)
@@ -309,10 +314,14 @@ def _share(text: str) -> float:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from peakmark.judging import compare
+    from peakmark.judging import compare, compare_text
 
-    text, counts = compare.report(
-        compare.read(options.a), compare.read(options.b), options.confidence, options.tolerance
+    text, counts = compare_text.report(
+        compare.read(options.a),
+        compare.read(options.b),
+        options.confidence,
+        options.tolerance,
+        compare.read(options.repeat) if options.repeat else None,
     )
     print(text)
     return 1 if options.fail_on and counts["worse"] else 0

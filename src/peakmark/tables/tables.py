@@ -85,6 +85,9 @@ def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=headings(table, with_node, published))
 
 
+INTERVAL = ("Interval of the median, low", "Interval of the median, high", "Level of the interval (%)")
+
+
 def headings(table: Table, with_node: bool = False, published: Sequence[str] = ()) -> list[str]:
     """Headings of a table's CSV, left to right; ``published`` are the sets that stand beside it."""
     keys = (["Node"] if with_node else []) + [table.first, "Concurrency"]
@@ -96,8 +99,8 @@ def headings(table: Table, with_node: bool = False, published: Sequence[str] = (
         *(table.efficiency_heading(series) for series in table.series),
         "Standard Deviation",
         "n",
-        "95 % interval of the median, low",
-        "95 % interval of the median, high",
+        *INTERVAL,
+        "Doubt",
         *(f"{name}: {table.published_group}" for name in published),
         *(_AT_CLOCKS.values() if table.subsystem in ("cpu", "memory") else ()),
         "Notes",
@@ -126,14 +129,15 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
     line[table.theoretical_heading] = shown(row.peak.value)
     line["Standard Deviation"] = shown(own.stdev) if own else None
     line["n"] = own.n if own else 0
-    line["95 % interval of the median, low"] = shown(own.low) if own else None
-    line["95 % interval of the median, high"] = shown(own.high) if own else None
+    interval = (shown(own.low), shown(own.high), 100 * own.level) if own else (None, None, None)
+    line |= dict(zip(INTERVAL, interval, strict=True))
+    line["Doubt"] = str(row.level or "")
     line |= {f"{name}: {table.published_group}": shown(value) for name, value in row.published.items()}
     if table.subsystem in ("cpu", "memory"):
         line |= {
             heading: 100 * row.shares[name] if name in row.shares else None for name, heading in _AT_CLOCKS.items()
         }
-    line["Notes"] = "; ".join(row.notes)
+    line["Notes"] = "; ".join(dict.fromkeys(note.text for note in row.marks))
     return line
 
 
