@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import os
 import shutil
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,9 +15,17 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from peakmark import machine
+from peakmark import files, machine
 from peakmark.cell import Cell
-from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, MeasurementError, PeakmarkError, RecordError, Unavailable
+from peakmark.errors import (
+    MORE_MEMORY,
+    OUT_OF_MEMORY,
+    MeasurementError,
+    PeakmarkError,
+    RecordError,
+    Unavailable,
+    sentence,
+)
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Workspace
 from peakmark.machine import limits, topology
@@ -90,6 +99,9 @@ def measure(request: Request) -> dict[str, Any]:
     Errors: PeakmarkError after a failed attempt was stored; the output then does not exist.
     """
     cell = request.cell
+    full = files.full(request.campaign)
+    if full:
+        raise MeasurementError(f"{cell.id} was not measured: {full}")
     context = _Context(
         host=socket.gethostname(),
         started=datetime.datetime.now().astimezone().isoformat(timespec="milliseconds"),
@@ -113,6 +125,8 @@ def measure(request: Request) -> dict[str, Any]:
         status, reason = "unavailable", str(error)
     except PeakmarkError as error:
         status, reason, failure = "failed", str(error), error
+    except OSError as error:  # a disk that is full or broken below the campaign or the scratch directory
+        status, reason, failure = "failed", sentence(error), MeasurementError(sentence(error))
     context.seconds = time.monotonic() - clock
     context.load_after = _load()
     record = _record(cell, status, reason, parsed, context)
@@ -191,6 +205,9 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
     """
     place = Path(str(request.cell.options.get("scratch") or os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108
     need = instrument.estimate(request.cell).disk_bytes
+    # What was ended together with its guard, as where memory ran out, could put nothing away.
+    for leftover in scratch.leftovers(place):
+        scratch.remove(leftover)
     with scratch.private(place, request.cell.id) as directory:
         free = shutil.disk_usage(directory).free
         if need and free < need * MARGIN:
@@ -250,7 +267,11 @@ def _execute(
             folder = space.directory / f"run{number}"
             folder.mkdir()
             killed = limits.oom_kills(Host())
-            done = execute.run(command, folder, values, trouble, allowed)
+            try:
+                done = execute.run(command, folder, values, trouble, allowed)
+            except MeasurementError:
+                completed.append(execute.left_by(command, folder, command.argv, -signal.SIGKILL))
+                raise
             completed.append(done)
             context.commands.append(
                 {
