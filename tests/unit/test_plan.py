@@ -6,7 +6,7 @@ import pytest
 
 from peakmark.catalogue import KERNELS, REFERENCES, WORKLOADS
 from peakmark.errors import ConfigError
-from peakmark.planning import config, plan, plan_text
+from peakmark.planning import given, plan, plan_text
 from peakmark.resources import ROOT
 
 GRID = {
@@ -116,7 +116,7 @@ def test_a_total_is_named_after_what_is_counted() -> None:
 
 
 def test_quick_shows_every_workload_and_every_instrument(every_tool: Path) -> None:
-    made = plan.make(config.read(ROOT / "config/config.yaml", ROOT / "config/presets/quick.yaml"))
+    made = plan.make(given.read([ROOT / "config/presets/quick.yaml"]))
     own = [cell for cell in made.cells if cell.instrument in KERNELS.values()]
     for subsystem, workloads in WORKLOADS.items():
         mine = [cell for cell in own if cell.subsystem == subsystem]

@@ -179,7 +179,7 @@ def _references(config: Mapping[str, Any]) -> Iterator[Reference]:
         executables = instrument.executables
         path, reason = None, None
         if choice is False:
-            reason = f"left out by tools.{name}: false"
+            reason = f"left out by tools.{name}"
         elif config["tools_on"] == "nodes":
             path = str(choice or executables[0])
         else:
