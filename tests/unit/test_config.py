@@ -35,7 +35,7 @@ def test_presets_are_valid(preset: Path) -> None:
     ("change", "words"),
     [
         ({"repetitions": 0}, ["repetitions", "0", "at least 1"]),
-        ({"repetitions": "three"}, ["repetitions", '"three"', "integer"]),
+        ({"repetitions": "three"}, ["repetitions", '"three"', "whole number"]),
         ({"isa": "avx9"}, ["isa", "avx9", "avx2"]),
         ({"campain": "x"}, ["campain", "campaign"]),
         ({"campaign": "../x"}, ["campaign", "../x"]),

@@ -68,6 +68,16 @@ class Program:
         return variant in self.variants
 
 
+def need_share(cell: Cell, key: str, least: int) -> None:
+    """Errors: Unavailable when a fixed amount of work leaves a thread less than ``least``, its smallest piece."""
+    work = option_number(cell, key, None) if key != "total" else option_size(cell, key, None)
+    if work is not None and work < least * cell.concurrency:
+        raise Unavailable(
+            f"a total of {plain(work)} is less than {least} for each of {cell.concurrency} threads: "
+            "give a larger total, or fewer threads a grid of their own"
+        )
+
+
 def needed_block(cell: Cell) -> int:
     """The cell's block size in bytes. Errors: ConfigError when the cell has none."""
     if cell.block is None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from peakmark import data
+from peakmark.formatting import plural
 from peakmark.peaks import cpu
 from peakmark.peaks.base import Kind, Peak, Question
-from peakmark.peaks.words import plural, quantity
+from peakmark.peaks.words import quantity
 from peakmark.units import format_size
 
 # A working set this many times the last cache is DRAM's; between that and the cache neither limit holds.
