@@ -196,7 +196,10 @@ def _plan(options: argparse.Namespace) -> int:
         records.write_file(options.write.with_name("config.json"), text)
         records.write_file(options.write, json.dumps(made.to_json(), indent=1, sort_keys=True) + "\n")
     else:
-        print(plan_text.describe(made, every_cell=options.cells))
+        from peakmark.running import preflight
+
+        empty = preflight.check(made, made.cells)
+        print("\n".join([plan_text.describe(made, every_cell=options.cells), *preflight.words(empty)]))
     return 0
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from peakmark import schemas
-from peakmark.catalogue import WORKLOADS
+from peakmark.catalogue import REFERENCES, WORKLOADS
 from peakmark.errors import ConfigError
 from peakmark.planning import adaptive
 from peakmark.resources import schema
@@ -115,12 +115,43 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
                 except ConfigError as error:
                     raise ConfigError(f"{place}.{key}: {error}") from error
         adaptive.parse(f"{place}.repetitions", part.get("repetitions"))
+    _check_keys(subsystem, where, grid)
     if subsystem != "cpu" and "blocks" not in grid:
         raise ConfigError(f"{where} lacks blocks: {subsystem} needs sizes such as [4KiB, 1MiB]")
     if subsystem == "cpu" and "blocks" in grid:
         raise ConfigError(f"{where} has blocks: the cpu workloads have no block size, remove the key")
     if "total" in grid:
         parse_total(f"{where}.total", grid["total"])
+
+
+ONLY_OF = {"pool": ("memory",), "size": ("disk",), "variants": ("memory", "disk", "network")}
+"""Keys of a grid that have a meaning for some subsystems only."""
+
+TOOL_KEYS = {
+    "budget_s": ("hpl",),
+    "nb": ("hpl",),
+    "ops": ("iozone",),
+    "count": ("ping",),
+    "size": ("iozone", "fio"),
+    "seconds": ("likwid-bench", "fio", "iperf3", "qperf"),
+}
+"""Keys of a reference that some tools heed; all others would be passed over."""
+
+
+def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
+    """Errors: ConfigError for a key or a tool that would be without effect."""
+    for key, subsystems in ONLY_OF.items():
+        if key in grid and subsystem not in subsystems:
+            raise ConfigError(f"{where}.{key} is of no use: {key} belongs to {' and '.join(subsystems)}, remove it")
+    fitting = [name for name, rows in REFERENCES.items() if any(one.subsystem == subsystem for one in rows)]
+    for name, narrow in grid.get("references", {}).items():
+        if name not in fitting:
+            raise ConfigError(f"{where}.references has {name}: allowed for {subsystem} are {', '.join(fitting)}")
+        for key, tools in TOOL_KEYS.items():
+            if key in narrow and name not in tools:
+                raise ConfigError(
+                    f"{where}.references.{name}.{key} is of no use: {key} belongs to {' and '.join(tools)}, remove it"
+                )
 
 
 def parse_total(where: str, total: str | float) -> int:
