@@ -51,6 +51,7 @@ class LogHandler(LogHandlerBase):
     def __post_init__(self) -> None:
         self.console = Console(stderr=not self.common_settings.stdout, highlight=False)
         self.bar = _Bar(self.console)
+        self.disk_was_full = False
 
     def emit(self, record: LogRecord) -> None:
         """Show one record. Never raises: a broken line must not end a campaign."""
@@ -82,11 +83,19 @@ class LogHandler(LogHandlerBase):
             pass  # a default account is for Slurm to know; sbatch says so if it wants one named
         elif event is None and record.getMessage().startswith("Nothing to be done"):
             self.console.print("nothing to do: every cell is measured and the report is newer than all of them")
+            self._last_words()
         elif event == LogEvent.ERROR or (event is None and record.levelno >= WARNING):
             self.bar.stop()
             self.console.print(self.format(record), markup=False, soft_wrap=True)
         elif event is None and record.levelno >= INFO and self.common_settings.verbose:
             self.console.print(self.format(record), markup=False, soft_wrap=True)
+
+    def _last_words(self) -> None:
+        """What a run that had something to do says when it ends."""
+        from peakmark.running import progress, summary
+
+        if progress.campaign:
+            print(summary.describe(Path(progress.campaign)))
 
     def _failure(self, values: dict[str, Any]) -> None:
         name = _name(values)
@@ -95,6 +104,8 @@ class LogHandler(LogHandlerBase):
             path = Path(str(log))
             if path.is_file() and not text:  # the rule's own log comes first; the executor's says much about little
                 text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
+        if self._full_disk(text):
+            return
         # The executor's words: what Slurm calls the end of the job, or why sbatch refused it.
         message = str(values.get("rule_msg") or "")
         for words in BESIDE:
@@ -102,6 +113,22 @@ class LogHandler(LogHandlerBase):
         self.console.print(f"[red]failed[/red] {name}{': ' + escape(message) if message else ''}", soft_wrap=True)
         if text:
             self.console.print(text, markup=False, soft_wrap=True)
+
+    def _full_disk(self, text: str) -> bool:
+        """Whether the disk of the results is full, which is said once: no log has room for a reason then, and every cell
+        that follows fails for the same one.
+        """
+        from peakmark import files
+
+        full = None if text else files.full(Path("results"))
+        if full is None and "was not measured: No space left" in text:
+            full = text
+        if full is None:
+            return False
+        if not self.disk_was_full:
+            self.console.print(full, markup=False, soft_wrap=True)
+        self.disk_was_full = True
+        return True
 
     def close(self) -> None:
         """End the bar, so that the terminal is left as it was."""

@@ -11,7 +11,7 @@ import pytest
 
 from peakmark import data, machine
 from peakmark.errors import RecordError
-from peakmark.machine import cpu, limits, memory, network, storage
+from peakmark.machine import cpu, limits, memory, network, storage, topology
 from peakmark.machine.host import Host, parse_cpu_list
 from peakmark.schemas import validate
 
@@ -57,6 +57,13 @@ def test_facts_read_back_and_a_damaged_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=str(path)):
         machine.read(path)
     path.write_text(text.replace('"sockets": ', '"sockets": -'))
+    with pytest.raises(RecordError, match="checksum does not fit"):
+        machine.read(path)
+    assert machine.cached(tmp_path / "machine", tmp_path)["cpu"] == facts["cpu"], "collected again"
+    assert machine.read(path)["cpu"] == facts["cpu"]
+    assert "-" in (tmp_path / "set-aside" / "machine" / f"{path.stem}.0.json").read_text()
+    old = {**facts, "cpu": {**facts["cpu"], "sockets": -1}}
+    path.write_text(json.dumps(old))  # from before facts had a seal
     with pytest.raises(RecordError, match=r"cpu\.sockets is -\d+: allowed is at least 1"):
         machine.read(path)
 
@@ -256,12 +263,15 @@ SMT = {
         ([0, 4, 1, 5], [0, 1, 4, 5], 2),
         ([4, 0], [0, 4], 1),
         ([7, 6, 2], [2, 7, 6], 2),
+        ([1, 2, 3, 5], [2, 3, 1, 5], 3),
     ],
 )
 def test_one_cpu_of_each_core_comes_first(
     tmp_path: Path, allowed: Sequence[int], ordered: list[int], cores: int
 ) -> None:
-    assert limits.order_cpus(host(tmp_path, SMT), list(allowed)) == (ordered, cores)
+    seats = topology.read(host(tmp_path, SMT), allowed)
+    assert topology.order(seats, allowed) == ordered
+    assert topology.reach(seats, allowed)["cores"] == cores
 
 
 def test_memory_limit_of_cgroup_2_is_the_smallest_on_the_way_up(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from peakmark.units import format_size
 
 WORKLOADS = catalogue.WORKLOADS["memory"]
 POOL = 1 << 30  # rambench's own default
+AUTO = "auto"
+"""A pool that the node decides when the cell is measured; what is planned before assumes ``POOL``."""
 
 LINE = 64  # bytes of a cache line, of which a block has whole ones
 
@@ -85,6 +87,8 @@ class RamBench(kernel.Kernel):
 
 def pool_of(cell: Cell) -> int:
     """Bytes that all threads walk together in variant ``pool``, source and destination of a copy included."""
+    if cell.options.get("pool") == AUTO:
+        return POOL
     return common.option_size(cell, "pool", POOL) or POOL
 
 

@@ -11,14 +11,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from peakmark import documents
 from peakmark.errors import PeakmarkError
 from peakmark.judging.rows import build as build_rows
-from peakmark.judging.rows import figures_of
 from peakmark.planning.inputs import check_logo
 from peakmark.reporting import document
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
-from peakmark.tables.layout import TABLES
 
 TEMPLATE = ROOT / "reports" / "template"
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
@@ -27,8 +26,9 @@ PORTRAIT_POINTS = 7.0 * 72
 HEIGHT_POINTS = 6.2 * 72  # a taller figure is made smaller, so that its caption stays on the page
 
 
-def build(campaign_dir: Path, partial: bool = False, target: Path | None = None) -> Path:
+def build(campaign_dir: Path, partial: bool = False, target: Path | None = None, campaign: Path | None = None) -> Path:
     """Write the report from a campaign's records and figures, by default as its ``report.pdf``; the path is returned.
+    ``campaign``: whose it is, where ``campaign_dir`` only stands for it.
 
     The PDF follows PDF/A-2a and PDF/UA-1 and is the same to the byte when made again from the same records.
     ``partial`` allows planned cells without a record, which are shown as not measured.
@@ -42,18 +42,11 @@ def build(campaign_dir: Path, partial: bool = False, target: Path | None = None)
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
-        names = [name for table in TABLES for name, own in figures_of(table, rows[table.name]) if own]
-        figures = _figures(campaign_dir / "figures", folder / "figures", names)
+        figures = _figures(campaign_dir / "figures", folder / "figures", document.figure_names(rows))
         data = document.build(results, rows, figures, _logo(results, folder), partial)
         (folder / "data.json").write_text(json.dumps(printable(data), ensure_ascii=False), encoding="utf-8")
         compiled = _compile(folder, document.newest(results))
-    temporary = target.with_name(f".{target.name}.tmp")
-    try:
-        temporary.write_bytes(compiled)
-        temporary.replace(target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise PeakmarkError(f"cannot write the report {target}: {error.strerror}") from error
+    documents.write(target, compiled, campaign or campaign_dir)
     return target
 
 
@@ -85,7 +78,7 @@ def _figures(source: Path, target: Path, names: list[str]) -> dict[str, int]:
     """Copy the figures to where Typst may read them. Returns the width of each in percent of the page it stands on."""
     target.mkdir()
     widths = {}
-    for name in ("overview", *names) if names else ():
+    for name in names:
         svg = source / f"{name}.svg"
         if not svg.is_file():
             raise PeakmarkError(

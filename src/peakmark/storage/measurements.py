@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -19,7 +20,7 @@ import pandas as pd
 
 from peakmark.cell import Cell
 from peakmark.storage.campaign import Campaign
-from peakmark.storage.results import Results, StoredRecord, load, places
+from peakmark.storage.results import Results, StoredRecord, load, places, without_facts
 
 CHUNK = 1000
 """Records that one process reads at a time."""
@@ -76,18 +77,25 @@ def build(campaign_dir: Path) -> pd.DataFrame:
     lines: list[dict[str, Any]] = []
     # Never all records at once in memory, and where they are many, read by every CPU that may be used.
     workers = min(len(os.sched_getaffinity(0)), len(parts))
-    with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+    with ProcessPoolExecutor(workers, initializer=_deaf) if workers > 1 else nullcontext() as pool:
         work = functools.partial(_read, campaign_dir, name)
         for found, left_out in pool.map(work, parts) if pool else map(work, parts):
             lines += found
             for reason in left_out:
                 print(f"peakmark: left out: {reason}", file=sys.stderr)
+    for reason in without_facts(campaign_dir):
+        print(f"peakmark: left out: {reason}", file=sys.stderr)
     frame = _frame(lines)
     folder = campaign_dir / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     frame.to_csv(folder / "measurements.csv", index=False, lineterminator="\n")
     frame.to_parquet(folder / "measurements.parquet", index=False)
     return frame
+
+
+def _deaf() -> None:
+    """Ctrl-C reaches every process of the terminal: the first one says so and ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _read(

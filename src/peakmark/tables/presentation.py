@@ -11,6 +11,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from peakmark.formatting import percent, significant, size, typeset
+from peakmark.judging.merging import merge
 from peakmark.judging.rows import Row, published_names
 from peakmark.storage.results import Results
 from peakmark.tables.layout import Table
@@ -18,10 +19,6 @@ from peakmark.tables.layout import Table
 NOT_MEASURED = "not measured"
 _KEY = re.compile(r"\b([a-z]+\.[a-z]+)\.([A-Z]+)\b")  # of a site file, for one workload: disk.throughput.RS
 _KEY_HOLE = re.compile(r"\.#")
-_PLURAL = re.compile(
-    r"(# (?:busy )?(?:process|repetition|thread|core|run|CPU))(e?s)?\b"
-)  # one and several are one note
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
 
 
 @dataclass(frozen=True)
@@ -64,8 +61,17 @@ def without_notes(grid: Grid, told_at: str) -> Grid:
     )
 
 
-def columns(table: Table, with_node: bool, published: Sequence[str] = ()) -> tuple[Column, ...]:
-    """The table's columns, left to right; ``published`` are the sets that stand beside it."""
+def interval_heading(rows: Sequence[Row]) -> str:
+    """``95 % interval``, or what the number of repetitions allows: ``75 % interval``, ``75 to 95 % interval``."""
+    levels = sorted({int(100 * row.own.summary.level) for row in rows if row.own and row.own.summary.n > 1})
+    capped = list(dict.fromkeys(min(level, 95) for level in levels)) or [95]
+    return f"{capped[0]} % interval" if len(capped) == 1 else f"{capped[0]} to {capped[-1]} % interval"
+
+
+def columns(
+    table: Table, with_node: bool, published: Sequence[str] = (), interval: str = "95 % interval"
+) -> tuple[Column, ...]:
+    """The table's columns, left to right; ``published`` are the sets that stand beside it, ``interval`` says its level."""
     keys = [Column("Node")] if with_node else []
     keys += [Column(table.first), Column("Concurrency", kind="number")]
     if table.block:
@@ -79,8 +85,8 @@ def columns(table: Table, with_node: bool, published: Sequence[str] = ()) -> tup
         *(Column(series.heading, "Efficiency (%)", "number") for series in table.series),
         Column("Standard Deviation", kind="number"),
         Column("n", kind="number"),
-        Column("low", "95 % interval", "number"),
-        Column("high", "95 % interval", "number"),
+        Column("low", interval, "number"),
+        Column("high", interval, "number"),
         *published_columns(table, published),
         Column("Notes", kind="notes"),
     )
@@ -113,7 +119,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
     return Grid(
         name=table.name,
         title=table.title,
-        columns=columns(table, with_node, published),
+        columns=columns(table, with_node, published, interval_heading(rows)),
         body=tuple(body),
         notes=tuple((at, typeset(sentence, mark)) for at, sentence in notes.sentences),
         remarks=tuple(typeset(closed(remark), mark) for remark in (*remarks, *notes.common)),
@@ -150,33 +156,6 @@ class Notes:
 def closed(sentence: str) -> str:
     """The sentence with its full stop."""
     return f"{sentence.rstrip('.')}."
-
-
-def merge(notes: Sequence[str]) -> dict[str, str]:
-    """Each note and the sentence that stands for it: notes that differ in their numbers alone share one, with ranges.
-
-    ``spread by 7%`` and ``spread by 31%`` become ``spread by 7 – 31%``. Numbers inside words are not numbers here.
-    """
-    families: dict[str, list[str]] = {}
-    for note in dict.fromkeys(notes):
-        families.setdefault(_PLURAL.sub(r"\1", _NUMBER.sub("#", note)), []).append(note)
-    merged: dict[str, str] = {}
-    for family in families.values():
-        words = _NUMBER.split(max(family, key=_plurals))
-        places = zip(*(_NUMBER.findall(note) for note in family), strict=True)
-        ranges = [_range(numbers) for numbers in places]
-        sentence = "".join(part for pair in zip(words, [*ranges, ""], strict=True) for part in pair)
-        merged |= dict.fromkeys(family, sentence)
-    return merged
-
-
-def _plurals(note: str) -> int:
-    return sum(bool(found[2]) for found in _PLURAL.finditer(_NUMBER.sub("#", note)))
-
-
-def _range(numbers: Sequence[str]) -> str:
-    low, high = min(numbers, key=float), max(numbers, key=float)
-    return low if float(low) == float(high) else f"{low} – {high}"
 
 
 def _common(rows: Sequence[Row]) -> list[str]:

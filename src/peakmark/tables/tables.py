@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark.judging import findings, verdict
+from peakmark.judging import findings
 from peakmark.judging.rows import Row, published_names
 from peakmark.judging.rows import build as build_rows
 from peakmark.storage import measurements
@@ -21,6 +21,8 @@ RUN_COLUMNS = (
     "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "repetition", "metric",
     "value", "unit", "started", "job_id", "tool_version", "warnings", "record",
 )  # fmt: skip
+
+_AT_CLOCKS = {name: f"Efficiency at {name} clock (%)" for name in ("nominal", "maximum")}
 
 
 def build(campaign_dir: Path) -> list[Path]:
@@ -72,14 +74,6 @@ def _write_sheets(results: Results, rows: Mapping[str, Sequence[Row]], tables: P
     return written
 
 
-def telling_numbers(campaign_dir: Path) -> list[tuple[str, str]]:
-    """The five most telling numbers for the terminal: what was measured, and the value with limit and best
-    reference.
-    """
-    rows = build_rows(Results.read(campaign_dir))
-    return [(number.label, f"{number.value} ({number.comparison})") for number in verdict.telling_numbers(rows)]
-
-
 def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
     """One table with its headings; values in the table's unit with full precision, efficiency in percent.
 
@@ -89,6 +83,9 @@ def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
     published = published_names(rows)
     lines = [_line(table, row, with_node) for row in rows]
     return pd.DataFrame(lines, columns=headings(table, with_node, published))
+
+
+INTERVAL = ("Interval of the median, low", "Interval of the median, high", "Level of the interval (%)")
 
 
 def headings(table: Table, with_node: bool = False, published: Sequence[str] = ()) -> list[str]:
@@ -102,9 +99,10 @@ def headings(table: Table, with_node: bool = False, published: Sequence[str] = (
         *(table.efficiency_heading(series) for series in table.series),
         "Standard Deviation",
         "n",
-        "95 % interval of the median, low",
-        "95 % interval of the median, high",
+        *INTERVAL,
+        "Doubt",
         *(f"{name}: {table.published_group}" for name in published),
+        *(_AT_CLOCKS.values() if table.subsystem in ("cpu", "memory") else ()),
         "Notes",
     ]
 
@@ -128,10 +126,15 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
     line[table.theoretical_heading] = shown(row.peak.value)
     line["Standard Deviation"] = shown(own.stdev) if own else None
     line["n"] = own.n if own else 0
-    line["95 % interval of the median, low"] = shown(own.low) if own else None
-    line["95 % interval of the median, high"] = shown(own.high) if own else None
+    interval = (shown(own.low), shown(own.high), 100 * own.level) if own else (None, None, None)
+    line |= dict(zip(INTERVAL, interval, strict=True))
+    line["Doubt"] = str(row.level or "")
     line |= {f"{name}: {table.published_group}": shown(value) for name, value in row.published.items()}
-    line["Notes"] = "; ".join(row.notes)
+    if table.subsystem in ("cpu", "memory"):
+        line |= {
+            heading: 100 * row.shares[name] if name in row.shares else None for name, heading in _AT_CLOCKS.items()
+        }
+    line["Notes"] = "; ".join(dict.fromkeys(note.text for note in row.marks))
     return line
 
 

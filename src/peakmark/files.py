@@ -1,0 +1,55 @@
+"""Reading what others may have put where our files lie: never waiting, never taking something else for a file."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+_KINDS = (
+    (stat.S_ISDIR, errno.EISDIR, "it is a folder"),
+    (stat.S_ISFIFO, errno.EINVAL, "it is a named pipe, not a file"),
+    (stat.S_ISCHR, errno.EINVAL, "it is a device, not a file"),
+    (stat.S_ISBLK, errno.EINVAL, "it is a device, not a file"),
+)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a regular file. Errors: OSError, at once also for a named pipe, which would be waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        for is_kind, number, words in _KINDS:
+            if is_kind(mode):
+                raise OSError(number, words, str(path))
+        stream = os.fdopen(descriptor, "rb")
+    except OSError:
+        os.close(descriptor)
+        raise
+    with stream:
+        return stream.read()
+
+
+def read_text(path: Path) -> str:
+    """The same as text. Errors: OSError; UnicodeDecodeError, a ValueError."""
+    return read_bytes(path).decode("utf-8")
+
+
+LEAST_BYTES = 8 << 10
+"""A record takes two or three blocks of a disk."""
+
+
+def full(folder: Path) -> str | None:
+    """A sentence when the disk of ``folder``, or of its nearest parent that exists, has no room for one more record."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.absolute().parent
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return None
+    room = disk.f_bavail * disk.f_frsize
+    if room >= LEAST_BYTES and (disk.f_favail > 0 or not disk.f_files):
+        return None
+    what = "no room" if room < LEAST_BYTES else "no inode free, so no room for another file"
+    return f"No space left on device: the disk of {folder} has {what}; make room there, then start again, what was written is whole"
