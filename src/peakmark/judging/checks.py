@@ -266,7 +266,7 @@ def _below_nominal(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
 
 def _share_at(row: Measured, clock: float, nominal: float) -> str:
     share = efficiency(row.centre, row.peak)
-    if share is None or "clock)" not in row.peak.formula:
+    if share is None or " clock" not in row.peak.formula:
         return ""
     return f" ({share * clock / nominal:.0%} of it at the nominal clock)"
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY, common
+from peakmark.instruments.rambench import AUTO
 from peakmark.machine import limits, storage
 from peakmark.machine.host import Host
 from peakmark.measuring.measure import MARGIN
@@ -105,6 +106,8 @@ def _memory(rows: dict[str, Cell]) -> dict[str, str]:
     empty = {}
     for row, cell in rows.items():
         need = planning.cost(cell).memory_bytes
+        if cell.variant == "pool" and cell.options.get("pool") == AUTO:
+            continue  # made to fit
         if total is None or common.fits_memory(need, total):
             continue
         reason = f"it takes {need / 1e9:.1f} GB of memory, and {total / 1e9:.1f} GB may be used here"
