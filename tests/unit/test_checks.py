@@ -107,6 +107,15 @@ def test_a_clock_that_moves() -> None:
     assert codes(row(context={"clock_hz_before": 3.2e9, "clock_hz_after": None})) == []
 
 
+def test_work_that_lowers_the_clock_is_told_and_no_doubt() -> None:
+    details = {"clock_hz_before": 2.94e9, "clock_hz_after": 2.96e9}
+    [note] = check_row(row(details=details | {"clock_hz_loaded": 2.72e9}))
+    assert (note.code, note.doubt) == ("clock-lowered", False)
+    assert "by 7.8%, to 2.72 GHz from 2.95 GHz" in note.text
+    assert codes(row(details=details | {"clock_hz_loaded": 2.93e9})) == []
+    assert codes(row(details=details | {"clock_hz_loaded": None})) == []
+
+
 def test_a_clock_that_differs_between_repetitions() -> None:
     measured = row()
     runs = [Run(100.0, {"clock_hz_before": hz, "clock_hz_after": hz}) for hz in (3.2e9, 3.2e9, 2.9e9)]

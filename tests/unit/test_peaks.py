@@ -289,3 +289,12 @@ def test_efficiency_is_one_at_the_limit() -> None:
 )
 def test_quantities_in_words(value: float, unit: str, text: str) -> None:
     assert words.quantity(value, unit) == text
+
+
+def test_the_formula_says_that_the_clock_was_observed_under_the_work() -> None:
+    peak = cpu("DP", 2, VM, clock_hz=2.72e9, clock_loaded=True)
+    assert peak.value == pytest.approx(2 * 2.72e9 * 16)
+    assert "2.72 GHz (clock observed under the work)" in peak.formula
+    assert "(observed clock)" in cpu("DP", 2, VM, clock_hz=2.72e9).formula
+    nominal = cpu("DP", 1, VM, clock_hz=2.72e9, clock_loaded=True, site={"cpu": {"clock": "nominal", "nominal_hz": 2e9}})
+    assert "2 GHz (nominal clock)" in nominal.formula

@@ -30,11 +30,13 @@ class Thresholds:
     drift    change from first to last repetition            loss   share of UDP messages that did not arrive
     device   least share of the bytes that the disk moved    pool   least multiple of the last cache that a pool must be
     band     factor between two instruments for the same quantity
+    lowered  by how much less the clock is under the work than before and after it
     others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by the hypervisor
     """
 
     limit: float = 1.05
     clock: float = 0.05
+    lowered: float = 0.02
     spread: float = 0.05
     first: float = 0.05
     drift: float = 0.05
@@ -245,6 +247,22 @@ def _clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         yield Note("clock-differs", f"the clock was {low} in one repetition and {high} in another: {remedy}", True)
 
 
+def _clock_lowered(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """Wide multiplications lower the clock of some cores, and only while they run."""
+    seen = [[run.known(f"clock_hz_{when}") for when in ("before", "after", "loaded")] for run in row.runs]
+    pairs = [((float(one) + float(two)) / 2, float(loaded)) for one, two, loaded in seen if one and two and loaded]
+    if not pairs:
+        return
+    idle, loaded = (statistics.median(column) for column in zip(*pairs, strict=True))
+    share = statistics.median(loaded / idle for idle, loaded in pairs)
+    if share < 1 - thresholds.lowered:
+        text = (
+            f"the work lowers the clock by {1 - share:.1%}, to {quantity(loaded, 'Hz', 3)} from {quantity(idle, 'Hz', 3)}"
+            " before and after it: the limit takes the clock under the work"
+        )
+        yield Note("clock-lowered", text, False)
+
+
 def _lost_round_trips(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     if row.workload != "LAT-UDP":
         return
@@ -390,6 +408,7 @@ CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     _never_reached_device,
     _pool_in_cache,
     _clock,
+    _clock_lowered,
     _udp_loss,
     _lost_round_trips,
     _limited_disk,

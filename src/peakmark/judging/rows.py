@@ -29,6 +29,7 @@ CENTRES = ("median", "mean")
 WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
 _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 CLOCKS = ("clock_hz_before", "clock_hz_after")
+CLOCK_LOADED = "clock_hz_loaded"
 
 
 class Key(NamedTuple):
@@ -254,7 +255,9 @@ def _series(points: tuple[Point, ...], peak: Peak, centre: str) -> Series:
 def _peak(results: Results, table: Table, key: Key, points: Sequence[Point], facts: Mapping[str, Any]) -> Peak:
     """The row's limit at the clock that was seen while its points were measured, if it was."""
     contexts = [point.record.data["context"] for point in points]
-    clocks = [float(context[name]) for context in contexts for name in CLOCKS if context.get(name)]
+    # What lowers its own clock does so while it works only: that one counts where it was observed.
+    loaded = [float(point.details[CLOCK_LOADED]) for point in points if point.details.get(CLOCK_LOADED)]
+    clocks = loaded or [float(context[name]) for context in contexts for name in CLOCKS if context.get(name)]
     return peaks.for_row(
         subsystem=table.subsystem,
         workload=key.workload,
@@ -266,6 +269,7 @@ def _peak(results: Results, table: Table, key: Key, points: Sequence[Point], fac
         site=results.config.get("site_facts") or {},
         clock_hz=statistics.median(clocks) if clocks else None,
         loopback=any((context.get("network") or {}).get("loopback") for context in contexts),
+        clock_loaded=bool(loaded),
     )
 
 

@@ -58,6 +58,7 @@ class Question:
     site: Mapping[str, Any]
     clock_hz: float | None
     loopback: bool
+    clock_loaded: bool = False
 
     @property
     def unit(self) -> str:
