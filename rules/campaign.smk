@@ -4,12 +4,12 @@ import os
 from pathlib import Path
 
 from peakmark.measuring import build, guard, lock
-from peakmark.reporting import captions
+from peakmark.reporting import captions, makers
 from peakmark.running import head, progress, resume, watch
 from peakmark.storage import integrity
 
 # What is there already, read once.
-FOUND = integrity.survey(PLAN.directory, PLAN.cells)
+FOUND = resume.survey(PLAN.directory, PLAN.cells)
 NEWER = resume.newer_than_all(FOUND)
 
 
@@ -23,6 +23,7 @@ def is_unfit(cell):
 
 
 WANTED = PLAN.wanted()
+progress.campaign = CAMPAIGN
 progress.expected_seconds = plan.total_cost(
     cell for cell in WANTED if not is_measured(cell)
 ).seconds

@@ -56,7 +56,9 @@ def find_cluster(completed):
 try:
     COMPLETED = plan.complete(
         config,
-        on_cluster=workflow.resource_settings.nodes is not None,
+        # A job on a node knows by what it inherits that it is one: its plan must be the one that was submitted.
+        on_cluster=workflow.resource_settings.nodes is not None
+        or cluster.VARIABLE in os.environ,
         checked=not workflow.is_main_process,
     )
     CLUSTER = find_cluster(COMPLETED)

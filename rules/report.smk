@@ -1,5 +1,7 @@
 # Tables -> figures -> the PDF and the HTML page. report() is for snakemake --report.
 
+MADE_BY = makers.of_report(PLAN.config["report"])
+
 
 rule figures:
     input:
@@ -17,6 +19,7 @@ rule figures:
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),
+        made_by=MADE_BY,
         captions=captions.texts(),
     shell:
         "peakmark figures {params.campaign:q} > {log:q} 2>&1"
@@ -38,6 +41,7 @@ rule report:
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),
+        made_by=MADE_BY,
     shell:
         "peakmark report --keep-figures {params.campaign:q} > {log:q} 2>&1"
 
@@ -58,5 +62,6 @@ rule html:
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),
+        made_by=MADE_BY,
     shell:
         "peakmark html --keep-figures {params.campaign:q} > {log:q} 2>&1"

@@ -14,5 +14,6 @@ rule tables:
     localrule: True
     params:
         campaign=subpath(output[0], ancestor=2),
+        made_by=makers.of_tables(PLAN.config["report"]),
     shell:
         "peakmark tables {params.campaign:q} 2> {log:q}"

@@ -37,8 +37,26 @@ WORKLOADS = {
     "network": ("TCP", "UDP", "LAT-TCP", "LAT-UDP"),
 }
 
+# What a value of a subsystem can be: metric -> its unit in records.
+UNITS = {
+    "cpu": {"rate": "op/s"},
+    "memory": {"throughput": "B/s", "latency": "s"},
+    "disk": {"throughput": "B/s", "iops": "1/s", "latency": "s"},
+    "network": {"throughput": "bit/s", "latency": "s"},
+}
+
 # Variant used where a grid names none. LAT has no working set of its own: its block is the area that is walked.
 DEFAULT_VARIANTS = {"cpu": "", "memory": "block", "disk": "psync", "network": ""}
+
+
+def metrics(subsystem: str, workload: str) -> dict[str, str]:
+    """What a row of a workload can be measured in: metric -> unit. A latency is not a throughput."""
+    units = UNITS[subsystem]
+    if subsystem == "disk" or subsystem == "cpu":
+        return units
+    wanted = "latency" if workload.startswith("LAT") else "throughput"
+    return {wanted: units[wanted]}
+
 
 REFERENCES: dict[str, tuple[Coverage, ...]] = {
     "hpl": (Coverage("cpu", ("DP",)),),

@@ -430,12 +430,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from peakmark.tables import tables
+    from peakmark.running import summary
 
-    directory = options.campaign
-    print(
-        f"\nreport  {directory / 'report.pdf'}\npage    {directory / 'report.html'}\ntables  {directory / 'tables'}\n"
-    )
-    for name, value in tables.telling_numbers(directory):
-        print(f"  {name:<52} {value}")
+    print(summary.describe(options.campaign))
     return 0

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
+import os
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,3 +32,11 @@ def version() -> str:
     except (OSError, subprocess.SubprocessError):
         return __version__
     return f"{__version__}+{done.stdout.strip()}"
+
+
+def program(name: str) -> str:
+    """A program of this installation as it can be pasted into a shell: with its folder where no environment is active."""
+    if sys.prefix == sys.base_prefix or os.environ.get("VIRTUAL_ENV") == sys.prefix:
+        return name
+    path = Path(sys.prefix) / "bin" / name
+    return shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))

@@ -64,11 +64,19 @@ class LogHandler(LogHandlerBase):
             pass  # a default account is for Slurm to know; sbatch says so if it wants one named
         elif event is None and record.getMessage().startswith("Nothing to be done"):
             self.console.print("nothing to do: every cell is measured and the report is newer than all of them")
+            self._last_words()
         elif event == LogEvent.ERROR or (event is None and record.levelno >= WARNING):
             self.bar.stop()
             self.console.print(self.format(record), markup=False, soft_wrap=True)
         elif event is None and record.levelno >= INFO and self.common_settings.verbose:
             self.console.print(self.format(record), markup=False, soft_wrap=True)
+
+    def _last_words(self) -> None:
+        """What a run that had something to do says when it ends."""
+        from peakmark.running import progress, summary
+
+        if progress.campaign:
+            print(summary.describe(Path(progress.campaign)))
 
     def _failure(self, values: dict[str, Any]) -> None:
         name = _name(values)

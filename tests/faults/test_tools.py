@@ -110,6 +110,15 @@ def test_a_tool_that_hangs_with_its_children_is_ended(bench: Bench, monkeypatch:
     bench.assert_failed(CELLS["fio"], said, "did not end within 1 s")
 
 
+def test_all_that_a_failed_tool_said_is_kept(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence has the last lines; the reason may stand in the first."""
+    body = 'echo "the reason" >&2; for n in 1 2 3 4 5 6 7 8 9; do echo "line $n" >&2; done; exit 3'
+    said = attempt(bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", body), monkeypatch)
+    assert "the reason" not in said
+    (kept,) = (bench.campaign / "attempts").rglob("*.stderr")
+    assert kept.read_text().splitlines()[0] == "the reason"
+
+
 def test_half_the_output_gives_no_number(bench: Bench, tool: tuple[Cell, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The real run, of which half of every output is lost, as when a disk is full or a pipe breaks."""
     one, program = tool

@@ -5,8 +5,10 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/socket.h>
 
+#include "common/clock.h"
 #include "net/control.h"
 #include "net/endpoint.h"
 #include "net/ping.h"
@@ -151,6 +153,56 @@ static void receiver_counts_its_own_datagrams(void **state) {
     assert_int_equal(receive_rest(&plan, &receiver, deadline_in(10)), -1);
     assert_int_equal(sequence_lost(&receiver.sequence), 1);
     assert_int_equal(receiver.sequence.reordered, 2);
+    receive_free(&receiver);
+    close(sockets[1]);
+    team_free(&team);
+}
+
+struct tardy {
+    pthread_t sender;
+    struct team *team;
+    int socket;
+};
+
+static struct tardy tardy;
+
+/* Sends nothing before the time to measure is over, and then waits for longer than one receive does. */
+static void *late_sender(void *argument) {
+    (void)argument;
+    while (!atomic_load(&tardy.team->stop)) {
+        sched_yield();
+    }
+    clock_sleep_until(deadline_in(0.3));
+    post(tardy.socket, 77, 0, 0, 100);
+    return NULL;
+}
+
+static void prepare_with_late_sender(struct team_member *member) {
+    receive_job.prepare(member);
+    tardy.team = member->team;
+    assert_int_equal(pthread_create(&tardy.sender, NULL, late_sender, NULL), 0);
+}
+
+/* The rate is then of what came, in the time that took; it is not 0. */
+static void a_sender_later_than_the_run_is_long_is_waited_for(void **state) {
+    (void)state;
+    struct net_plan plan = {.udp = true, .message = 100, .streams = 1, .run = 77};
+    int sockets[2];
+    make_pair(sockets);
+    tardy.socket = sockets[1];
+    struct receiver receiver = {.socket = sockets[0]};
+    struct receiving receiving = {.plan = &plan, .receivers = &receiver, .control = -1};
+    struct team_plan team_plan = {.seconds = 0.01, .grain = 100};
+    struct team_job job = receive_job;
+    job.prepare = prepare_with_late_sender;
+    struct cpu_list cpus;
+    struct team team;
+    assert_true(place_allowed(&cpus));
+    cpus.count = 1;
+    assert_true(team_run(&team, &cpus, &team_plan, &job, &receiving));
+    pthread_join(tardy.sender, NULL);
+    assert_int_equal(team.work, 100);
+    assert_true(team.seconds > 0.29);
     receive_free(&receiver);
     close(sockets[1]);
     team_free(&team);
@@ -301,6 +353,7 @@ int main(void) {
         cmocka_unit_test(long_gaps),
         cmocka_unit_test(an_empty_window_lost_nothing),
         cmocka_unit_test(receiver_counts_its_own_datagrams),
+        cmocka_unit_test(a_sender_later_than_the_run_is_long_is_waited_for),
         cmocka_unit_test(a_lost_ping_is_no_hang),
         cmocka_unit_test(a_silent_peer_ends_the_run),
         cmocka_unit_test(keys_are_compared_whole),

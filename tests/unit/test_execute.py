@@ -72,3 +72,13 @@ def test_the_locale_of_the_user_does_not_reach_the_tool(tmp_path: Path, monkeypa
     done = execute.run(python("import os; print(os.environ['LC_ALL'])"), tmp_path)
     assert done.stdout == "C\n"
     assert os.environ["LC_ALL"] == "de_DE.UTF-8"
+
+
+def test_a_tool_hears_nothing_of_the_job_it_runs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An MPI that finds these takes itself for a step of srun, and does not start."""
+    for name in ("SLURM_JOB_ID", "SLURM_CPU_BIND", "SLURMD_NODENAME", "SRUN_DEBUG", "PMI_RANK", "PMIX_RANK"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("SLURMISH", "stays")
+    done = execute.run(python("import os; print(*sorted(os.environ))"), tmp_path)
+    assert not [name for name in done.stdout.split() if name.startswith(("SLURM_", "SLURMD_", "SRUN_", "PMI"))]
+    assert "SLURMISH" in done.stdout.split() and os.environ["SLURM_JOB_ID"] == "1"

@@ -57,6 +57,13 @@ def test_facts_read_back_and_a_damaged_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=str(path)):
         machine.read(path)
     path.write_text(text.replace('"sockets": ', '"sockets": -'))
+    with pytest.raises(RecordError, match="checksum does not fit"):
+        machine.read(path)
+    assert machine.cached(tmp_path / "machine", tmp_path)["cpu"] == facts["cpu"], "collected again"
+    assert machine.read(path)["cpu"] == facts["cpu"]
+    assert "-" in (tmp_path / "set-aside" / "machine" / f"{path.stem}.0.json").read_text()
+    old = {**facts, "cpu": {**facts["cpu"], "sockets": -1}}
+    path.write_text(json.dumps(old))  # from before facts had a seal
     with pytest.raises(RecordError, match=r"cpu\.sockets is -\d+: allowed is at least 1"):
         machine.read(path)
 

@@ -296,5 +296,7 @@ def test_the_formula_says_that_the_clock_was_observed_under_the_work() -> None:
     assert peak.value == pytest.approx(2 * 2.72e9 * 16)
     assert "2.72 GHz (clock observed under the work)" in peak.formula
     assert "(observed clock)" in cpu("DP", 2, VM, clock_hz=2.72e9).formula
-    nominal = cpu("DP", 1, VM, clock_hz=2.72e9, clock_loaded=True, site={"cpu": {"clock": "nominal", "nominal_hz": 2e9}})
+    nominal = cpu(
+        "DP", 1, VM, clock_hz=2.72e9, clock_loaded=True, site={"cpu": {"clock": "nominal", "nominal_hz": 2e9}}
+    )
     assert "2 GHz (nominal clock)" in nominal.formula

@@ -17,10 +17,11 @@ from tests.unit.pdf import text as pdf_text
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import figures
 from peakmark.judging import rows, verdict
+from peakmark.judging.merging import merge
 from peakmark.reporting import artifact, document, report
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
-from peakmark.tables import presentation, tables
+from peakmark.tables import tables
 
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30
 
@@ -82,7 +83,7 @@ def test_an_empty_plan_still_gives_a_report(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [])
     figures.build(folder)
     text = pdf_text(report.build(folder))
-    assert "Nothing was measured" in text
+    assert "not measured" in text
     assert "nothing measured yet" in text
     assert "1970" not in text
 
@@ -133,11 +134,14 @@ def test_the_first_page_judges_what_was_planned_and_says_what_to_know(tmp_path: 
     records = [make.record(of, [make.measurement(of, "rate", 4e10)]) for of in own]
     records.append(make.record(theirs, [make.measurement(theirs, "rate", 5e10)]))
     data = _data(make.write(tmp_path / "c", records))
-    assert [entry["title"] for entry in data["verdicts"]] == ["CPU"]
-    assert data["verdicts"][0]["short"].replace("\u00a0", " ").startswith("Limit unknown; 0.800 × HPL")
+    ((resource, measured, limit, share, reference, confidence),) = data["verdicts"]
+    assert resource[0] == "CPU"
+    assert measured[1] == "(40.0 to 40.0)" or measured[1].startswith("(40")
+    assert (limit[0], share[0], confidence[0]) == ("unknown", "", "sure")
+    assert reference[0] == "0.800 × HPL (n = 1)"
     assert "of its processor. The processor is measured by an own kernel" in data["meta"]["lead"]
-    assert data["caveats"][0].startswith("The limit of the CPU is unknown: this machine does not tell what it is")
-    assert data["caveats"][1].startswith("With at most 2 repetitions no row is called faster")
+    assert data["caveats"][0].startswith("CPU has no known limit, so no share of one: this machine does not tell it.")
+    assert data["caveats"][1].startswith("With at most 2 repetitions no single row is called faster")
     assert {line[0] for line in data["method"]["workloads"]} == {"CPU"}
     assert {line[0] for line in data["method"]["programs"]} == {"cpubench (MyCPUBench)", "hpl", "likwid-bench"}
 
@@ -147,10 +151,9 @@ def test_a_share_of_the_limit_is_the_verdict_where_there_is_one(swept: Path) -> 
     found = {entry.subsystem: entry for entry in verdict.verdicts(rows_)}
     for entry in found.values():
         assert entry.row is not None
-        share = entry.row.measured.efficiency
-        assert ("of its limit" in entry.short) == (share is not None)
-        assert ("in doubt" in entry.short) == bool(entry.row.doubts)
-        assert ("this one among them" in entry.sentence) == bool(entry.row.doubts)
+        assert (entry.share != "") == (entry.row.measured.efficiency is not None)
+        assert (entry.confidence == "unsure") == (entry.why != "") == bool(entry.row.doubts)
+        assert entry.row.level != "wrong"
 
 
 def test_the_artifact_description_names_software_expected_results_and_time(swept: Path) -> None:
@@ -202,7 +205,7 @@ def test_verapdf_finds_nothing_wrong(swept: Path, standard: str) -> None:
 def test_a_missing_figure_is_one_sentence(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
     folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])])
-    with pytest.raises(PeakmarkError, match=r"overview\.svg is missing"):
+    with pytest.raises(PeakmarkError, match=r"cpu\.svg is missing"):
         report.build(folder)
 
 
@@ -237,7 +240,7 @@ def test_decimal_comma_reaches_every_number_of_the_tables(swept: Path, tmp_path:
             prose += [one["text"] for one in part["findings"]] + [one["formula"] for one in part["formulas"]["lines"]]
             for text in prose:
                 assert not re.search(r"(?<![\w./-])\d+\.\d+(?![\w.])", text), text
-    assert "," in data["numbers"][0]["number"]
+    assert any("," in line[1][0] for line in data["verdicts"])
     formulas = [
         one["formula"] for section in data["sections"] for part in section["parts"] for one in part["formulas"]["lines"]
     ]
@@ -265,7 +268,7 @@ def test_notes_verdicts_and_findings_call_programs_as_the_layout_does(tmp_path: 
             records.append(make.record(of, [make.measurement(of, "throughput", value)]))
     folder = make.write(tmp_path / "lab", records, config={"report": {"tables": "file-io-lab"}})
     data = _data(folder)
-    said = json.dumps([data["verdicts"], data["numbers"], data["sections"], data["caveats"]])
+    said = json.dumps([data["verdicts"], data["sections"], data["caveats"]])
     assert "FileIO: values spread" in said
     assert "MyDiskBench" not in said
     assert "WS of 64KB, 1 thread" in said
@@ -347,7 +350,7 @@ def test_a_warning_that_the_checks_repeat_is_said_once(tmp_path: Path) -> None:
 
 def test_notes_that_differ_in_number_and_plural_are_one() -> None:
     notes = ["up to 1.3 CPUs meanwhile (1 busy process)", "up to 2 CPUs meanwhile (3 busy processes)"]
-    merged = presentation.merge(notes)
+    merged = merge(notes)
     assert set(merged.values()) == {"up to 1.3 – 2 CPUs meanwhile (1 – 3 busy processes)"}
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.judging import rows
+from peakmark.judging.merging import merge
 from peakmark.storage.results import Results
 from peakmark.tables import presentation, tables
 from peakmark.tables.layout import BY_NAME, TABLES
@@ -255,14 +256,6 @@ def test_an_empty_campaign_has_all_tables_with_headings(tmp_path: Path) -> None:
     tables.build(folder)
     for table in TABLES:
         assert list(_read(folder, table.name).columns) == tables.headings(table)
-    assert tables.telling_numbers(folder) == []
-
-
-def test_telling_numbers_are_five_and_carry_their_unit(swept: Path) -> None:
-    numbers = tables.telling_numbers(swept)
-    assert [label.split()[0] for label, _ in numbers] == ["CPU", "Memory", "Disk", "Disk", "Network"]
-    assert "GigaOPS" in numbers[0][1]
-    assert "HPL" in numbers[0][1]
 
 
 def test_building_again_gives_the_same_bytes(swept: Path) -> None:
@@ -274,9 +267,9 @@ def test_building_again_gives_the_same_bytes(swept: Path) -> None:
 
 def test_notes_that_differ_in_numbers_alone_share_a_sentence() -> None:
     notes = ["spread by 7% of L3, n = 3", "spread by 31% of L3, n = 3", "spread by 9.5% of L3, n = 3", "other 4"]
-    merged = presentation.merge(notes)
+    merged = merge(notes)
     assert set(merged.values()) == {"spread by 7 – 31% of L3, n = 3", "other 4"}
-    assert presentation.merge([]) == {}
+    assert merge([]) == {}
 
 
 def test_what_holds_for_all_rows_is_said_once(tmp_path: Path) -> None:

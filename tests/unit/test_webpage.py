@@ -123,11 +123,9 @@ def test_the_numbers_are_those_of_the_pdf(comma: Path, text: str) -> None:
     data = document.build(results, rows.build(results), {}, None, False)
     shown = [cell.strip() for cell in Page(text).texts("td", "th")]
     whole = " ".join(Page(text).texts("body")[0].split())
-    for number in data["numbers"]:
-        assert number["number"] in whole
-    for verdict in data["verdicts"]:
-        assert verdict["sentence"] in shown
-        assert verdict["short"] in shown
+    for line in data["verdicts"]:
+        for cell in line[1:]:
+            assert " ".join(filter(None, cell)) in shown
     wanted = 0
     for section in data["sections"]:
         for part in section["parts"]:
@@ -140,7 +138,7 @@ def test_the_numbers_are_those_of_the_pdf(comma: Path, text: str) -> None:
             for finding in part["findings"]:
                 assert " ".join(finding["text"].split()) in whole
     assert wanted > 50
-    assert "," in data["numbers"][0]["number"]
+    assert any("," in line[1][0] for line in data["verdicts"])
 
 
 def test_headings_captions_and_regions_are_named_for_those_who_listen(text: str) -> None:
@@ -283,7 +281,7 @@ def test_figures_open_large_and_the_theme_changes(text: str, tmp_path: Path) -> 
         text,
         tmp_path,
         """
-        const button = document.querySelectorAll("figure button.zoom")[1];
+        const button = document.querySelectorAll("figure button.zoom")[0];
         button.click();
         found.open = dialog.open; found.title = dialog.querySelector("span").textContent;
         found.same = picture.src === button.querySelector("img").src; found.alt = picture.alt;

@@ -52,6 +52,8 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
     again = checkout.snakemake(config)
     assert again.returncode == 0, again.stderr
     assert checkout.started("tiny") == before
+    assert "nothing to do" in again.stderr
+    assert "results/tiny/report.pdf" in again.stdout, "the last words are there also when nothing is to do"
 
     # Exactly the cells whose records are gone are measured again.
     gone = sorted(before)[::5]

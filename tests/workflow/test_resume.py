@@ -90,6 +90,39 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(c
     assert "measured anew" not in fourth.stderr
 
 
+def test_what_makes_the_report_is_newer_and_the_report_is_made_anew(checkout: Checkout) -> None:
+    """As after git pull: the layout, then the template has changed; no record has."""
+    values = {**CPU, "cpu": [{**CPU["cpu"][0], "workloads": ["DP"]}], "repetitions": 1}
+    values["report"] = {"tables": "mine.yaml"}
+    layout = checkout.directory / "mine.yaml"
+    heading = "MyCPUBench Measured Ops/Sec"
+    columns = [{"heading": "Workload", "text": "{workload}"}, {"heading": heading, "value": "measured"}]
+    sheet = {"name": "cpu", "of": "cpu", "title": "CPU", "columns": columns}
+    layout.write_text(json.dumps({"schema": 1, "name": "mine", "description": "A table.", "tables": [sheet]}))
+    config, own = checkout.write_config("tiny.yaml", values), {"PYTHONPATH": str(checkout.directory / "src")}
+    results, page = checkout.directory / "results/tiny", checkout.directory / "results/tiny/report.html"
+
+    def run() -> str:
+        done = checkout.snakemake(config, env=own)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    run()
+    before = checkout.started("tiny")
+    assert "nothing to do" in run()
+    layout.write_text(layout.read_text().replace(heading, "Another Measured Ops/Sec"))
+    run()
+    assert "Another Measured" in (results / "tables/mine/cpu.csv").read_text()
+    made = (results / "tables/cpu.csv").stat().st_mtime_ns
+    style = checkout.directory / "reports/html/report.css"
+    style.write_text(style.read_text() + "\n.of-the-next-version { color: inherit }\n")
+    run()
+    assert "of-the-next-version" in page.read_text()
+    assert (results / "tables/cpu.csv").stat().st_mtime_ns == made, "tables are not made by a style sheet"
+    assert checkout.started("tiny") == before
+    assert "nothing to do" in run()
+
+
 def wait_for(condition: object, what: str) -> None:
     deadline = time.monotonic() + LIMIT_S
     while not condition():  # type: ignore[operator]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from peakmark.errors import Unavailable
+from peakmark.errors import PeakmarkError
 from peakmark.instruments import REGISTRY
 from peakmark.measuring import build
 from peakmark.resources import version
@@ -106,7 +106,7 @@ def _tools(configured: Mapping[str, Any]) -> Iterator[Component]:
             continue
         try:
             tool = instrument.find(path)
-        except Unavailable:
+        except PeakmarkError:
             continue
         component: Component = {
             "type": "application",

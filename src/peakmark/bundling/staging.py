@@ -43,8 +43,11 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
     put_json("plan.json")
     if (results.directory / "config.json").is_file():
         put_json("config.json")
-    for node in results.facts:
-        put_json(f"machine/{node}.json")
+    for node, known in results.facts.items():
+        if replace is None:
+            put_json(f"machine/{node}.json")
+        else:
+            put(f"machine/{node}.json", records.text_of(replaced(known, replace)).encode())
     # Decisions on how often rows are repeated: without them spared cells would look missing.
     for path in sorted((results.directory / adaptive.FOLDER).glob("*.json")):
         put_json(f"{adaptive.FOLDER}/{path.name}")

@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 
 from peakmark.figures import panels, style
 from peakmark.formatting import percent
+from peakmark.judging import ratios
 from peakmark.judging.rows import Row, figures_of
 from peakmark.judging.rows import build as build_rows
-from peakmark.judging.verdict import describe, headline, planned
+from peakmark.judging.verdict import describe, with_limit
 from peakmark.reporting import captions
 from peakmark.storage.results import Results
 from peakmark.tables.layout import TABLES
@@ -53,23 +54,18 @@ def build(campaign_dir: Path) -> list[Path]:
 
 
 def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | None:
-    """The headline row of each resource as a share of its limit, None when nothing was measured; ``mark`` is the decimal
+    """The headline row of each resource as a share of its limit, None where no limit is known; ``mark`` is the decimal
     mark.
 
-    Where the limit is unknown the share is of the best reference: an open bar, with a word that says so.
+    A resource without a limit has no bar: a share of something else would be read as one of the limit.
     """
-    chosen = [(title, headline(rows, subsystem)) for subsystem, title in planned(rows).items()]
-    if all(row is None for _, row in chosen):
+    chosen = with_limit(rows)
+    if not chosen:
         return None
     figure = Figure(figsize=(7.0, 0.62 * len(chosen) + 0.55))
     figure.set_layout_engine("constrained")
     axis = figure.subplots()
-    far = 1.0
-    for position, (_, row) in enumerate(chosen):
-        if row is None or row.own is None:
-            axis.annotate("not measured", (0.01, position), va="center", color=style.QUIET)
-            continue
-        far = max(far, _bar(axis, position, row, mark))
+    far = max(1.0, *(_bar(axis, position, row, mark) for position, (_, row) in enumerate(chosen)))
     axis.set_yticks(range(len(chosen)), [title for title, _ in chosen], fontweight="bold")
     axis.tick_params(axis="y", length=0, labelsize=8)
     axis.set_ylim(len(chosen) - 0.5, -0.55)
@@ -77,11 +73,7 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
     axis.set_xlim(0, far * 1.04)
     ticks = [0.2 * step for step in range(int(far / 0.2 + 1e-9) + 1)]
     axis.set_xticks(ticks, [f"{100 * tick:.0f}" for tick in ticks])
-    known = [row.peak.value is not None for _, row in chosen if row is not None and row.own is not None]
-    both = "% of the limit; where it is unknown, hatched: % of the reference"
-    axis.set_xlabel(
-        both if len(set(known)) > 1 else "% of the limit" if known[0] else "% of the reference; limits unknown"
-    )
+    axis.set_xlabel("% of the limit")
     axis.grid(axis="x")
     axis.grid(False, axis="y")
     for side in ("top", "right", "left"):
@@ -90,50 +82,39 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
 
 
 def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
-    """Own value as a bar, best reference as an open mark, both in words above; the rightmost share drawn."""
-    own, reference = row.measured, row.best_reference
-    if row.peak.value is None and reference is None:
-        words = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre, mark)}"
-        words += "; limit unknown, nothing to compare with"
-        axis.annotate(words, (0, position), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8)
-        return 0.0
-    whole = row.peak.value if row.peak.value is not None else reference[1].centre if reference else own.centre
-    known = row.peak.value is not None
-    colour = style.look(0).colour
-    share = own.centre / whole
-    axis.barh(
-        position + 0.14, share, height=0.34, facecolor=colour if known else "white", edgecolor=colour,
-        hatch=None if known else "////", linewidth=0.8, zorder=2,
-    )  # fmt: skip
+    """Own value as a bar with every repetition, best reference as an open mark, both in words above; the rightmost share
+    that is drawn.
+    """
+    own, reference, limit = row.measured, ratios.best(row), row.peak.value
+    if limit is None:
+        raise ValueError(f"{describe(row)} has no limit to be a share of")
+    share = own.centre / limit
+    axis.barh(position + 0.14, share, height=0.34, facecolor=style.look(0).colour, linewidth=0.8, zorder=2)
     axis.scatter(
-        [value / whole for value in own.values], [position + 0.14] * own.summary.n, s=7, color=style.INK, zorder=4
+        [value / limit for value in own.values], [position + 0.14] * own.summary.n, s=7, color=style.INK, zorder=4
     )
-    words = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre, mark)}"
-    words += f" ({percent(share, mark)} %)" if known else ""
-    far = share
-    if known:  # a bar of its own share has no limit that could be drawn
-        ends = [position - 0.1, position + 0.38]
-        axis.plot([1, 1], ends, color="white", linewidth=3.4, zorder=4.8)
-        axis.plot([1, 1], ends, color=style.LIMIT, linewidth=1.6, zorder=5)
-        axis.annotate(
-            "limit", (1.0, position + 0.14), xytext=(3, 0), textcoords="offset points", va="center", fontsize=6.5,
-            zorder=6, color="white" if share > 1.02 else style.INK,
-        )  # fmt: skip
+    words = (
+        f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre, mark)} ({percent(share, mark)} %)"
+    )
+    ends = [position - 0.1, position + 0.38]
+    axis.plot([1, 1], ends, color="white", linewidth=3.4, zorder=4.8)
+    axis.plot([1, 1], ends, color=style.LIMIT, linewidth=1.6, zorder=5)
+    axis.annotate(
+        "limit", (1.0, position + 0.14), xytext=(3, 0), textcoords="offset points", va="center", fontsize=6.5,
+        zorder=6, color="white" if share > 1.02 else style.INK,
+    )  # fmt: skip
+    far = max(own.values) / limit
     if reference is not None:
-        heading, series = reference
-        theirs = series.centre / whole
+        _, heading, series = reference
+        theirs = series.centre / limit
         far = max(far, theirs)
         look = style.look(1)
         axis.scatter(
             [theirs], [position + 0.14], s=42, marker=look.marker, facecolor="white", edgecolor=look.colour,
             linewidth=1.4, zorder=3,
         )  # fmt: skip
-        words += f", {heading} {quantity(row.table, series.centre, mark)}"
-        words += f" ({percent(theirs, mark)} %)" if known else ""
-    if row.peak.value is not None:
-        words += f", limit {quantity(row.table, row.peak.value, mark)}"
-    elif reference is not None:
-        words += "; limit unknown"
+        words += f", {heading} {quantity(row.table, series.centre, mark)} ({percent(theirs, mark)} %)"
+    words += f", limit {quantity(row.table, limit, mark)}"
     if share > FARTHEST:
         axis.annotate(
             f"{percent(share, mark)} % →", (FARTHEST, position + 0.14), ha="right", va="center", fontsize=7, zorder=5,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -183,10 +184,19 @@ def ask(path: str, *arguments: str) -> str:
         raise Unavailable(f"{path} cannot be executed: {reason}") from error
     except subprocess.TimeoutExpired as error:
         raise Unavailable(f"{path} {' '.join(arguments)} did not answer in {_VERSION_TIMEOUT_S:g} s") from error
+    if answer.returncode < 0:
+        raise Unavailable(f"{path} cannot be executed: it was ended by {_signal(-answer.returncode)}")
     text = (answer.stdout + answer.stderr).decode("utf-8", errors="replace")
     if answer.returncode in (126, 127):
         raise Unavailable(f"{path} cannot be executed: {first_line(text) or f'exit code {answer.returncode}'}")
     return text
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def find_version(name: str, path: str, arguments: tuple[str, ...], pattern: str) -> Tool:
@@ -197,8 +207,8 @@ def find_version(name: str, path: str, arguments: tuple[str, ...], pattern: str)
     answer = ask(path, *arguments)
     match = re.search(pattern, answer)
     if match is None:
-        said = first_line(answer) or "nothing"
-        raise Unavailable(f"{path} does not look like {name}: asked for its version it printed {said!r}")
+        said = repr(first_line(answer)) if first_line(answer) else "nothing"
+        raise Unavailable(f"{path} does not look like {name}: asked for its version it printed {said}")
     return Tool(name=name, path=path, version=match.group(1))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError
+from peakmark.errors import ConfigError, MeasurementError, ParseError, Unavailable
 from peakmark.instruments import common, documents
 from peakmark.instruments.base import Command, Completed, Measurement, Parsed, Tool, Workspace
 
@@ -39,7 +39,13 @@ class Kernel(common.Program):
     units: ClassVar[Mapping[str, str]]  # workload -> unit the kernel must print
 
     def find(self, path: str) -> Tool:
-        return common.find_version(self.name, path, ("--version",), rf"{self.name}\b.*?\b([0-9]\S*)")
+        """Errors: MeasurementError when it does not start: a broken kernel is mended and then measures, unlike a program
+        that a machine has not.
+        """
+        try:
+            return common.find_version(self.name, path, ("--version",), rf"{self.name}\b.*?\b([0-9]\S*)")
+        except Unavailable as error:
+            raise MeasurementError(f"{error}; `make clean kernels` compiles it anew") from error
 
     def read(self, cell: Cell, completed: Sequence[Completed]) -> Result:
         """The last command's JSON object. Errors: ParseError when a shared key is missing or contradicts the cell."""

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from peakmark.catalogue import KERNELS
 from peakmark.formatting import significant
-from peakmark.judging import disturbance, statistics
+from peakmark.judging import disturbance, spread, statistics
+from peakmark.judging.notes import ORDER, Level, Note
 from peakmark.judging.statistics import Summary
 from peakmark.peaks import Peak, efficiency
 from peakmark.peaks.words import quantity
@@ -26,38 +28,27 @@ class Thresholds:
     """Shares and factors beyond which a row is marked.
 
     limit    share of the physical limit                     clock  change of the clock during or between repetitions
-    spread   coefficient of variation                        first  first repetition against the median of the others
-    drift    change from first to last repetition            loss   share of UDP messages that did not arrive
+    loss     share of UDP messages that did not arrive
     device   least share of the bytes that the disk moved    pool   least multiple of the last cache that a pool must be
     band     factor between two instruments for the same quantity
     lowered  by how much less the clock is under the work than before and after it
     others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by the hypervisor
+    shortest seconds that a run should last
     """
 
     limit: float = 1.05
     clock: float = 0.05
     lowered: float = 0.02
-    spread: float = 0.05
-    first: float = 0.05
-    drift: float = 0.05
     loss: float = 0.01
     device: float = 0.9
     pool: float = 4.0
     band: float = 1.5
     others: float = 0.2
     steal: float = 0.02
+    shortest: float = 0.5
 
 
 DEFAULT = Thresholds()
-
-
-@dataclass(frozen=True)
-class Note:
-    """One remark on a row. ``doubt``: the figure may be wrong; otherwise it is right, but the reader must know this."""
-
-    code: str
-    text: str
-    doubt: bool
 
 
 @dataclass(frozen=True)
@@ -118,6 +109,14 @@ class Measured:
                 found.setdefault(str(run.context.get("server_host")), []).append(run.context["server_noise"])
         return found
 
+    @property
+    def spare_cpus(self) -> float:
+        """CPUs of the node that the row's own threads leave to others; 0 where the threads are not pinned or all are used."""
+        total = self.fact("cpu", "threads")
+        if self.subsystem not in ("cpu", "memory") or not isinstance(total, int):
+            return 0.0
+        return float(max(0, total - self.concurrency))
+
     def details(self, name: str) -> list[float]:
         """A numeric detail of every run that has it."""
         found = [run.known(name) for run in self.runs]
@@ -125,9 +124,9 @@ class Measured:
 
 
 def check_row(row: Measured, thresholds: Thresholds = DEFAULT) -> list[Note]:
-    """All notes on a row, those that cast doubt first."""
+    """All notes on a row, the heaviest first."""
     notes = [note for check in CHECKS for note in check(row, thresholds)]
-    return sorted(notes, key=lambda note: not note.doubt)
+    return sorted(notes, key=lambda note: ORDER.index(note.level))
 
 
 # What instruments that disagree may differ in, beside what each counts.
@@ -165,7 +164,7 @@ def check_agreement(
                     f" factor {significant(factor, 2)}: they do not measure the same, or one did not run as meant; compare their"
                     f" {compare} and what each counts before using either"
                 )
-                notes.append(Note("disagreement", text, True))
+                notes.append(Note("disagreement", text, Level.UNSURE))
     return notes
 
 
@@ -184,7 +183,7 @@ def _above_limit(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         )
     elif row.subsystem == "memory" and row.variant == "pool":
         remedy = "caches served part of it, or the memory has more channels than stated; make pool: larger"
-    yield Note("above-limit", f"{share:.0%} of the physical limit: {remedy}", True)
+    yield Note("above-limit", f"{share:.0%} of the physical limit: {remedy}", Level.WRONG)
 
 
 def _never_reached_device(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -194,7 +193,7 @@ def _never_reached_device(row: Measured, thresholds: Thresholds) -> Iterator[Not
     ram = sorted(name for name in names if name in RAM_FILE_SYSTEMS)
     if ram:
         text = f"{ram[0]} is a file system in memory: this is no disk figure; set scratch: to a directory on a disk"
-        yield Note("ram-file-system", text, True)
+        yield Note("ram-file-system", text, Level.WRONG)
         return
     shares = [
         run.details["device_bytes"] / run.details["work"]
@@ -206,10 +205,10 @@ def _never_reached_device(row: Measured, thresholds: Thresholds) -> Iterator[Not
             f"the device moved only {min(shares):.0%} of the bytes: the rest came from or stayed in a cache;"
             " use a file system that supports O_DIRECT"
         )
-        yield Note("cached", text, True)
+        yield Note("cached", text, Level.WRONG)
     elif any(run.details.get("direct") is False for run in row.runs):
         text = "the file system refused O_DIRECT: the page cache takes part; set scratch: to one that supports it"
-        yield Note("buffered", text, True)
+        yield Note("buffered", text, Level.WRONG)
 
 
 def _pool_in_cache(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -227,7 +226,7 @@ def _pool_in_cache(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
             f" caches ({format_size(held)}): part of it is served by them; make pool: at least"
             f" {format_size(int(thresholds.pool * held))}"
         )
-        yield Note("pool-in-cache", text, True)
+        yield Note("pool-in-cache", text, Level.WRONG)
 
 
 def _clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -238,29 +237,27 @@ def _clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     remedy = "fix the clock (governor performance, no other load) or repeat when the node is cool and idle"
     before, after = max(known, key=lambda pair: abs(pair[1] / pair[0] - 1))
     if abs(after / before - 1) > thresholds.clock:
-        text = f"the clock moved from {quantity(before, 'Hz', 3)} to {quantity(after, 'Hz', 3)} during a run: {remedy}"
-        yield Note("clock-moved", text, True)
+        way = "fell" if after < before else "rose"
+        text = f"the clock {way} by {abs(after / before - 1):.0%} during a run: {remedy}"
+        yield Note("clock-moved", text, Level.UNSURE)
         return
     means = [(one + other) / 2 for one, other in known]
     if max(means) / min(means) - 1 > thresholds.clock:
-        low, high = quantity(min(means), "Hz", 3), quantity(max(means), "Hz", 3)
-        yield Note("clock-differs", f"the clock was {low} in one repetition and {high} in another: {remedy}", True)
+        text = f"the clock of one repetition was {max(means) / min(means) - 1:.0%} above that of another: {remedy}"
+        yield Note("clock-differs", text, Level.UNSURE)
 
 
 def _clock_lowered(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     """Wide multiplications lower the clock of some cores, and only while they run."""
     seen = [[run.known(f"clock_hz_{when}") for when in ("before", "after", "loaded")] for run in row.runs]
-    pairs = [((float(one) + float(two)) / 2, float(loaded)) for one, two, loaded in seen if one and two and loaded]
+    pairs = [(float(loaded), (float(one) + float(two)) / 2) for one, two, loaded in seen if one and two and loaded]
     if not pairs:
         return
-    idle, loaded = (statistics.median(column) for column in zip(*pairs, strict=True))
-    share = statistics.median(loaded / idle for idle, loaded in pairs)
+    share = statistics.median([loaded / idle for loaded, idle in pairs])
     if share < 1 - thresholds.lowered:
-        text = (
-            f"the work lowers the clock by {1 - share:.1%}, to {quantity(loaded, 'Hz', 3)} from {quantity(idle, 'Hz', 3)}"
-            " before and after it: the limit takes the clock under the work"
-        )
-        yield Note("clock-lowered", text, False)
+        clock = quantity(statistics.median([loaded for loaded, _ in pairs]), "Hz", 3)
+        text = f"the work itself lowers the clock by {1 - share:.1%}, to {clock}: the limit takes this lower one"
+        yield Note("clock-lowered", text, Level.NOTE)
 
 
 def _lost_round_trips(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -273,7 +270,7 @@ def _lost_round_trips(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
             f"up to {max(losses):.2%} of the round trips lost their datagram and are not in the mean: the link or a host"
             " between drops packets; see ip -s link and ethtool -S on both nodes"
         )
-        yield Note("lost-round-trips", text, True)
+        yield Note("lost-round-trips", text, Level.UNSURE)
 
 
 def _udp_loss(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -288,11 +285,12 @@ def _udp_loss(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         elif lost is not None and total:
             losses.append(float(lost) / float(total))
     if losses and max(losses) > thresholds.loss:
+        fewer = " or use fewer streams" if row.concurrency > 1 else ""
         text = (
             f"up to {max(losses):.2%} of the messages were lost: the receiver's rate is shown; raise net.core.rmem_max"
-            " or use fewer streams to see what the network itself carries"
+            f"{fewer} to see what the network itself carries"
         )
-        yield Note("udp-loss", text, True)
+        yield Note("udp-loss", text, Level.NOTE)
 
 
 def _concurrency(row: Measured, _: Thresholds) -> Iterator[Note]:
@@ -307,57 +305,64 @@ def _concurrency(row: Measured, _: Thresholds) -> Iterator[Note]:
             f"{row.concurrency} threads shared {len(cpus)} CPUs: they waited for each other; ask Slurm for more CPUs or"
             " read this row as oversubscribed"
         )
-        yield Note("oversubscribed", text, True)
+        yield Note("oversubscribed", text, Level.WRONG)
     elif quota and row.concurrency > quota:
         text = f"{row.concurrency} threads had the time of {quota:g} CPUs (cgroup quota): ask for more CPUs"
-        yield Note("cpu-quota", text, True)
+        yield Note("cpu-quota", text, Level.UNSURE)
     elif cores and row.concurrency > cores:
         text = f"{row.concurrency} threads on {cores} physical cores: hardware threads of a core share its units"
-        yield Note("shared-cores", text, False)
+        yield Note("shared-cores", text, Level.NOTE)
 
 
-def _spread(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
-    values = [run.value for run in row.runs]
+def _spread(row: Measured, _: Thresholds) -> Iterator[Note]:
     in_time = [run.value for run in row.in_time]
-    first, trend = statistics.first_difference(in_time), statistics.drift(in_time)
-    if first is not None and abs(first.relative) > thresholds.first and abs(first.z) > statistics.OUTLIER_Z:
-        text = f"the first repetition is {first.relative:+.0%} from the others: warm up longer (warmup:)"
-        yield Note("first-differs", text, True)
-    elif trend is not None and trend.p <= 0.05 and abs(trend.relative) > thresholds.drift:
+    first, trend = spread.first_differs(in_time), spread.drifts(in_time)
+    if first is not None:
+        text = f"the first repetition is {first:+.0%} from the others: warm up longer (warmup:)"
+        yield Note("first-differs", text, Level.UNSURE)
+    elif trend is not None:
         text = (
             f"values drift by {trend.relative:+.0%} from the first to the last repetition (p = {trend.p:.2g}"
             f"{disturbance.heat(row.noises)}): the machine changed meanwhile (heat, filling disk, other users); repeat on an idle node"
         )
-        yield Note("drift", text, True)
-    if row.summary.cv is not None and row.summary.cv > thresholds.spread:
+        yield Note("drift", text, Level.UNSURE)
+    if spread.is_wide(in_time):
         text = f"values spread by {row.summary.cv:.0%} of their mean: repeat on an idle node, or more often, or longer"
-        yield Note("spread", text, True)
-    odd = statistics.outliers(values) if len(values) >= statistics.ENOUGH else []
-    if odd:
-        numbers = ", ".join(str(index + 1) for index in odd)
-        yield Note("outlier", f"repetition {numbers} of {len(values)} lies far from the others and is kept", False)
+        yield Note("spread", text, Level.UNSURE)
+    odd = spread.outliers([run.value for run in row.runs])
+    if odd.places:
+        numbers = ", ".join(str(index + 1) for index in odd.places)
+        yield Note("outlier", f"repetition {numbers} of {odd.total} lies far from the others and is kept", Level.NOTE)
 
 
 def _disturbed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
-    for code, text, doubt in disturbance.find(row.noises, thresholds.others, thresholds.steal):
-        yield Note(code, text, doubt)
+    yield from disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=row.spare_cpus)
     for host, noises in row.server_noises.items():
         where = f" on {host}, the server's node,"
-        for code, text, doubt in disturbance.find(noises, thresholds.others, thresholds.steal, where):
-            yield Note(code, text, doubt)
+        yield from disturbance.find(noises, thresholds.others, thresholds.steal, where)
 
 
 def _few(row: Measured, _: Thresholds) -> Iterator[Note]:
     n = row.summary.n
     if n == 1:
         text = f"measured once: nothing is known of the spread; set repetitions: {statistics.ENOUGH} or more"
-        yield Note("few", text, False)
+        yield Note("few", text, Level.NOTE)
     elif not row.summary.enough:
         text = (
             f"n = {n}: the range from lowest to highest value encloses the median with {row.summary.level:.0%} only;"
             f" set repetitions: {statistics.ENOUGH} or more for 95 %"
         )
-        yield Note("few", text, False)
+        yield Note("few", text, Level.NOTE)
+
+
+def _short(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    seconds = row.details("seconds")
+    if row.instrument in KERNELS.values() and seconds and max(seconds) < thresholds.shortest:
+        text = (
+            f"runs of {significant(max(seconds), 2)} s: caches, clocks and neighbours may not have settled; set seconds: 1"
+            " or more for figures to hand in"
+        )
+        yield Note("short-runs", text, Level.NOTE)
 
 
 def _loopback(row: Measured, _: Thresholds) -> Iterator[Note]:
@@ -366,7 +371,7 @@ def _loopback(row: Measured, _: Thresholds) -> Iterator[Note]:
     networks = [run.context.get("network") or {} for run in row.runs]
     if any(one.get("loopback") for one in networks):
         text = "over loopback: client and server share one machine, no network lies between them; use two nodes"
-        yield Note("loopback", text, False)
+        yield Note("loopback", text, Level.NOTE)
 
 
 def _limited_disk(row: Measured, _: Thresholds) -> Iterator[Note]:
@@ -383,7 +388,7 @@ def _limited_disk(row: Measured, _: Thresholds) -> Iterator[Note]:
                 f"a cgroup lets this job {way} at most {quantity(limit, unit, 3)} on the disk: that limit was measured,"
                 " not the disk; ask for a job without it (io.max, blkio.throttle)"
             )
-            yield Note("io-limit", text, True)
+            yield Note("io-limit", text, Level.WRONG)
 
 
 def _shaped(row: Measured, _: Thresholds) -> Iterator[Note]:
@@ -393,14 +398,14 @@ def _shaped(row: Measured, _: Thresholds) -> Iterator[Note]:
             f"the interface is slowed down on purpose ({'; '.join(sorted(shapes))}): that was measured, not the link;"
             " see tc qdisc show, and have it removed"
         )
-        yield Note("shaped", text, True)
+        yield Note("shaped", text, Level.WRONG)
 
 
 def _residual(row: Measured, _: Thresholds) -> Iterator[Note]:
     residuals = row.details("residual") if row.instrument == "hpl" else []
     if residuals and not max(residuals) < HPL_THRESHOLD:
         text = f"HPL's residual is {max(residuals):.3g}, allowed is less than {HPL_THRESHOLD:g}: the result is wrong"
-        yield Note("residual", text, True)
+        yield Note("residual", text, Level.WRONG)
 
 
 CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
@@ -418,5 +423,6 @@ CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     _spread,
     _disturbed,
     _few,
+    _short,
     _loopback,
 )

@@ -130,7 +130,7 @@ def _campaign(path: Path) -> Side:
                 place = (key.workload, key.variant, key.block or 0, key.concurrency, key.node)
                 point = Point(name, instrument, *place)
                 values[point] = series.values
-                if row.doubts:
+                if any(note.doubt for note in row.marks_of(instrument)):
                     doubtful.add(point)
     return Side(path.name, values, bare=False, doubtful=frozenset(doubtful))
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from peakmark import peaks
 from peakmark.cell import Cell
 from peakmark.formatting import significant
-from peakmark.judging import checks, published, statistics
+from peakmark.judging import checks, notes, published, statistics
+from peakmark.judging.notes import Level, Note
 from peakmark.judging.published import Published
 from peakmark.judging.statistics import Summary
 from peakmark.peaks import Peak
@@ -76,7 +77,7 @@ class Series:
 class Row:
     """One row of one table. ``series`` has an entry for each instrument that measured it; values in SI units.
 
-    notes    what a reader must know about the row, ``doubts`` those of them that say why its figures may be wrong
+    marks    what a reader must know about the row, the heaviest first
     missing  planned repetitions of the own kernel without a measurement
     published  what others measured in this row with a program of their own: name of the set -> value in SI units
     sheet      the first table of the configured layout that prints the row, which says what things are called
@@ -86,11 +87,30 @@ class Row:
     key: Key
     series: Mapping[str, Series]
     peak: Peak
-    notes: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
+    marks: tuple[Note, ...] = ()
     missing: int = 0
     published: Mapping[str, float] = field(default_factory=dict)
     sheet: Sheet | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The sentences about this row, without those that are said of the whole campaign."""
+        return tuple(dict.fromkeys(note.text for note in self.marks if not note.whole))
+
+    def marks_of(self, instrument: str) -> tuple[Note, ...]:
+        """The notes that are about the figure of one instrument, or about the row as such."""
+        return tuple(note for note in self.marks if note.about in ("", instrument))
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What speaks against the own kernel's figure."""
+        own = self.marks_of(self.table.own.instrument)
+        return tuple(note.text for note in own if note.doubt and not note.whole)
+
+    @property
+    def level(self) -> Level | None:
+        """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
+        return notes.worst(self.marks_of(self.table.own.instrument))
 
     @property
     def own(self) -> Series | None:
@@ -103,17 +123,6 @@ class Row:
         if self.own is None:
             raise ValueError(f"{self.table.name} {self.key}: the own kernel has not measured this row")
         return self.own
-
-    @property
-    def best_reference(self) -> tuple[str, Series] | None:
-        """The reference with the best summarised value and the heading it goes by, None when there is none."""
-        found = [
-            (ref.heading, self.series[ref.instrument]) for ref in self.table.references if ref.instrument in self.series
-        ]
-        if not found:
-            return None
-        choose = min if self.table.lower_is_better else max
-        return choose(found, key=lambda pair: pair[1].centre)
 
 
 @dataclass
@@ -131,7 +140,12 @@ def build(results: Results) -> dict[str, list[Row]]:
     centre = centre_of(results)
     layout = layout_of(results)
     sets = [published.load(str(name)) for name in results.report_config.get("published") or ()]
-    return {table.name: [_beside(row, sets) for row in _table_rows(results, table, layout, centre)] for table in TABLES}
+    found = {table.name: _table_rows(results, table, layout, centre) for table in TABLES}
+    codes = notes.widespread([row.marks for table in found.values() for row in table if row.own is not None])
+    return {
+        name: [_beside(replace(row, marks=notes.shared(row.marks, codes)), sets) for row in table]
+        for name, table in found.items()
+    }
 
 
 def layout_of(results: Results) -> Layout | None:
@@ -240,10 +254,8 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
     done = series[table.own.instrument].summary.n if table.own.instrument in series else 0
     row = Row(table, key, series, peak, missing=max(0, len(planned) - done))
-    checked = list(_checked(row, facts))
-    notes = [*_holes(results, row, planned), *(text for text, _ in checked), *_unsure(results, row), *_remarks(row)]
-    doubts = [text for text, doubt in checked if doubt]
-    return replace(row, notes=tuple(dict.fromkeys(notes)), doubts=tuple(doubts))
+    said = [*_holes(results, row, planned), *_checked(row, facts), *_unsure(results, row), *_remarks(row)]
+    return replace(row, marks=tuple(said))
 
 
 def _series(points: tuple[Point, ...], peak: Peak, centre: str) -> Series:
@@ -273,8 +285,8 @@ def _peak(results: Results, table: Table, key: Key, points: Sequence[Point], fac
     )
 
 
-def _checked(row: Row, facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """What the checks say, and whether it casts doubt: all about the own kernel, of a reference only the doubts."""
+def _checked(row: Row, facts: Mapping[str, Any]) -> Iterator[Note]:
+    """What the checks say: all about the own kernel, of a reference only the doubts."""
     table, key = row.table, row.key
     for entry in table.series:
         series = row.series.get(entry.instrument)
@@ -297,18 +309,18 @@ def _checked(row: Row, facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
         )
         for note in checks.check_row(measured):
             if note.doubt or entry is table.own:
-                yield (note.text if note.code in WHOLE_ROW else f"{entry.heading}: {note.text}"), note.doubt
+                whole = note.code in WHOLE_ROW
+                yield note if whole else replace(note, text=f"{entry.heading}: {note.text}", about=entry.instrument)
     # An echo is answered by the kernel: that it differs from a round trip of programs says nothing about either.
     centres = {s.heading: row.series[s.instrument].centre for s in table.series if s.instrument in row.series}
     centres.pop("ping", None)
     compare = checks.DIFFERENCES[table.subsystem]
     if table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
         compare = f"buffers ({table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
-    for note in checks.check_agreement(centres, table.unit, own=table.own.heading, compare=compare):
-        yield note.text, note.doubt
+    yield from checks.check_agreement(centres, table.unit, own=table.own.heading, compare=compare)
 
 
-def _holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[str]:
+def _holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Note]:
     """Why the own kernel's figure, or some of its repetitions, are missing."""
     if not row.missing:
         return
@@ -316,20 +328,20 @@ def _holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[str]:
     failed = [str(record.data["reason"]) for record in results.attempts if record.cell in planned]
     reason = f": {(refused or failed)[-1]}" if refused or failed else ""
     total = "not measured" if row.own is None else f"{row.missing} of {len(planned)} not measured"
-    yield f"{row.table.own.heading}: {total}{reason}"
+    yield Note("not-measured", f"{row.table.own.heading}: {total}{reason}", Level.NOTE)
 
 
-def _unsure(results: Results, row: Row) -> Iterator[str]:
+def _unsure(results: Results, row: Row) -> Iterator[Note]:
     """Series that were repeated up to their limit without becoming as sure as was asked."""
     for entry in row.table.series:
         points = row.series[entry.instrument].points if entry.instrument in row.series else ()
         decision = results.decisions.get(points[0].record.cell.row) if points else None
         text = adaptive.shortfall(decision) if decision else None
         if text:
-            yield f"{entry.heading}: {text}"
+            yield Note("shortfall", f"{entry.heading}: {text}", Level.NOTE)
 
 
-def _remarks(row: Row) -> Iterator[str]:
+def _remarks(row: Row) -> Iterator[Note]:
     """Warnings of the programs, derived figures, remarks on the limit, several hosts in one row."""
     headings = {entry.instrument: entry.heading for entry in row.table.series}
     for name, entry in row.series.items():
@@ -338,14 +350,14 @@ def _remarks(row: Row) -> Iterator[str]:
             if _SAID.match(warning) and row.table.subsystem in ("cpu", "memory", "network"):
                 continue  # the checks say it too, with what to do about it
             often = f" ({count} of {entry.summary.n} runs)" if count < entry.summary.n else ""
-            yield f"{headings[name]}: {warning}{often}"
+            yield Note("warning", f"{headings[name]}: {warning}{often}", Level.NOTE)
         if any(point.details.get("estimate") for point in entry.points):
-            yield f"{headings[name]}: derived from other figures, not measured"
+            yield Note("derived", f"{headings[name]}: derived from other figures, not measured", Level.NOTE)
     if row.peak.note:
-        yield f"theoretical value: {row.peak.note}"
+        yield Note("limit", f"theoretical value: {row.peak.note}", Level.NOTE)
     if row.peak.estimate is not None:
         guess = significant(row.peak.estimate * row.table.factor)
-        yield f"theoretical value unknown; a guess would be {guess} {row.table.shown}"
+        yield Note("limit", f"theoretical value unknown; a guess would be {guess} {row.table.shown}", Level.NOTE)
     hosts = {point.record.data["context"]["host"] for entry in row.series.values() for point in entry.points}
     if len(hosts) > 1:
-        yield f"measured on different hosts: {', '.join(sorted(hosts))}"
+        yield Note("hosts", f"measured on different hosts: {', '.join(sorted(hosts))}", Level.NOTE)

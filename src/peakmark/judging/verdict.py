@@ -1,69 +1,95 @@
-"""The few rows that speak for a subsystem, and what they say: for the first page and for the terminal.
+"""The row that speaks for a subsystem and what it says: for the first page and for the terminal.
 
-A sentence repeats numbers of a row; nothing is judged that the row does not hold.
+A row with a wrong figure speaks for nothing, and one that is unsure only where no other can be had. A sentence repeats
+numbers of a row; nothing is judged that the row does not hold.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from peakmark.formatting import percent, significant
+from peakmark.formatting import percent
+from peakmark.judging import ratios
+from peakmark.judging.notes import Level
 from peakmark.judging.rows import Row
 from peakmark.tables.layout import SUBSYSTEM_TITLES
 from peakmark.tables.words import Words, quantity
 
 Rows = Mapping[str, Sequence[Row]]
 
+CONFIDENCE = {None: "sure", Level.UNSURE: "unsure", Level.WRONG: "wrong"}
+NO_ROW = "no row that can be trusted"
+
 
 @dataclass(frozen=True)
 class Number:
-    """A telling number: what it is, the number with its unit, and how it stands to limit and reference."""
+    """A telling number: what it is, the number with its unit, how it stands to limit and reference, how sure it is
+    and what speaks against it.
+    """
 
     label: str
     value: str
     comparison: str
+    confidence: str
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What can be said of one subsystem: its headline row, None when nothing was measured, a few words, a sentence."""
+    """What can be said of one subsystem, as texts for a table's line; the row that speaks for it, None without one.
+
+    spread      lowest and highest repetition, in the unit of ``measured``
+    reference   ratio to the best reference with its number of runs, empty without one
+    confidence  sure, unsure, or empty without a row; ``why`` gives the reason, or why there is no row
+    """
 
     subsystem: str
     title: str
     row: Row | None
-    short: str
-    sentence: str
+    what: str
+    measured: str
+    spread: str
+    limit: str
+    share: str
+    reference: str
+    confidence: str
+    why: str
 
 
 def headline(rows: Rows, subsystem: str) -> Row | None:
-    """The row that stands for a subsystem: its best double-precision, DRAM, disk or TCP throughput; None without one.
+    """The row that stands for a subsystem: its best double-precision, DRAM, disk or TCP throughput.
 
-    Rows that can be compared, with a limit or a reference, come before those that cannot. A row that is marked as
-    doubtful is not passed over.
+    Of rows without doubt the best one that can be compared with a limit or a reference; where all are in doubt the best
+    of those that are merely unsure. None when nothing was measured, or all of it is wrong.
     """
-    if subsystem == "cpu":
-        return _best(rows["cpu"], lambda row: row.key.workload == "DP") or _best(rows["cpu"])
-    if subsystem == "memory":
-        table = rows["memory_throughput"]
-        return _best(table, lambda row: row.key.variant == "pool") or _best(table)
-    if subsystem == "disk":
-        return _best(rows["disk_throughput"])
-    return _best(rows["network_throughput"], lambda row: row.key.workload == "TCP") or _best(rows["network_throughput"])
+    return _best(_candidates(rows, subsystem))
+
+
+def _candidates(rows: Rows, subsystem: str) -> list[Row]:
+    """The measured rows that could speak for a subsystem. Where DRAM was measured, a cache does not stand for it."""
+    preferred: Mapping[str, tuple[str, Callable[[Row], bool]]] = {
+        "cpu": ("cpu", lambda row: row.key.workload == "DP"),
+        "memory": ("memory_throughput", lambda row: row.key.variant == "pool"),
+        "disk": ("disk_throughput", lambda _: True),
+        "network": ("network_throughput", lambda row: row.key.workload == "TCP"),
+    }
+    table, fits = preferred[subsystem]
+    measured = [row for row in rows[table] if row.own is not None]
+    return [row for row in measured if fits(row)] or measured
 
 
 def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
-    """The five most telling numbers, best first known: four throughputs and the fastest small disk access; fewer if
-    unmeasured.
-    """
-    chosen = [
-        headline(rows, "cpu"),
-        headline(rows, "memory"),
-        headline(rows, "disk"),
-        _best(rows["disk_iops"]) or _best(rows["memory_latency"]),
-        headline(rows, "network"),
+    """The five most telling numbers, as far as there are any: four throughputs and the fastest small disk access."""
+    small = _best([row for row in rows["disk_iops"] if row.own is not None])
+    latency = _best([row for row in rows["memory_latency"] if row.own is not None])
+    chosen = [headline(rows, "cpu"), headline(rows, "memory"), headline(rows, "disk"), small or latency]
+    return [
+        Number(describe(row), value_of(row, mark), comparison(row, mark), confidence(row), row.doubts)
+        for row in (*chosen, headline(rows, "network"))
+        if row is not None
     ]
-    return [Number(describe(row), value_of(row, mark), comparison(row, mark)) for row in chosen if row is not None]
 
 
 def planned(rows: Rows) -> dict[str, str]:
@@ -74,69 +100,56 @@ def planned(rows: Rows) -> dict[str, str]:
 
 def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
     """One verdict per planned subsystem, in the order of the report."""
-    found = []
-    for subsystem, title in planned(rows).items():
-        row = headline(rows, subsystem)
-        everything = [entry for table in rows.values() for entry in table if entry.table.subsystem == subsystem]
-        if row is None:
-            sentence = "Nothing was measured."
-        else:
-            sentence = f"{point(row)}: {value_of(row, mark)}; {comparison(row, mark)}."
-        holes = sum(entry.own is None for entry in everything)
-        marked = sum(bool(entry.doubts) for entry in everything)
-        if holes:
-            sentence += f" {holes} of {len(everything)} rows are not measured."
-        if marked:
-            which = ", this one among them" if row is not None and row.doubts else ""
-            sentence += f" {marked} of {len(everything)} rows are doubtful{which}; the notes say why."
-        found.append(Verdict(subsystem, title, row, _short(row, mark), sentence))
-    return found
+    return [_verdict(rows, subsystem, title, mark) for subsystem, title in planned(rows).items()]
 
 
-def _short(row: Row | None, mark: str) -> str:
-    """A verdict in a few words: ``86 % of its limit``, with a word of doubt where there is one."""
+def with_limit(rows: Rows) -> list[tuple[str, Row]]:
+    """Title and headline row of each resource whose limit is known: what can be drawn as a share of it."""
+    found = [(title, headline(rows, subsystem)) for subsystem, title in planned(rows).items()]
+    return [(title, row) for title, row in found if row is not None and row.peak.value is not None]
+
+
+def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
+    row = headline(rows, subsystem)
     if row is None:
-        return "Not measured"
-    share = row.measured.efficiency
-    if share is not None:
-        text = f"{percent(share, mark)}\u00a0% of its limit"
-    elif row.best_reference is not None:
-        heading, series = row.best_reference
-        text = f"Limit unknown; {significant(row.measured.centre / series.centre, 3, mark)}\u00a0×\u00a0{heading}"
-    else:
-        text = "Limit unknown"
-    return text + (", in doubt" if row.doubts else "")
+        return _none(rows, subsystem, title)
+    own = row.measured
+    low, high = (
+        quantity(row.table, value, mark).partition(" ")[0] for value in (own.summary.minimum, own.summary.maximum)
+    )
+    share = own.efficiency
+    why = row.doubts[0] if row.doubts else ""
+    if own.summary.n == 1:
+        why = why or "measured once: nothing is known of the spread"
+    return Verdict(
+        subsystem=subsystem,
+        title=title,
+        row=row,
+        what=point(row),
+        measured=value_of(row, mark),
+        spread=f"{low} to {high}" if own.summary.n > 1 else "",
+        limit=quantity(row.table, row.peak.value, mark) if row.peak.value is not None else "unknown",
+        share=f"{percent(share, mark)}\u00a0%" if share is not None else "",
+        reference=ratios.words(row, mark),
+        confidence=confidence(row),
+        why=why,
+    )
 
 
-def caveats(rows: Rows, enough: int) -> list[str]:
-    """What a reader must know before using the numbers: unknown limits, few repetitions, loopback."""
-    heads = {title: headline(rows, subsystem) for subsystem, title in planned(rows).items()}
-    found = []
-    unknown = [
-        f"the {title if title == 'CPU' else title.lower()}"
-        for title, row in heads.items()
-        if row and row.peak.value is None
-    ]
-    if unknown:
-        which = unknown[0] if len(unknown) == 1 else f"{', '.join(unknown[:-1])} and {unknown[-1]}"
-        said = f"limit of {which} is" if len(unknown) == 1 else f"limits of {which} are"
-        found.append(
-            f"The {said} unknown: this machine does not tell what {'it is' if len(unknown) == 1 else 'they are'} computed "
-            "from. The chapter Machine lists what could not be read, and how to supply it."
-        )
-    most = max((row.own.summary.n for table in rows.values() for row in table if row.own), default=0)
-    if 0 < most < enough:
-        found.append(
-            f"With at most {most} repetition{'' if most == 1 else 's'} no row is called faster than another; {enough} or more "
-            "allow it."
-        )
-    measured = [row for table in rows.values() for row in table if row.own]
-    contexts = [point.record.data["context"] for row in measured for point in row.measured.points]
-    if any((context.get("network") or {}).get("loopback") for context in contexts):
-        found.append(
-            "The network was measured within one machine, over loopback: it says nothing about a link between nodes."
-        )
-    return found
+def _none(rows: Rows, subsystem: str, title: str) -> Verdict:
+    """The line of a subsystem without a row that can speak for it, with the most frequent reason."""
+    reasons = Counter(row.doubts[0] for row in _candidates(rows, subsystem) if row.doubts)
+    what, why = "not measured", ""
+    if reasons:
+        what, why = NO_ROW, reasons.most_common(1)[0][0]
+    return Verdict(subsystem, title, None, what, "", "", "", "", "", "", why)
+
+
+def confidence(row: Row) -> str:
+    """``sure``, ``unsure`` or ``wrong``; ``one run`` where nothing speaks against a figure but nothing for it either."""
+    if row.level is None and row.measured.summary.n == 1:
+        return "one run"
+    return CONFIDENCE[row.level]
 
 
 def describe(row: Row) -> str:
@@ -155,29 +168,18 @@ def value_of(row: Row, mark: str = ".") -> str:
 
 
 def comparison(row: Row, mark: str = ".") -> str:
-    """How the own value stands to the limit and to the best reference, with the reason where there is no limit."""
-    own, reference = row.measured, row.best_reference
-    parts = []
-    if own.efficiency is not None:
-        parts.append(f"{percent(own.efficiency, mark)} % of the limit")
-    else:
-        parts.append("limit unknown")
-    if reference is not None:
-        heading, series = reference
-        ratio = significant(own.centre / series.centre, 3, mark)
-        text = f"{ratio} × {heading} ({quantity(row.table, series.centre, mark)}"
-        text += f", {percent(series.efficiency, mark)} %)" if series.efficiency is not None else ")"
-        parts.append(text)
-    return "; ".join(parts)
+    """How the own value stands to the limit and to the best reference."""
+    share = row.measured.efficiency
+    parts = [f"{percent(share, mark)} % of the limit" if share is not None else "limit unknown"]
+    return "; ".join(filter(None, (*parts, ratios.words(row, mark))))
 
 
-def _best(rows: Sequence[Row], condition: Callable[[Row], bool] | None = None) -> Row | None:
-    """The measured row with the best value among those that meet the condition, if possible one that can be
-    compared.
-    """
-    measured = [row for row in rows if row.own is not None and (condition is None or condition(row))]
-    comparable = [row for row in measured if row.peak.value is not None or row.best_reference is not None]
-    if not measured:
-        return None
-    choose = min if measured[0].table.lower_is_better else max
-    return choose(comparable or measured, key=lambda row: row.measured.centre)
+def _best(rows: Sequence[Row]) -> Row | None:
+    """The best of the rows that are not wrong: those without doubt first, of these the ones that can be compared."""
+    for level in (None, Level.UNSURE):
+        found = [row for row in rows if row.level is level]
+        comparable = [row for row in found if row.peak.value is not None or ratios.best(row) is not None]
+        if found:
+            choose = min if found[0].table.lower_is_better else max
+            return choose(comparable or found, key=lambda row: row.measured.centre)
+    return None

@@ -10,6 +10,7 @@ import datetime
 import json
 import platform
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from peakmark.machine import cpu, libraries, limits, memory, network, software, 
 from peakmark.machine.host import Host
 from peakmark.machine.software import ToolLike
 from peakmark.schemas import validate_fast
-from peakmark.storage import records
+from peakmark.storage import facts as stored
 
 SCHEMA = 1
 
@@ -90,13 +91,10 @@ def _run_cpubench(program: Path) -> float | None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Facts written earlier. Errors: RecordError when the file is missing, not JSON or not valid under the schema."""
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RecordError(f"machine facts {path} cannot be read ({error}): delete the file to collect anew") from error
+    """Facts written earlier. Errors: RecordError when the file is missing, damaged, edited or not valid under the schema."""
+    facts = stored.read(path)
     validate_fast(facts, "machine", f"machine facts {path}")
-    return dict(facts)
+    return facts
 
 
 def cached(
@@ -105,7 +103,8 @@ def cached(
     kernels: Path | None = None,
     tools: Callable[[], Mapping[str, ToolLike]] | None = None,
 ) -> dict[str, Any]:
-    """Facts of this machine from ``folder/<host>.json``, collected and written there by the first who asks.
+    """Facts of this machine from ``folder/<host>.json``, collected and written there by the first who asks; collected
+    again, and the file set aside, when it is damaged or was edited.
 
     tools  finds the programs that measure; asked only when facts are collected
 
@@ -113,13 +112,25 @@ def cached(
     """
     path = folder / f"{platform.node()}.json"
     host = Host()
-    if path.exists():
-        facts = read(path)
+    facts = _found(path)
+    if facts is not None:
         facts["limits"], facts["slurm"] = limits.collect(host), software.collect_slurm(host)
         if scratch is not None and facts["storage"]["scratch"] != str(scratch):
             facts["storage"] = storage.collect(host, scratch)
         return facts
     found = tools() if tools else None
     facts = collect(scratch, tools=found, cpubench=None if kernels is None else kernels / "cpubench", host=host)
-    records.write_file(path, json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    stored.write(path, facts)
     return facts
+
+
+def _found(path: Path) -> dict[str, Any] | None:
+    """The facts at ``path``; None where there are none that count."""
+    if not path.exists():
+        return None
+    try:
+        return read(path)
+    except RecordError as error:
+        aside = stored.set_aside(path.parent.parent, path.stem)
+        print(f"peakmark: {error}: collected again, what was there is kept in {aside}", file=sys.stderr)
+        return None

@@ -104,6 +104,13 @@ def run(
     )
 
 
+def inherited() -> dict[str, str]:
+    """The environment of this process without what tells of a Slurm job: HPL's MPI would take it for orders, and refuse
+    to start where Slurm was not built with its PMI."""
+    foreign = ("SLURM_", "SLURMD_", "SRUN_", "PMI_", "PMI2_", "PMIX_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+
+
 @contextmanager
 def start(
     command: Command,
@@ -131,7 +138,7 @@ def start(
             process = subprocess.Popen(
                 argv,
                 cwd=directory,
-                env={**os.environ, "LC_ALL": "C", **env},
+                env={**inherited(), "LC_ALL": "C", **env},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

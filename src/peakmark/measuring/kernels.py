@@ -8,6 +8,7 @@ from pathlib import Path
 
 from peakmark.errors import MeasurementError
 
+HEAD_BYTES = 20  # as far as e_machine
 # e_machine of <elf.h>, by what uname calls the machine.
 _ELF = {"x86_64": 62, "aarch64": 183, "ppc64le": 21, "riscv64": 243, "s390x": 22, "loongarch64": 258}
 
@@ -22,11 +23,15 @@ def program(folder: Path, name: str, machine: str | None = None) -> Path:
     path = special if special.exists() else folder / name
     try:
         with path.open("rb") as stream:
-            head = stream.read(20)
+            head = stream.read(HEAD_BYTES)
     except OSError as error:
         raise MeasurementError(
             f"the kernel {path} cannot be read ({error.strerror}): make kernels compiles it"
         ) from error
+    if head[:4] == b"\x7fELF" and len(head) < HEAD_BYTES:
+        raise MeasurementError(
+            f"the kernel {path} is cut off after {len(head)} bytes: `make clean kernels` compiles it anew"
+        )
     if head[:4] == b"\x7fELF" and machine in _ELF:
         order = "<" if head[5] == 1 else ">"
         if struct.unpack_from(f"{order}H", head, 18)[0] != _ELF[machine]:

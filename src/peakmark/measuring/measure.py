@@ -152,7 +152,7 @@ def _attempt(request: Request, context: _Context, completed: list[Completed]) ->
             context.scratch = str(space.directory.parent)
             context.io_limits = limits.io_limits(Host(), space.facts["storage"]["members"] or ())
         invocation = instrument.prepare(cell, tool, space)
-        completed += _execute(request, invocation, space, context)
+        _execute(request, invocation, space, context, completed)
         parsed = instrument.parse(cell, completed)
     if parsed.version and tool.version in ("", "unknown"):
         context.tool["version"] = parsed.version
@@ -219,9 +219,13 @@ def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: 
     return pair.target() if pair.wanted(invocation) else None
 
 
-def _execute(request: Request, invocation: Invocation, space: Workspace, context: _Context) -> list[Completed]:
-    """Run the commands, beside the server if there is one. Errors: MeasurementError, Unavailable (exit code 77)."""
-    completed = []
+def _execute(
+    request: Request, invocation: Invocation, space: Workspace, context: _Context, completed: list[Completed]
+) -> None:
+    """Run the commands, beside the server if there is one; ``completed`` gets each that has ended, however it did.
+
+    Errors: MeasurementError, Unavailable (exit code 77).
+    """
     allowed = _limits(request.cell)
     with ExitStack() as stack:
         values: Mapping[str, str] = {}
@@ -256,7 +260,6 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, context
                     f"{Path(done.argv[0]).name} ended with {execute.how_ended(done.returncode)}"
                     f"{execute.last_lines(folder)}" + (f"; {reason}" if reason else "")
                 )
-    return completed
 
 
 def _out_of_memory(before: int | None) -> str | None:

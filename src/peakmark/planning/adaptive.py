@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, RecordError
 from peakmark.judging import statistics
@@ -239,7 +240,7 @@ def write(path: Path, decisions: Decisions) -> None:
 def read(path: Path) -> dict[str, Row]:
     """Decisions from disk. Errors: RecordError when the file is missing or damaged."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+        rows = json.loads(files.read_text(path))["rows"]
         return {row: Row(**{**one, "criterion": Criterion(**one["criterion"])}) for row, one in rows.items()}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{path} cannot be read ({error}): delete it, the next run decides anew") from error

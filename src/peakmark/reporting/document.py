@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from peakmark.formatting import date
-from peakmark.judging import findings, verdict
+from peakmark.formatting import date, typeset
+from peakmark.judging import caveats, findings, verdict
 from peakmark.judging.rows import Key, Row, figures_of, layout_of
-from peakmark.judging.statistics import ENOUGH
 from peakmark.reporting import artifact, captions, formulas, machine_text, method_text, provenance, runs_text
 from peakmark.storage.results import Results
 from peakmark.tables import page_tables, presentation, sheets
-from peakmark.tables.layout import SUBSYSTEM_TITLES, Table, subsystem_tables
+from peakmark.tables.layout import SUBSYSTEM_TITLES, TABLES, Table, subsystem_tables
 from peakmark.tables.layouts import Layout, Sheet
 from peakmark.tables.presentation import Grid
 from peakmark.tables.words import Words
@@ -28,14 +27,12 @@ def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | 
     file name.
     """
     mark = str(results.report_config.get("decimal_mark", "."))
+    judged = verdict.verdicts(rows, mark)
     return {
         "meta": _meta(results, rows, logo, partial),
-        "numbers": [_number(entry) for entry in verdict.telling_numbers(rows, mark)],
-        "verdicts": [
-            {"title": entry.title, "short": entry.short, "sentence": entry.sentence}
-            for entry in verdict.verdicts(rows, mark)
-        ],
-        "caveats": verdict.caveats(rows, ENOUGH),
+        "verdicts": [_verdict(entry, mark) for entry in judged],
+        "caveats": [typeset(sentence, mark) for sentence in caveats.build(rows, judged, results.config)],
+        "verdict_head": VERDICT_HEAD,
         "overview": _figure("overview", figures),
         "machine": machine_text.nodes(results, mark),
         "method": method_text.build(results, rows, mark),
@@ -45,6 +42,12 @@ def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | 
         "artifact": artifact.build(results, rows, mark),
         "provenance": provenance.build(results),
     }
+
+
+def figure_names(rows: Rows) -> list[str]:
+    """The figures that the report shows, the overview first."""
+    drawn = [name for table in TABLES for name, own in figures_of(table, rows[table.name]) if own]
+    return ["overview", *drawn] if verdict.with_limit(rows) else drawn
 
 
 def newest(results: Results) -> datetime:
@@ -76,9 +79,27 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
     }
 
 
-def _number(entry: verdict.Number) -> dict[str, str]:
-    number, _, unit = entry.value.partition(" ")
-    return {"label": entry.label, "number": number, "unit": unit, "comparison": entry.comparison}
+VERDICT_HEAD = (
+    "Resource",
+    "Measured (lowest to highest)",
+    "Limit",
+    "Share",
+    "Beside a reference",
+    "Confidence, and why",
+)
+
+
+def _verdict(entry: verdict.Verdict, mark: str) -> list[list[str]]:
+    """A line of page one: its cells under ``VERDICT_HEAD``, each with what stands small below it."""
+    spread = f"({entry.spread})" if entry.spread else ""
+    return [
+        [entry.title, entry.what],
+        [entry.measured, spread],
+        [entry.limit, ""],
+        [entry.share, ""],
+        [entry.reference, ""],
+        [entry.confidence, typeset(entry.why, mark)],
+    ]
 
 
 def _single(name: str, rows: Sequence[Row]) -> str:

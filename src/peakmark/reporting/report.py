@@ -13,11 +13,9 @@ from typing import Any, Literal
 
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.judging.rows import build as build_rows
-from peakmark.judging.rows import figures_of
 from peakmark.reporting import document
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
-from peakmark.tables.layout import TABLES
 
 TEMPLATE = ROOT / "reports" / "template"
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
@@ -42,8 +40,7 @@ def build(campaign_dir: Path, partial: bool = False, target: Path | None = None)
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
-        names = [name for table in TABLES for name, own in figures_of(table, rows[table.name]) if own]
-        figures = _figures(campaign_dir / "figures", folder / "figures", names)
+        figures = _figures(campaign_dir / "figures", folder / "figures", document.figure_names(rows))
         data = document.build(results, rows, figures, _logo(results, folder), partial)
         (folder / "data.json").write_text(json.dumps(printable(data), ensure_ascii=False), encoding="utf-8")
         compiled = _compile(folder, document.newest(results))
@@ -85,7 +82,7 @@ def _figures(source: Path, target: Path, names: list[str]) -> dict[str, int]:
     """Copy the figures to where Typst may read them. Returns the width of each in percent of the page it stands on."""
     target.mkdir()
     widths = {}
-    for name in ("overview", *names) if names else ():
+    for name in names:
         svg = source / f"{name}.svg"
         if not svg.is_file():
             raise PeakmarkError(

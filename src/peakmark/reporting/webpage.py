@@ -16,14 +16,12 @@ from typing import Any
 
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.judging.rows import build as build_rows
-from peakmark.judging.rows import figures_of
 from peakmark.reporting import document
 from peakmark.reporting.report import LOGOS, must_be_complete
 from peakmark.resources import ROOT
 from peakmark.storage.records import write_file
 from peakmark.storage.results import Results
 from peakmark.tables import webtables
-from peakmark.tables.layout import TABLES
 
 PARTS = ROOT / "reports" / "html"
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
@@ -43,8 +41,7 @@ def build(campaign_dir: Path, partial: bool = False, target: Path | None = None)
     results = Results.read(campaign_dir)
     must_be_complete(results, partial, "html")
     rows = build_rows(results)
-    names = [name for table in TABLES for name, own in figures_of(table, rows[table.name]) if own]
-    figures = dict.fromkeys(["overview", *names] if names else [], 100)
+    figures = dict.fromkeys(document.figure_names(rows), 100)
     data = document.build(results, rows, figures, str(results.report_config.get("logo") or "") or None, partial)
     target = target or campaign_dir / "report.html"
     if not target.parent.is_dir():
@@ -128,20 +125,15 @@ def _summary(data: Data, folder: Path) -> str:
         if meta["partial"]
         else ""
     )
-    numbers = "".join(
-        f'<li><span class="what">{escape(it["label"])}</span><strong>{escape(it["number"])}</strong> {escape(it["unit"])}'
-        f"<br>{escape(it['comparison'])}</li>"
-        for it in data["numbers"]
-    )
     verdicts = webtables.plain(
-        ["Resource", "Verdict", "What was found in the row that speaks for it"],
-        [[it["title"], it["short"], it["sentence"]] for it in data["verdicts"]],
-        "Verdict per resource",
+        data["verdict_head"],
+        [[" ".join(filter(None, cell)) for cell in line] for line in data["verdicts"]],
+        "How close each resource comes to its limit, by the row that speaks for it",
     )
     figure = _figure(data["overview"], "Overview", folder) if data["overview"] else ""
     return (
         f'<section aria-label="Summary" id="summary">{partial}<p>{escape(meta["lead"])}</p>'
-        f'<ul class="numbers">{numbers}</ul>{figure}{verdicts}{_caveats(data["caveats"])}</section>'
+        f"{verdicts}{figure}{_caveats(data['caveats'])}</section>"
     )
 
 

@@ -8,8 +8,9 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from peakmark.errors import PeakmarkError, Unavailable
+from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
+from peakmark.measuring import kernels as compiled
 from peakmark.measuring import lock
 
 
@@ -25,6 +26,10 @@ class _Findings:
 
     def note(self, what: str, finding: str) -> None:
         self._add("note", what, finding)
+
+    def broken(self, what: str, finding: str) -> None:
+        self.healthy = False
+        self._add("broken", what, finding)
 
     def missing(self, what: str, finding: str, needed: bool = False) -> None:
         self.healthy &= not needed
@@ -62,10 +67,14 @@ def _instruments(findings: _Findings, kernels: Path) -> None:
     for name, instrument in REGISTRY.items():
         if not instrument.reference:
             path = kernels / instrument.executables[0]
-            if path.exists():
-                findings.ok(name, str(path))
-            else:
+            if not path.exists():
                 findings.missing(name, "not compiled; make kernels", needed=True)
+                continue
+            try:
+                kernel = str(compiled.program(kernels, instrument.executables[0]))
+                findings.ok(name, f"{kernel} {instrument.find(kernel).version}")
+            except MeasurementError as error:
+                findings.broken(name, str(error))
             continue
         found = next((path for path in map(shutil.which, instrument.executables) if path), None)
         if found is None:

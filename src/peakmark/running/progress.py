@@ -4,3 +4,6 @@ from __future__ import annotations
 
 expected_seconds: float = 0.0
 """Expected seconds of all cells that this run will measure; 0 when not known."""
+
+campaign: str = ""
+"""Folder of the campaign, for the last words of a run that has nothing to do."""

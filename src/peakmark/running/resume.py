@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from peakmark.cell import Cell
 from peakmark.planning.plan import Plan
-from peakmark.storage import integrity
+from peakmark.storage import facts, integrity
 from peakmark.storage.integrity import Finding
 
 NEWER = Path(".snakemake/peakmark-resume")
 NAMED = 5
 """So many damaged records are named one by one."""
+
+
+def survey(directory: Path, cells: Iterable[Cell]) -> dict[str, Finding]:
+    """Cell id -> finding. Where the facts of a node do not count, one of its cells does not either: whoever measures it
+    again collects the facts again.
+    """
+    found = integrity.survey(directory, cells)
+    for host, reason in facts.damaged(directory).items():
+        for name, one in found.items():
+            if one.state == integrity.GOOD and one.data is not None and one.data["context"]["host"] == host:
+                found[name] = Finding(integrity.DAMAGED, reason, one.data)
+                break
+    return found
 
 
 def unfit(finding: Finding | None) -> bool:
@@ -36,11 +50,18 @@ def begin(made: Plan, found: Mapping[str, Finding]) -> None:
     aside = {integrity.DAMAGED: 0, integrity.OTHER: 0}
     for cell in made.cells:
         finding = found.get(cell.id)
-        if finding is None or not unfit(finding) or integrity.set_aside(made.directory, cell) is None:
+        if finding is None or not unfit(finding):
+            continue
+        whole = (
+            finding.state == integrity.DAMAGED and finding.data is not None
+        )  # it is the node's facts that are damaged
+        if integrity.set_aside(made.directory, cell, good=whole) is None:
             continue
         aside[finding.state] += 1
         if finding.state == integrity.DAMAGED and aside[integrity.DAMAGED] <= NAMED:
             _say(finding.reason.partition(": delete it")[0])
+    for host in facts.damaged(made.directory):
+        facts.set_aside(made.directory, host)
     kept = f"kept in {made.directory / integrity.ASIDE}"
     if aside[integrity.DAMAGED]:
         _say(f"{_cells(aside[integrity.DAMAGED])} measured again, the records as they were are {kept}")

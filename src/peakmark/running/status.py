@@ -14,7 +14,9 @@ from peakmark.cell import SUBSYSTEMS, Cell
 from peakmark.errors import RecordError
 from peakmark.planning import jobs
 from peakmark.planning.cluster import settings_of
-from peakmark.storage import integrity, records
+from peakmark.resources import program
+from peakmark.running import impossible
+from peakmark.storage import facts, integrity, records
 from peakmark.storage.campaign import Campaign
 
 STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing", "spared")
@@ -36,7 +38,7 @@ class Failure:
 class Standing:
     """Where one cell stands. ``job`` is set while it is running or pending, ``failure`` when an attempt has failed.
 
-    ``reason`` says why a record that is there does not count.
+    ``reason`` says why a record that is there does not count; ``record`` is one that does.
     """
 
     cell: Cell
@@ -44,6 +46,7 @@ class Standing:
     job: slurm.Job | None = None
     failure: Failure | None = None
     reason: str = ""
+    record: Mapping[str, Any] | None = None
 
     @property
     def node(self) -> str:
@@ -71,6 +74,8 @@ def describe(campaign: Campaign, only_failed: bool = False) -> str:
         if trouble and missing:
             lines.append(f"running and pending jobs are not known: {trouble}")
     lines += [f"does not count: {one.reason}" for one in standings if one.reason]
+    lines += [f"does not count: {reason}" for reason in facts.damaged(campaign.directory).values()]
+    lines += impossible.lines((one.cell, one.record) for one in standings if one.record is not None)
     failed = [one for one in standings if one.state == "failed"]
     if failed:
         lines.append(f"{len(failed)} failed; the next run measures them again:")
@@ -81,7 +86,9 @@ def describe(campaign: Campaign, only_failed: bool = False) -> str:
     elif not missing:
         lines.append("complete")
     if only_failed and missing:
-        lines.append(f"the report without them: peakmark report --partial {shlex.quote(str(campaign.directory))}")
+        lines.append(
+            f"the report without them: {program('peakmark')} report --partial {shlex.quote(str(campaign.directory))}"
+        )
     return "\n".join(lines)
 
 
@@ -98,7 +105,7 @@ def look(campaign: Campaign, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
         its_node = by_comment.get(jobs.node_comment(name, cell.node, jobs.part(cell, settings)))
         record = integrity.look(campaign.record_path(cell), cell)
         if record.state == integrity.GOOD:
-            found.append(Standing(cell, "done"))
+            found.append(Standing(cell, "done", record=record.data))
             continue
         if cell.id in spared:
             found.append(Standing(cell, "spared"))
@@ -188,5 +195,5 @@ def command(campaign: Campaign, cell: Cell) -> str:
     if profile == "slurm" and config.get("fan_out") == "node":
         target = campaign.directory / "nodes" / f"{cell.node}.{jobs.part(cell, settings_of(config))}"
     # The target comes first: --configfile would take it for one more file.
-    words = ["snakemake", str(target), "--profile", profile, "--configfile", str(campaign.directory / "config.json")]
-    return shlex.join(words)
+    words = [str(target), "--profile", profile, "--configfile", str(campaign.directory / "config.json")]
+    return f"{program('snakemake')} {shlex.join(words)}"

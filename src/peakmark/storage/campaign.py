@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.planning import adaptive
@@ -27,7 +28,7 @@ class Campaign:
         """Errors: RecordError when there is no plan or it is damaged."""
         path = directory / "plan.json"
         try:
-            return cls(directory, json.loads(path.read_text(encoding="utf-8")))
+            return cls(directory, json.loads(files.read_text(path)))
         except OSError as error:
             raise RecordError(
                 f"{directory} is no campaign: {path} {error.strerror}; "

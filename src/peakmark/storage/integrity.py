@@ -6,11 +6,13 @@ Nothing is ever deleted: a record that does not count is set aside below ``set-a
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from peakmark import catalogue, files
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError
 from peakmark.storage import records
@@ -36,6 +38,8 @@ def look(path: Path, cell: Cell | None) -> Finding:
         data = records.read(path)
         measured = Cell.from_json(data["cell"])
         check_raw(path, data["raw"])
+        check_answer(path, data)
+        check_host(path, data)
     except PeakmarkError as error:
         return Finding(DAMAGED, str(error))
     if tuple(PurePosixPath(f"{measured.id}.json").parts) != path.parts[-5:]:
@@ -58,13 +62,56 @@ def check_raw(path: Path, raw: Mapping[str, str]) -> None:
             raise RecordError(f"the record {path} names a file outside its folder, {name!r}")
         file = path.parent / name
         try:
-            content = file.read_bytes()
+            content = files.read_bytes(file)
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise RecordError(f"{file}, the output behind the record {path}, cannot be read: {error}") from error
+            raise RecordError(
+                f"{file}, the output behind the record {path}, cannot be read: {error.strerror}"
+            ) from error
         if hashlib.sha256(content).hexdigest() != digest:
             raise RecordError(f"{file}, the output behind the record {path}, is not as it was written")
+
+
+# What a kernel that did not even start left as final before that was a failure.
+_NOT_STARTED = re.compile(r" (cannot be executed: |did not answer in |does not look like )")
+
+
+def check_answer(path: Path, data: Mapping[str, Any]) -> None:
+    """Whether a whole record can be the answer to its cell: sealed or not, what no measurement gives counts in no table.
+
+    Errors: RecordError that names what does not fit.
+    """
+    cell, again = data["cell"], "delete it, the next run measures this cell again"
+    if data["status"] == "failed":
+        raise RecordError(f"the record {path} is that of a failed attempt: {again}")
+    final = data["status"] == "unavailable" and cell["instrument"] in catalogue.KERNELS.values()
+    if final and _NOT_STARTED.search(str(data["reason"])):
+        raise RecordError(f"the record {path} is of a kernel that did not start ({data['reason']}): {again}")
+    for one in data["measurements"]:
+        allowed = catalogue.metrics(cell["subsystem"], one["workload"])
+        if allowed.get(one["metric"]) != one["unit"]:
+            words = " or ".join(f"{metric} in {unit}" for metric, unit in allowed.items())
+            raise RecordError(
+                f"the record {path} gives {one['workload']} as {one['metric']} in {one['unit']}, which is {words}: {again}"
+            )
+
+
+def check_host(path: Path, data: Mapping[str, Any]) -> None:
+    """Whether a record was made on the node that its cell names, as far as can be told: a node may have another name in
+    Slurm than it gives itself, but not that of another node with records of the same row.
+
+    Errors: RecordError that names both.
+    """
+    node, host = str(data["cell"]["node"]), str(data["context"]["host"])
+    names = {host, host.partition(".")[0]}
+    if node == "any" or names & {node, node.partition(".")[0]}:
+        return
+    if any("/" not in name and (path.parent.parent / name).is_dir() for name in names):
+        raise RecordError(
+            f"the record {path} was measured on {host}, another node than its cell names: delete it, the next run measures "
+            "this cell again"
+        )
 
 
 def survey(directory: Path, cells: Iterable[Cell]) -> dict[str, Finding]:
@@ -94,13 +141,13 @@ def record_names(directory: Path, folder: str) -> list[str]:
     return found
 
 
-def set_aside(directory: Path, cell: Cell) -> Path | None:
+def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
     """Move a record that does not count, with its raw output, to where it is kept. Returns its new path.
 
-    It is looked at once more: one that became good in the meantime stays.
+    It is looked at once more: one that became good in the meantime stays, unless ``good`` ones are to go too.
     """
     path = directory / "cells" / f"{cell.id}.json"
-    if look(path, cell).state in (GOOD, ABSENT):
+    if look(path, cell).state in ((ABSENT,) if good else (GOOD, ABSENT)):
         return None
     folder = directory / ASIDE / cell.id
     folder.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ import pandas as pd
 
 from peakmark.cell import Cell
 from peakmark.storage.campaign import Campaign
-from peakmark.storage.results import Results, StoredRecord, load, places
+from peakmark.storage.results import Results, StoredRecord, load, places, without_facts
 
 CHUNK = 1000
 """Records that one process reads at a time."""
@@ -82,6 +82,8 @@ def build(campaign_dir: Path) -> pd.DataFrame:
             lines += found
             for reason in left_out:
                 print(f"peakmark: left out: {reason}", file=sys.stderr)
+    for reason in without_facts(campaign_dir):
+        print(f"peakmark: left out: {reason}", file=sys.stderr)
     frame = _frame(lines)
     folder = campaign_dir / "tables"
     folder.mkdir(parents=True, exist_ok=True)

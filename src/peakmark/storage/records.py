@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import schemas
+from peakmark import files, schemas
 from peakmark.errors import RecordError
 
 SCHEMA_VERSION = 1
@@ -74,7 +74,7 @@ def read(path: Path) -> dict[str, Any]:
     Errors: RecordError naming the file that is missing, damaged, changed by hand, or does not fit the schema.
     """
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        record: dict[str, Any] = json.loads(files.read_text(path))
     except OSError as error:
         raise RecordError(f"cannot read the record {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

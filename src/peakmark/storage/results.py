@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.planning import inputs
 from peakmark.planning.adaptive import Decisions
-from peakmark.storage import integrity, records
+from peakmark.storage import facts, integrity, records
 from peakmark.storage.campaign import Campaign
 
 
@@ -121,21 +120,19 @@ class Results:
             cells=cells,
             records=tuple(one for one in stored if one.path.startswith("cells/")),
             attempts=tuple(one for one in stored if one.path.startswith("attempts/")),
-            facts={path.stem: _facts(path) for path in sorted((directory / "machine").glob("*.json"))},
-            left_out=tuple(one for one in found if isinstance(one, str)),
+            facts=facts.whole(directory),
+            left_out=(*(one for one in found if isinstance(one, str)), *without_facts(directory)),
             spared=len(spared),
             decisions=campaign.decisions,
         )
 
 
-def _facts(path: Path) -> Mapping[str, Any]:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RecordError(f"the facts in {path} are damaged ({error}): delete the file and report again") from error
-    if not isinstance(data, dict):
-        raise RecordError(f"{path} does not hold the facts of a machine: delete the file and report again")
-    return data
+def without_facts(directory: Path) -> list[str]:
+    """A sentence for every node whose facts do not count."""
+    return [
+        f"{reason}: the limits of {host} are not known; the next run collects them again"
+        for host, reason in facts.damaged(directory).items()
+    ]
 
 
 def places(directory: Path, cells: Iterable[Cell]) -> list[tuple[str, Cell | None]]:

@@ -11,6 +11,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from peakmark.formatting import percent, significant, size, typeset
+from peakmark.judging.merging import merge
 from peakmark.judging.rows import Row, published_names
 from peakmark.storage.results import Results
 from peakmark.tables.layout import Table
@@ -18,10 +19,6 @@ from peakmark.tables.layout import Table
 NOT_MEASURED = "not measured"
 _KEY = re.compile(r"\b([a-z]+\.[a-z]+)\.([A-Z]+)\b")  # of a site file, for one workload: disk.throughput.RS
 _KEY_HOLE = re.compile(r"\.#")
-_PLURAL = re.compile(
-    r"(# (?:busy )?(?:process|repetition|thread|core|run|CPU))(e?s)?\b"
-)  # one and several are one note
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
 
 
 @dataclass(frozen=True)
@@ -150,33 +147,6 @@ class Notes:
 def closed(sentence: str) -> str:
     """The sentence with its full stop."""
     return f"{sentence.rstrip('.')}."
-
-
-def merge(notes: Sequence[str]) -> dict[str, str]:
-    """Each note and the sentence that stands for it: notes that differ in their numbers alone share one, with ranges.
-
-    ``spread by 7%`` and ``spread by 31%`` become ``spread by 7 – 31%``. Numbers inside words are not numbers here.
-    """
-    families: dict[str, list[str]] = {}
-    for note in dict.fromkeys(notes):
-        families.setdefault(_PLURAL.sub(r"\1", _NUMBER.sub("#", note)), []).append(note)
-    merged: dict[str, str] = {}
-    for family in families.values():
-        words = _NUMBER.split(max(family, key=_plurals))
-        places = zip(*(_NUMBER.findall(note) for note in family), strict=True)
-        ranges = [_range(numbers) for numbers in places]
-        sentence = "".join(part for pair in zip(words, [*ranges, ""], strict=True) for part in pair)
-        merged |= dict.fromkeys(family, sentence)
-    return merged
-
-
-def _plurals(note: str) -> int:
-    return sum(bool(found[2]) for found in _PLURAL.finditer(_NUMBER.sub("#", note)))
-
-
-def _range(numbers: Sequence[str]) -> str:
-    low, high = min(numbers, key=float), max(numbers, key=float)
-    return low if float(low) == float(high) else f"{low} – {high}"
 
 
 def _common(rows: Sequence[Row]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark.judging import findings, verdict
+from peakmark.judging import findings
 from peakmark.judging.rows import Row, published_names
 from peakmark.judging.rows import build as build_rows
 from peakmark.storage import measurements
@@ -70,14 +70,6 @@ def _write_sheets(results: Results, rows: Mapping[str, Sequence[Row]], tables: P
         tex.write_text(latex.table(sheets.grid(results, sheet, rows[sheet.table.name])), encoding="utf-8")
         written += [csv, tex]
     return written
-
-
-def telling_numbers(campaign_dir: Path) -> list[tuple[str, str]]:
-    """The five most telling numbers for the terminal: what was measured, and the value with limit and best
-    reference.
-    """
-    rows = build_rows(Results.read(campaign_dir))
-    return [(number.label, f"{number.value} ({number.comparison})") for number in verdict.telling_numbers(rows)]
 
 
 def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ export NETBENCH_KEY="a secret of this run"
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 for mode in TCP UDP "latency --protocol TCP" "latency --protocol UDP"; do
+    : >"$said" # the server may be slow to start, and what the one before has said is no port of this one's
     ${RUNNER:-} "$1/netbench" serve --address 127.0.0.1 --port 0 --deadline 30 >/dev/null 2>"$said" &
     server=$!
     # Its first line tells the port. A server that cannot start ends, and the wait with it.

@@ -1,0 +1,99 @@
+"""What a reader must know before using the numbers: what holds for the whole campaign, each said once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from peakmark.formatting import significant
+from peakmark.judging.merging import merge
+from peakmark.judging.rows import Row
+from peakmark.judging.statistics import ENOUGH
+from peakmark.judging.verdict import NO_ROW, Rows, Verdict
+
+# The section of a site file that states what the machine does not tell.
+_SITE = {"cpu": "cpu", "memory": "memory", "disk": "disk", "network": "network"}
+
+
+def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> list[str]:
+    """Sentences for the first page, the weightiest first."""
+    measured = [row for table in rows.values() for row in table if row.own is not None]
+    found = [*_doubtful(measured), *_whole(measured), *_scaled(config), *_limits(verdicts), *_loopback(measured)]
+    return [*found, *_holes(rows)]
+
+
+def _doubtful(measured: list[Row]) -> Iterator[str]:
+    counts = {word: sum(row.level == word for row in measured) for word in ("wrong", "unsure")}
+    said = [f"{count} {word}" for word, count in counts.items() if count]
+    if said:
+        what = "wrong rows speak for nothing; of unsure ones another run may well differ; the notes say why"
+        yield f"Of {len(measured)} measured rows {' and '.join(said)}: {what}."
+
+
+def _whole(measured: list[Row]) -> Iterator[str]:
+    """What most rows share, once, with the range of its numbers."""
+    kinds: dict[str, list[str]] = {}
+    for row in measured:
+        for code, text in {note.code: note.text for note in row.marks if note.whole}.items():
+            kinds.setdefault(code, []).append(text.partition(": ")[2] if _names_program(row, text) else text)
+    for texts in kinds.values():
+        merged = merge(texts)
+        sentence = Counter(merged[text] for text in texts).most_common(1)[0][0]
+        yield f"In {len(texts)} of {len(measured)} rows: {sentence}."
+
+
+def _names_program(row: Row, text: str) -> bool:
+    """Whether a note begins with the heading of one of the table's programs."""
+    return any(text.startswith(f"{series.heading}: ") for series in row.table.series)
+
+
+def _scaled(config: Mapping[str, object]) -> Iterator[str]:
+    scale = config.get("scale")
+    if isinstance(scale, int | float) and not isinstance(scale, bool) and scale < 1:
+        yield (
+            f"Times, amounts of work and files are {significant(scale, 3)} times those of the configuration (scale): the "
+            "figures are real but short, and a short disk figure may be the cache's."
+        )
+
+
+def _limits(verdicts: list[Verdict]) -> Iterator[str]:
+    unknown = [one for one in verdicts if one.row is not None and one.limit == "unknown" and not _is_loopback(one.row)]
+    if unknown:
+        names = [one.title if one.title == "CPU" else one.title.lower() for one in unknown]
+        listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+        lines = ", ".join(_SITE[one.subsystem] for one in unknown)
+        plural = len(unknown) > 1
+        yield (
+            f"{listed[:1].upper()}{listed[1:]} {'have' if plural else 'has'} no known limit, so no share of one: this machine "
+            f"does not tell it. State it in a site file (section{'s' if plural else ''} {lines}; see config/sites/example.yaml) "
+            "and run the same command again: finished cells stay."
+        )
+    for one in verdicts:
+        if one.what == NO_ROW:
+            yield f"{one.title}: {NO_ROW}: {one.why}."
+
+
+def _is_loopback(row: Row) -> bool:
+    contexts = [point.record.data["context"] for point in row.measured.points]
+    return any((context.get("network") or {}).get("loopback") for context in contexts)
+
+
+def _loopback(measured: list[Row]) -> Iterator[str]:
+    if any(_is_loopback(row) for row in measured):
+        yield (
+            "The network was measured within one machine, over loopback, which has no limit but the CPU: it says nothing "
+            "about a link between nodes."
+        )
+
+
+def _holes(rows: Rows) -> Iterator[str]:
+    everything = [row for table in rows.values() for row in table]
+    holes = sum(row.own is None for row in everything)
+    if holes:
+        yield f"{holes} of {len(everything)} rows {'is' if holes == 1 else 'are'} not measured."
+    most = max((row.own.summary.n for row in everything if row.own), default=0)
+    if 0 < most < ENOUGH:
+        yield (
+            f"With at most {most} repetition{'' if most == 1 else 's'} no single row is called faster than another; {ENOUGH} "
+            "or more allow it."
+        )

@@ -1,0 +1,90 @@
+"""The own kernel's figure against a reference's: within rounds, with the number of runs, and with what else differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from peakmark.formatting import significant
+from peakmark.judging import statistics
+from peakmark.judging.rows import Row, Series
+
+NOT_ALIKE = ("ping",)
+"""An echo is answered by the kernel, without waking a program: no reference for a round trip of programs."""
+HPL_SECONDS = 1.0
+"""A matrix that HPL solves sooner is too small to show its rate."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Own figure / reference's, of medians.
+
+    low, high   the lowest and the highest round
+    rounds      in how many rounds of repetitions both measured: then the ratio is the median of the rounds' own, as the
+                machine may be another in each; 0 where they never did, and the medians of different times are divided
+    """
+
+    value: float
+    low: float
+    high: float
+    rounds: int
+    runs: int
+
+
+def of(own: Series, reference: Series) -> Ratio:
+    """The ratio of two series with positive values. ``runs`` are the reference's."""
+    theirs = {point.repetition: point.value for point in reference.points}
+    each = [point.value / theirs[point.repetition] for point in own.points if theirs.get(point.repetition)]
+    if not each:
+        value = own.summary.median / reference.summary.median
+        return Ratio(value, value, value, 0, reference.summary.n)
+    return Ratio(statistics.median(each), min(each), max(each), len(each), reference.summary.n)
+
+
+def is_measured(series: Series) -> bool:
+    """Whether a reference has measured the figure: an estimate from others is no reference, nor is a too small matrix."""
+    return not any(
+        point.details.get("estimate")
+        or point.details.get("derived")
+        or (point.record.cell.instrument == "hpl" and 0 < float(point.details.get("seconds") or 0) < HPL_SECONDS)
+        for point in series.points
+    )
+
+
+def best(row: Row) -> tuple[str, str, Series] | None:
+    """(instrument, heading, series) of the best reference that has measured the row's figure; None without one."""
+    found = [
+        (one.instrument, one.heading, row.series[one.instrument])
+        for one in row.table.references
+        if one.instrument in row.series and one.instrument not in NOT_ALIKE and is_measured(row.series[one.instrument])
+    ]
+    if not found:
+        return None
+    choose = min if row.table.lower_is_better else max
+    return choose(found, key=lambda entry: entry[2].centre)
+
+
+def differences(row: Row, instrument: str) -> list[str]:
+    """What is known to differ between the own kernel and a reference in this row, in words."""
+    own, other = (row.series[name].points for name in (row.table.own.instrument, instrument))
+    found = []
+    if row.table.subsystem == "disk":
+        huge = [any(point.details.get("huge_pages") for point in points) for points in (own, other)]
+        if huge == [True, False]:
+            found.append(f"only {row.table.own.heading}'s buffers are in huge pages")
+    return found
+
+
+def words(row: Row, mark: str = ".") -> str:
+    """``1.02 × likwid-bench (n = 3)``, with the known differences; empty without a reference."""
+    reference = best(row)
+    if row.own is None or reference is None:
+        return ""
+    instrument, heading, series = reference
+    ratio = of(row.own, series)
+    inside = [f"n = {ratio.runs}", *differences(row, instrument)]
+    if ratio.rounds > 1:
+        low, high = (significant(value, 3, mark) for value in (ratio.low, ratio.high))
+        inside.insert(1, f"{low} to {high}")
+    if ratio.rounds == 0:
+        inside.append("measured at another time")
+    return f"{significant(ratio.value, 3, mark)} × {heading} ({'; '.join(inside)})"

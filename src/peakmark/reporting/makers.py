@@ -1,0 +1,58 @@
+"""What tables and report are made by: when it has changed, they are made anew from the records, which stay.
+
+A rule holds the digest as a parameter, so that Snakemake sees the change after an update of the checkout or of a layout.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from peakmark.planning import inputs
+from peakmark.resources import ROOT
+
+# Of the package, what neither tables nor report are made by. All else counts, as a new module will.
+_MEASURES = ("measuring", "running", "bundling", "cli.py", "__main__.py")
+_DRAWS = ("figures", "reporting")
+_PAGES = ("template", "captions", "html")
+
+
+def of_tables(section: Mapping[str, Any], root: Path = ROOT) -> str:
+    """Digest of the code of the tables, and of the layout and the published results that ``report:`` names."""
+    files = _package(root, (*_MEASURES, *_DRAWS))
+    return _digest(root, [*files, *_named(root, section, ("tables", "published"))])
+
+
+def of_report(section: Mapping[str, Any], root: Path = ROOT) -> str:
+    """Digest of the code of figures, PDF and page, of template and captions, and of the files that ``report:`` names."""
+    pages = (path for name in _PAGES for path in (root / "reports" / name).rglob("*"))
+    return _digest(root, [*_package(root, _MEASURES), *pages, *_named(root, section, inputs.KEYS)])
+
+
+def _package(root: Path, without: Iterable[str]) -> list[Path]:
+    """Files of the package but those of some modules and subpackages."""
+    package, left_out = root / "src" / "peakmark", set(without)
+    found = (path for path in package.rglob("*") if path.suffix in (".py", ".csv"))
+    return [path for path in found if path.relative_to(package).parts[0] not in left_out]
+
+
+def _named(root: Path, section: Mapping[str, Any], keys: Iterable[str]) -> list[Path]:
+    """Files that ``report:`` names by path or, as layouts and published results, by name."""
+    folders = {"tables": ("layouts", ".yaml"), "published": ("published", ".csv")}
+    found = []
+    for key, value in inputs.names(section):
+        if key in keys:
+            folder, suffix = folders.get(key, ("", ""))
+            found += [Path(value), root / "reports" / folder / f"{value}{suffix}"]
+    return found
+
+
+def _digest(root: Path, paths: Iterable[Path]) -> str:
+    """One digest of names and contents; what is not there is told by the program that needs it."""
+    total = hashlib.sha256()
+    for path in sorted(one for one in set(paths) if one.is_file()):
+        name = path.relative_to(root) if path.is_relative_to(root) else path
+        total.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return total.hexdigest()[:16]

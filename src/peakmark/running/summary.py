@@ -1,0 +1,39 @@
+"""The last words of a run: where report and tables are, the five most telling numbers with their doubts, which cells are
+not possible, how to go on.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from peakmark.judging import rows, verdict
+from peakmark.resources import program
+from peakmark.running import impossible
+from peakmark.storage.results import Results
+
+_FILES = (("report", "report.pdf"), ("page", "report.html"), ("tables", "tables"))
+
+
+def describe(directory: Path) -> str:
+    """The last words about the campaign in ``directory``, with commands that can be pasted.
+
+    Errors: RecordError when there is no campaign.
+    """
+    results = Results.read(directory)
+    lines = ["", *(f"{name:<7} {directory / file}" for name, file in _FILES if (directory / file).exists()), ""]
+    for number in verdict.telling_numbers(rows.build(results)):
+        lines.append(f"  {number.label:<52} {number.value} ({number.comparison})")
+        lines += [f"    {number.confidence}: {text}" for text in number.doubts]
+    lines += impossible.lines((one.cell, one.data) for one in results.records)
+    where = shlex.quote(str(directory))
+    profile = "slurm" if results.plan.get("cluster") else "local"
+    config = shlex.quote(str(directory / "config.json"))
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"to measure what is missing    {program('snakemake')} --profile {profile} --configfile {config}",
+            f"to keep all of it in one file {program('peakmark')} bundle {where}",
+        ]
+    )

@@ -1,0 +1,72 @@
+"""``machine/<host>.json``: the facts of a node, sealed as records are, since every limit is computed from them.
+
+Facts that were written before there was a seal have none and are read as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from peakmark import files
+from peakmark.errors import RecordError
+from peakmark.storage import records
+from peakmark.storage.integrity import ASIDE
+
+FOLDER = "machine"
+
+
+def write(path: Path, facts: Mapping[str, Any]) -> None:
+    """Store facts with their seal. Errors: OSError."""
+    records.write_file(path, records.text_of(facts))
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Facts as they were written, without the seal. Errors: RecordError when they are missing, damaged or edited."""
+    try:
+        facts = json.loads(files.read_text(path))
+    except OSError as error:
+        raise RecordError(f"the machine facts {path} cannot be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"the machine facts {path} are damaged ({error})") from error
+    if not isinstance(facts, dict):
+        raise RecordError(f"the machine facts {path} are damaged (they are no facts of a machine)")
+    seal = facts.pop(records.CHECKSUM, None)
+    try:
+        fits = seal is None or seal == records.checksum(facts)
+    except ValueError:  # NaN and the like, which json reads and nobody writes
+        fits = False
+    if not fits:
+        raise RecordError(f"the machine facts {path} are not as they were written (their checksum does not fit)")
+    return facts
+
+
+def whole(directory: Path) -> dict[str, dict[str, Any]]:
+    """Host -> its facts, for every file below ``machine/`` of a campaign that counts."""
+    bad = damaged(directory)
+    paths = sorted((directory / FOLDER).glob("*.json"))
+    return {path.stem: read(path) for path in paths if path.stem not in bad}
+
+
+def damaged(directory: Path) -> dict[str, str]:
+    """Host -> why its facts do not count, for every such file below ``machine/`` of a campaign."""
+    found = {}
+    for path in sorted((directory / FOLDER).glob("*.json")):
+        try:
+            read(path)
+        except RecordError as error:
+            found[path.stem] = str(error)
+    return found
+
+
+def set_aside(directory: Path, host: str) -> Path:
+    """Move facts that do not count to where they are kept. Returns their new path. Errors: OSError."""
+    folder = directory / ASIDE / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 0
+    while (target := folder / f"{host}.{number}.json").exists():
+        number += 1
+    (directory / FOLDER / f"{host}.json").rename(target)
+    return target
