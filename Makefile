@@ -55,7 +55,7 @@ fuzz: setup-test kernels ## the parsers of C and Python against made-up input, f
 
 test-emulated: setup-test kernels ## the kernels on CPUs that bochs emulates: instruction sets this one lacks; ARGS="--cpu corei7_skylake_x"
 	@$(MAKE) --no-print-directory -C src/kernels ../../build/kernels/tests/test_sweeps
-	@python tests/kernels/emulated/run.py $(ARGS)
+	@PYTHONPATH=. python tests/kernels/emulated/run.py $(ARGS)
 
 test-workflow: setup-test
 	python -m pytest tests/workflow -m "not trouble"

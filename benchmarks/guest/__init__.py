@@ -1,34 +1,40 @@
-"""A Linux kernel of our own as an ordinary process: for what the kernel here has not, or would not do to this machine.
-
-Debian's package user-mode-linux is a whole Linux kernel that runs as a program, without root and without a virtual
-machine. Its file system is this machine's, read-only. It has one CPU, network emulation, quotas, and a clock that can be
-set; what happens in it ends with it. Its processor time is near the machine's, starting a process takes some 40 ms.
+"""A Linux of our own that ends with what is done in it: for what the kernel here has not, or would not do to this machine.
 
     call(directory, "module:function", argument, limit_s=60, modules=["sch_netem"])
+    call(directory, "module:function", argument, limit_s=300, machine=Machine(sockets=2, cores=2, threads=2, nodes=2))
+
+Its file system is this machine's, read-only; it needs no root. Without ``machine`` it is the user-mode kernel, an ordinary
+process with one CPU, network emulation, quotas and a clock that can be set: processor time is near the machine's, starting
+a process takes some 40 ms. With ``machine`` it has that machine's CPUs, sockets, caches and NUMA nodes, and is slow:
+without KVM a boot takes some 5 s of a core (more CPUs: more), the import of numpy as long again.
 
 __init__.py  boots it, waits with a deadline, brings back what the function returned
-init         the first process in it
-inside.py    calls the function
+usermode.py  the user-mode kernel      xstate.c  lets it run on CPUs with more vector state than it knows
+emulated.py  machines under qemu       stage.c   their first program, cpio.py what it is packed in
+init         the first process in it   inside.py calls the function
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from peakmark.errors import PeakmarkError
+from benchmarks.guest import common, emulated, usermode
+from benchmarks.guest.common import GuestError
+from benchmarks.guest.emulated import Machine
 
-PROGRAM = "linux.uml"
-NEEDED = {PROGRAM: "user-mode-linux", "modprobe": "kmod", "ip": "iproute2"}
-SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-MEMORY_MIB = 1024
+__all__ = ["GuestError", "Machine", "call", "why_not"]
+
+TRIAL_S = 60.0
 END_S = 10.0
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,16 +52,24 @@ kill "$!"
 """
 
 
-class GuestError(PeakmarkError):
-    """The guest, or the function in it, did not come to its end."""
+def why_not(machine: Machine | None = None) -> str | None:
+    """Why there can be no guest here, in a sentence; None where there can. The user-mode kernel is tried, once a process."""
+    if machine is not None:
+        reason = common.missing(emulated.NEEDED)
+        return f"no emulated machine here ({reason})" if reason else None
+    if reason := common.missing(usermode.NEEDED):
+        return f"no user-mode kernel here ({reason})"
+    return _why_it_does_not_boot(usermode.MEMORY_MIB)
 
 
-def why_not() -> str | None:
-    """Why there can be no guest here, in a sentence; None where there can."""
-    missing = [name for name in NEEDED if shutil.which(name, path=SYSTEM_PATH) is None]
-    if missing:
-        packages = " ".join(NEEDED[name] for name in missing)
-        return f"no user-mode kernel here ({', '.join(missing)} not found): install {packages}"
+@functools.cache
+def _why_it_does_not_boot(_: int) -> str | None:
+    """Some kernels, CPUs and sandboxes keep it from starting; only its own last words tell."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            _call(Path(folder).resolve(), "builtins:int", "1", TRIAL_S, None, (), (), ())
+        except GuestError as error:
+            return f"no user-mode kernel here: {str(error).splitlines()[-1]}"
     return None
 
 
@@ -65,6 +79,7 @@ def call(
     argument: Any = None,
     *,
     limit_s: float,
+    machine: Machine | None = None,
     modules: Sequence[str] = (),
     path: Sequence[Path] = (),
     shown: Sequence[Path] = (),
@@ -74,36 +89,51 @@ def call(
     directory  the guest can write here; what the function writes stays. No blanks in its name
     argument   and the result: whatever JSON can hold
     limit_s    from start to end; then the guest is killed
+    machine    its shape, under qemu; None: the user-mode kernel
     modules    of the guest's kernel, loaded before
     path       folders with Python modules, beside the checkout's own
     shown      other folders of this machine that the function reads
 
-    Errors: GuestError when there is no user-mode kernel, after the deadline, or with the words of the function's error.
+    Errors: GuestError when there can be no such guest here, after the deadline, or with the words of the function's error.
     """
-    if reason := why_not():
+    if reason := why_not(machine):
         raise GuestError(reason)
     directory = directory.resolve()
     if any(letter.isspace() or letter in "\"'," for letter in str(directory)):
         raise GuestError(f"a guest's folder may have no blanks, quotes or commas in its name: {directory}")
+    return _call(directory, function, argument, limit_s, machine, modules, path, shown)
+
+
+def _call(
+    directory: Path,
+    function: str,
+    argument: Any,
+    limit_s: float,
+    machine: Machine | None,
+    modules: Sequence[str],
+    path: Sequence[Path],
+    shown: Sequence[Path],
+) -> Any:
     (directory / "order.json").write_text(json.dumps({"function": function, "argument": argument}))
     (directory / "result.json").unlink(missing_ok=True)
-    _prepare(directory, modules, path, shown)
-    argv = [
-        shutil.which(PROGRAM, path=SYSTEM_PATH) or PROGRAM,
-        *("rootfstype=hostfs", "rootflags=/", "ro", f"init={directory}/init", f"GUEST={directory}"),
-        *(f"mem={MEMORY_MIB}M", f"uml_dir={directory}/", "umid=uml", "con=null", "con0=fd:0,fd:1", "quiet"),
-    ]
-    said = _boot(argv, directory, limit_s)
+    if machine is None:
+        own, load, environment = usermode.OWN, usermode.load(modules), usermode.environment(directory)
+        argv = usermode.argv(directory)
+    else:
+        own, load, environment = emulated.OWN, ":", dict(os.environ)
+        argv = emulated.argv(directory, machine, modules)
+    _prepare(directory, own, load, path, shown)
+    said = _boot(argv, environment, directory, limit_s)
     try:
         answer: dict[str, Any] = json.loads((directory / "result.json").read_text())
     except (OSError, ValueError) as error:
-        raise GuestError(f"the user-mode kernel ended without a result{said}") from error
+        raise GuestError(f"the guest's kernel ended without a result{said}") from error
     if "error" in answer:
-        raise GuestError(f"in the user-mode kernel: {answer['error']}")
+        raise GuestError(f"in the guest: {answer['error']}")
     return answer["result"]
 
 
-def _prepare(directory: Path, modules: Sequence[str], path: Sequence[Path], shown: Sequence[Path]) -> None:
+def _prepare(directory: Path, own: str, load: str, path: Sequence[Path], shown: Sequence[Path]) -> None:
     """What ``init`` reads. A folder that its tmpfs on /tmp and /run would hide is mounted again, read-only."""
     init = directory / "init"
     shutil.copyfile(Path(__file__).with_name("init"), init)
@@ -113,22 +143,21 @@ def _prepare(directory: Path, modules: Sequence[str], path: Sequence[Path], show
     seen = {str(one.resolve()) for one in folders}
     hidden = sorted(one for one in seen if one.startswith(("/tmp/", "/run/")) and one != str(directory))  # noqa: S108
     settings = {
-        "PATH": f"{Path(sys.executable).parent}:{SYSTEM_PATH}",
+        "PATH": f"{Path(sys.executable).parent}:{common.SYSTEM_PATH}",
         "PYTHONPATH": ":".join(python_path),
         "PYTHONDONTWRITEBYTECODE": "1",
         "HOME": "/tmp",  # noqa: S108
         "LANG": "C.UTF-8",
     }
     lines = [f"export {name}={shlex.quote(value)}" for name, value in settings.items()]
-    lines += [f"MODULES={shlex.quote(' '.join(modules))}", f"PYTHON={shlex.quote(sys.executable)}"]
+    lines += [f"PYTHON={shlex.quote(sys.executable)}", f"own() {{ {own}; }}", f"load() {{ {load}; }}"]
     lines += ["shown() {", *(f"    show {shlex.quote(one)}" for one in hidden), "    :", "}"]
     (directory / "settings").write_text("\n".join(lines) + "\n")
 
 
-def _boot(argv: Sequence[str], directory: Path, limit_s: float) -> str:
+def _boot(argv: Sequence[str], environment: Mapping[str, str], directory: Path, limit_s: float) -> str:
     """Until it has powered off; the last lines of its console. Errors: GuestError after the deadline."""
     console = directory / "console"
-    environment = {**os.environ, "TMPDIR": str(_memory_folder(directory)), "HOME": str(directory)}
     with (
         console.open("wb") as stream,
         subprocess.Popen(
@@ -143,7 +172,7 @@ def _boot(argv: Sequence[str], directory: Path, limit_s: float) -> str:
         try:
             process.wait(limit_s)
         except subprocess.TimeoutExpired:
-            raise GuestError(f"the user-mode kernel did not end within {limit_s:g} s{_tail(console)}") from None
+            raise GuestError(f"the guest did not end within {limit_s:g} s{_tail(console)}") from None
         finally:
             if process.stdin is not None:
                 process.stdin.close()
@@ -151,18 +180,8 @@ def _boot(argv: Sequence[str], directory: Path, limit_s: float) -> str:
     return _tail(console)
 
 
-def _memory_folder(directory: Path) -> Path:
-    """Where the guest's memory lies, in a file without a name: in memory where there is room and programs may run."""
-    memory = Path("/dev/shm")  # noqa: S108
-    try:
-        room = shutil.disk_usage(memory).free > MEMORY_MIB << 20
-        if room and not os.statvfs(memory).f_flag & os.ST_NOEXEC and os.access(memory, os.W_OK):
-            return memory
-    except OSError:
-        pass
-    return directory
-
-
 def _tail(console: Path) -> str:
-    lines = console.read_text(errors="replace").replace("\r", "").strip().splitlines()[-12:]
-    return ": " + " | ".join(lines) if lines else ""
+    """The reason of a panic; else the last lines that the kernel and its programs have said."""
+    lines = console.read_text(errors="replace").replace("\r", "").strip().splitlines()
+    panic = [line for line in lines if line.startswith("Kernel panic")]
+    return ": " + " | ".join(panic[:1] or lines[-12:]) if lines else ""

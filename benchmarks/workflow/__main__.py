@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.facts import facts_in_short
-from benchmarks.workflow import lines, overhead, planning, reporting
+from benchmarks.workflow import campaigns, lines, overhead, planning, reporting, starting
 from benchmarks.workflow.checkout import Checkout
 from benchmarks.workflow.lines import Line
 from peakmark import machine
@@ -23,7 +23,11 @@ from peakmark.storage.records import write_file
 PARTS: dict[str, Callable[[Checkout, int], list[Line]]] = {
     "planning": planning.dry_runs,
     "nothing": planning.nothing_to_do,
+    "start": starting.measure,
     "jobs": overhead.per_cell,
+    "campaign": campaigns.to_the_report,
+    "failed": campaigns.failed_again,
+    "submit": campaigns.submitted,
     "report": reporting.largest_preset,
     "table": reporting.long_table,
 }

@@ -20,13 +20,13 @@ class Line:
 
     ours       one value a turn, in ``unit``
     reference  the values of what stands beside it, turn by turn; empty where the target is an absolute one
-    at_most    target: of the ratio where there is a reference, else of the value
+    at_most    target: of the ratio where there is a reference, else of the value; None where none was promised
     """
 
     name: str
     unit: str
     ours: Sequence[float]
-    at_most: float
+    at_most: float | None = None
     beside: str = ""
     reference: Sequence[float] = field(default=())
 
@@ -41,13 +41,16 @@ class Line:
         return statistics.median(self.ratios or list(self.ours))
 
     @property
-    def met(self) -> bool:
-        return self.judged <= self.at_most
+    def verdict(self) -> str:
+        """``met`` or ``missed``; nothing where nothing was promised."""
+        if self.at_most is None:
+            return ""
+        return "met" if self.judged <= self.at_most else "missed"
 
 
 def _cells(line: Line) -> tuple[str, ...]:
     values = line.ratios or list(line.ours)
-    target = f"at most {line.at_most:g}" + ("" if line.reference else f" {line.unit}")
+    target = "" if line.at_most is None else f"at most {line.at_most:g}" + ("" if line.reference else f" {line.unit}")
     return (
         line.name,
         f"{significant(statistics.median(list(line.ours)))} {line.unit}",
@@ -57,7 +60,7 @@ def _cells(line: Line) -> tuple[str, ...]:
         f"{min(values):.3g} to {max(values):.3g}",
         str(len(values)),
         target,
-        "met" if line.met else "missed",
+        line.verdict,
     )
 
 
@@ -81,8 +84,8 @@ def as_csv(lines: Sequence[Line], facts: Mapping[str, Any]) -> str:
         for turn, own in enumerate(line.ours):
             other = line.reference[turn] if line.reference else ""
             ratio = line.ratios[turn] if line.reference else ""
-            verdict = "met" if line.met else "missed"
+            target = "" if line.at_most is None else line.at_most
             writer.writerow(
-                [line.name, turn, line.unit, own, line.beside, other, ratio, line.at_most, verdict, *facts.values()]
+                [line.name, turn, line.unit, own, line.beside, other, ratio, target, line.verdict, *facts.values()]
             )
     return out.getvalue()

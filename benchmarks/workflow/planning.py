@@ -11,7 +11,12 @@ from benchmarks.workflow.lines import Line
 
 CPU_WORKLOADS = ["DP", "SP", "HP", "QP"]
 
+# The collector of garbage is told the same as ours is: what stands beside it has the same interpreter.
 HEAD = """
+import gc
+
+gc.set_threshold(100_000, 20, 20)
+
 rule all:
     input:
         expand("out/{{point}}/{{repetition}}", point=range({points}), repetition=range({repetitions})),

@@ -22,6 +22,7 @@ _NAMES = {
     "workload": re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*"),
     "variant": re.compile(r"([a-z0-9][a-z0-9_-]*)?"),
     "node": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*"),
+    "word": re.compile(r"(numa|socket|cores|cpus)?"),
 }
 
 
@@ -36,11 +37,12 @@ class Cell:
     variant      what must never be mixed in one row: memory ``block`` or ``pool`` (the working set), disk ``psync`` or
                  ``io_uring-qd8``, network ``gso`` or ``busy-poll``; empty where there is no such choice
     block        bytes of a block, record or message; None where there is none (cpu)
-    concurrency  threads, processes or streams
+    concurrency  threads, processes or streams; 1 where ``word`` says how many, until the node that measures is known
     node         ``any`` or the name of the node that must run it
     repetition   0, 1, 2, ...
     options      everything else that changes what is executed (seconds, sizes, directory); JSON scalars only. Not part
                  of the path: a changed option makes Snakemake measure the cell anew.
+    word         instead of a number: one of ``machine.topology.WORDS``, a part of the node; empty where a number was asked
     """
 
     subsystem: str
@@ -52,13 +54,19 @@ class Cell:
     node: str
     repetition: int
     options: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
+    word: str = ""
 
     @property
     def point(self) -> str:
         """Directory name of the point: ``RWS-pool_1MiB_x2``, ``DP_none_x1``."""
         workload = f"{self.workload}-{self.variant}" if self.variant else self.workload
         block = "none" if self.block is None else format_size(self.block)
-        return f"{workload}_{block}_x{self.concurrency}"
+        return f"{workload}_{block}_x{self.asked}"
+
+    @property
+    def asked(self) -> int | str:
+        """The concurrency as it was asked for: the word, else the number."""
+        return self.word or self.concurrency
 
     @property
     def id(self) -> str:
@@ -78,7 +86,7 @@ class Cell:
             "workload": self.workload,
             "variant": self.variant,
             "block": self.block,
-            "concurrency": self.concurrency,
+            "concurrency": self.asked,
             "node": self.node,
             "repetition": self.repetition,
             "options": dict(sorted(self.options.items())),
@@ -92,17 +100,19 @@ class Cell:
     def from_json(cls, data: Mapping[str, Any]) -> Cell:
         """Inverse of ``to_json``. Errors: ConfigError when a key is missing, of the wrong type, or more than a name."""
         try:
-            block = data["block"]
+            block, asked = data["block"], data["concurrency"]
+            word = asked if isinstance(asked, str) and not asked.isdigit() else ""
             cell = cls(
                 subsystem=str(data["subsystem"]),
                 instrument=str(data["instrument"]),
                 workload=str(data["workload"]),
                 variant=str(data["variant"]),
                 block=None if block is None else parse_size(block),
-                concurrency=int(data["concurrency"]),
+                concurrency=1 if word else int(asked),
                 node=str(data["node"]),
                 repetition=int(data["repetition"]),
                 options=dict(data["options"].items()),
+                word=word,
             )
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise ConfigError(f"cell {data!r} is not complete: {error!r}") from error

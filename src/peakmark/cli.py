@@ -9,12 +9,13 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from peakmark import __version__
-from peakmark.errors import ConfigError, PeakmarkError, Terminated
+from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
 
 DEFAULT_CONFIG = Path("config/config.yaml")
 KERNELS = Path("build/kernels")
@@ -22,24 +23,64 @@ KERNELS = Path("build/kernels")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0, 1 (failed), 2 (wrong use)."""
-    options = _parser().parse_args(arguments)
     os.umask(os.umask(0o077) | 0o002)  # whatever the user's says, nothing is for everybody to write
     try:
-        return int(options.run(options) or 0)
+        with _interruptible():
+            try:
+                options = _parser().parse_args(arguments)
+                return int(options.run(options) or 0)
+            finally:
+                sys.stdout.flush()  # here, where what cannot be written is still one sentence
     except ConfigError as error:
-        print(f"peakmark: {error}", file=sys.stderr)
-        return 2
+        return _said(str(error), 2)
     except PeakmarkError as error:
-        print(f"peakmark: {error}", file=sys.stderr)
-        return 1
+        return _said(str(error), 1)
     except BrokenPipeError:
+        _drop_output()
         return 1
+    except OSError as error:
+        _drop_output()
+        return _said(sentence(error), 1)
     except Terminated:
-        print("peakmark: told to end", file=sys.stderr)
-        return 128 + signal.SIGTERM
+        return _said("told to end", 128 + signal.SIGTERM)
     except KeyboardInterrupt:
-        print("peakmark: interrupted", file=sys.stderr)
-        return 130
+        return _said("interrupted", 130)
+
+
+def _said(text: str, code: int) -> int:
+    with suppress(OSError):
+        print(f"peakmark: {text}", file=sys.stderr)
+    return code
+
+
+def _drop_output() -> None:
+    """What is still to be printed goes nowhere: Python would try once more at its end, and complain in many lines."""
+    if sys.stdout is sys.__stdout__ and sys.stdout is not None:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """The first Ctrl-C ends the command and puts everything away; a second one does not disturb that."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # ignored, as in the background of a script, or not ours to decide
+        yield
+        return
+
+    def interrupted(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise  # to the end of this process, a further one is ignored
+    except BaseException:
+        signal.signal(signal.SIGINT, before)
+        raise
+    signal.signal(signal.SIGINT, before)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -114,7 +155,12 @@ def _parser() -> argparse.ArgumentParser:
         )
     compare.add_argument("--confidence", type=_share, default=0.95, help="level of the intervals, default 0.95")
     compare.add_argument(
-        "--tolerance", type=_share, default=0.0, help="share by which a row may differ without a verdict, e.g. 0.02"
+        "--tolerance", type=_share, default=0.03, help="share by which a row may differ without a verdict, default 0.03"
+    )
+    compare.add_argument(
+        "--repeat",
+        metavar="A2",
+        help="a second campaign of what A measured: its difference from A is how much rows drift",
     )
     compare.add_argument("--fail-on", choices=["worse"], help="exit with 1 when a row became worse (for CI)")
     compare.set_defaults(run=_compare)
@@ -309,10 +355,14 @@ def _share(text: str) -> float:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from peakmark.judging import compare
+    from peakmark.judging import compare, compare_text
 
-    text, counts = compare.report(
-        compare.read(options.a), compare.read(options.b), options.confidence, options.tolerance
+    text, counts = compare_text.report(
+        compare.read(options.a),
+        compare.read(options.b),
+        options.confidence,
+        options.tolerance,
+        compare.read(options.repeat) if options.repeat else None,
     )
     print(text)
     return 1 if options.fail_on and counts["worse"] else 0
@@ -343,16 +393,17 @@ def _report(options: argparse.Namespace) -> int:
 
     if unbundle.is_bundle(options.campaign):
         rebuilt = unbundle.report(options.campaign, options.output, options.partial)
-        print(f"{rebuilt.path}: {rebuilt.comparison}")
+        _print_path(rebuilt.path, f": {rebuilt.comparison}")
         return 0
     if options.anonymise:
         return _anonymous_report(options)
-    if options.partial:
-        measurements.build(options.campaign)
-        tables.build(options.campaign)
-    if not options.keep_figures:
-        figures.build(options.campaign)
-    print(report.build(options.campaign, partial=options.partial, target=options.output))
+    with _workplace(options) as folder:
+        if options.partial:
+            measurements.build(folder)
+            tables.build(folder)
+        if not options.keep_figures or folder != options.campaign:
+            figures.build(folder)
+        _print_path(report.build(folder, options.partial, options.output, options.campaign))
     return 0
 
 
@@ -360,10 +411,28 @@ def _html(options: argparse.Namespace) -> int:
     from peakmark.figures import figures
     from peakmark.reporting import webpage
 
-    if not options.keep_figures:
-        figures.build(options.campaign)
-    print(webpage.build(options.campaign, partial=options.partial, target=options.output))
+    with _workplace(options) as folder:
+        if not options.keep_figures or folder != options.campaign:
+            figures.build(folder)
+        _print_path(webpage.build(folder, options.partial, options.output, options.campaign))
     return 0
+
+
+def _workplace(options: argparse.Namespace) -> AbstractContextManager[Path]:
+    """Where tables and figures are built: below the campaign, unless it is read-only and its report goes elsewhere."""
+    from peakmark import documents
+    from peakmark.bundling import unbundle
+
+    if options.output is None:
+        return nullcontext(options.campaign)
+    return documents.workplace(options.campaign, unbundle.SOURCES)
+
+
+def _print_path(path: Path, more: str = "") -> None:
+    """Say where a document is; beside one that went through a pipe or standard output the line would be part of it."""
+    from peakmark import documents
+
+    print(f"{path}{more}", file=sys.stderr if documents.is_stream(path) else sys.stdout)
 
 
 def _bundle(options: argparse.Namespace) -> int:
@@ -384,15 +453,15 @@ def _bundle(options: argparse.Namespace) -> int:
         extra=[Extra("sbom.cdx.json", "Software bill of materials", said, bill.encode(), sbom.MEDIA_TYPE)],
         replace=anonymise.replacer(results) if options.anonymise else None,
     )
-    print(path)
+    _print_path(path)
     return 0
 
 
 def _anonymous_report(options: argparse.Namespace) -> int:
     """The report of a copy in which every name is replaced."""
-    import shutil
     import tempfile
 
+    from peakmark import documents
     from peakmark.bundling import anonymise, bundle, staging
     from peakmark.storage.results import Results
 
@@ -401,8 +470,8 @@ def _anonymous_report(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name) / results.name
         staging.copy(results, folder, anonymise.replacer(results))
-        shutil.copyfile(bundle.build_all(folder, options.partial), target)
-    print(target)
+        documents.write(target, bundle.build_all(folder, options.partial).read_bytes(), options.campaign)
+    _print_path(target)
     return 0
 
 

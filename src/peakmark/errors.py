@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 
 class PeakmarkError(Exception):
     """The user's input or machine is at fault: the CLI prints the message alone, without a traceback."""
@@ -35,3 +37,22 @@ OUT_OF_MEMORY = "OUT_OF_MEMORY"
 """Slurm's word, used for what was ended for its memory, whoever ended it."""
 
 MORE_MEMORY = "memory_factor in the site file's section slurm lets jobs ask for more"
+
+
+_REMEDIES = {
+    errno.ENOSPC: "make room there, or set TMPDIR where it is a temporary folder",
+    errno.EDQUOT: "your quota there is used up: remove something, or ask for more",
+    errno.EROFS: "write elsewhere: a report can be given a place with -o FILE",
+    errno.EACCES: "mend its rights, or write elsewhere",
+    errno.EPERM: "mend its rights, or write elsewhere",
+    errno.EIO: "its disk or network has failed: see dmesg, or ask who runs the machine",
+    errno.EMFILE: "raise the number of open files (ulimit -n)",
+}
+
+
+def sentence(error: OSError, path: bool = True) -> str:
+    """What the system refused, where (unless ``path`` is False: the caller says it), and what can be done."""
+    names = [str(name) for name in (error.filename, error.filename2) if name is not None and not isinstance(name, int)]
+    where = f"{' -> '.join(names)}: " if names and path else ""
+    remedy = _REMEDIES.get(error.errno or 0)
+    return f"{where}{error.strerror or error}" + (f"; {remedy}" if remedy else "")

@@ -34,3 +34,22 @@ def read_bytes(path: Path) -> bytes:
 def read_text(path: Path) -> str:
     """The same as text. Errors: OSError; UnicodeDecodeError, a ValueError."""
     return read_bytes(path).decode("utf-8")
+
+
+LEAST_BYTES = 8 << 10
+"""A record takes two or three blocks of a disk."""
+
+
+def full(folder: Path) -> str | None:
+    """A sentence when the disk of ``folder``, or of its nearest parent that exists, has no room for one more record."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.absolute().parent
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return None
+    room = disk.f_bavail * disk.f_frsize
+    if room >= LEAST_BYTES and (disk.f_favail > 0 or not disk.f_files):
+        return None
+    what = "no room" if room < LEAST_BYTES else "no inode free, so no room for another file"
+    return f"No space left on device: the disk of {folder} has {what}; make room there, then start again, what was written is whole"

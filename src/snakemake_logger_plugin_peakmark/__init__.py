@@ -33,6 +33,7 @@ class LogHandler(LogHandlerBase):
     def __post_init__(self) -> None:
         self.console = Console(stderr=not self.common_settings.stdout, highlight=False)
         self.bar = _Bar(self.console)
+        self.disk_was_full = False
 
     def emit(self, record: LogRecord) -> None:
         """Show one record. Never raises: a broken line must not end a campaign."""
@@ -85,6 +86,8 @@ class LogHandler(LogHandlerBase):
             path = Path(str(log))
             if path.is_file() and not text:  # the rule's own log comes first; the executor's says much about little
                 text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
+        if self._full_disk(text):
+            return
         # The executor's words: what Slurm calls the end of the job, or why sbatch refused it.
         message = str(values.get("rule_msg") or "")
         for words in BESIDE:
@@ -92,6 +95,22 @@ class LogHandler(LogHandlerBase):
         self.console.print(f"[red]failed[/red] {name}{': ' + escape(message) if message else ''}", soft_wrap=True)
         if text:
             self.console.print(text, markup=False, soft_wrap=True)
+
+    def _full_disk(self, text: str) -> bool:
+        """Whether the disk of the results is full, which is said once: no log has room for a reason then, and every cell
+        that follows fails for the same one.
+        """
+        from peakmark import files
+
+        full = None if text else files.full(Path("results"))
+        if full is None and "was not measured: No space left" in text:
+            full = text
+        if full is None:
+            return False
+        if not self.disk_was_full:
+            self.console.print(full, markup=False, soft_wrap=True)
+        self.disk_was_full = True
+        return True
 
     def close(self) -> None:
         """End the bar, so that the terminal is left as it was."""

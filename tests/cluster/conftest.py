@@ -1,43 +1,59 @@
-"""Fixtures: a real Slurm cluster for the session, once without and once with accounting, put right again after every test."""
+"""Fixtures: two real Slurm clusters for the session, put right again after every test."""
 
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from testcluster import Cluster, why_not
+from testcluster import Cluster, cgroups, why_not
+
+CPUS = len(os.sched_getaffinity(0))
+SIZES: dict[str, Any] = {"cpus": (1, min(2, CPUS)), "memory": (1200, 6000), "binding": True}
+"""A small node and a larger one; jobs are held to their CPUs."""
 
 
-def start(accounting: bool) -> Iterator[Cluster]:
-    if reason := why_not(accounting):
+def start(**options: Any) -> Iterator[Cluster]:
+    if reason := why_not(**options):
         pytest.skip(reason)
     # Jobs find the Python (and the Snakemake) that runs the tests: sbatch hands the environment on.
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    with Cluster.running(2, cpus=2, accounting=accounting) as cluster:
+    with Cluster.running(2, **options) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """Two nodes of two CPUs, no slurmdbd: squeue is the only source about jobs."""
-    yield from start(accounting=False)
+    """Two nodes of different size, no slurmdbd: squeue is the only source about jobs."""
+    yield from start(**SIZES)
 
 
 @pytest.fixture(scope="session")
-def cluster_with_accounting() -> Iterator[Cluster]:
-    """The same with slurmdbd on a private MariaDB, so that sacct works."""
-    yield from start(accounting=True)
+def site() -> Iterator[Cluster]:
+    """A stranger's: other names, slurmdbd, an account that must be said, five jobs at most in the queue, partitions that refuse
+    something, fio on the login side only, and where the machine lets it, control groups."""
+    yield from start(
+        **SIZES,
+        cgroups=cgroups.why_not() is None,
+        name="hpc",
+        prefix="gn",
+        accounting=True,
+        account=True,
+        max_submit=5,
+        rules=True,
+        without=("fio",),
+    )
 
 
 @pytest.fixture(autouse=True)
 def put_right(request: pytest.FixtureRequest) -> Iterator[None]:
     """After each test: jobs cancelled, killed daemons back, nodes idle."""
     yield
-    for name in ("cluster", "cluster_with_accounting"):
+    for name in ("cluster", "site"):
         if name in request.fixturenames:
             running: Cluster = request.getfixturevalue(name)
             running.reset()

@@ -173,4 +173,4 @@ class Breaker:
                 self.cluster.start_slurmd(name)
             with suppress(ClusterError):
                 if not {"DRAIN", "DOWN"}.isdisjoint(self.cluster.node_states(name)):
-                    self.cluster.run(["scontrol", "update", f"NodeName={name}", "State=RESUME"], check=False)
+                    self.cluster.resume(name)

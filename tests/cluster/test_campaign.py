@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -77,10 +78,8 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
 @pytest.mark.trouble
 def test_a_cell_without_memory_is_told_and_measured_when_it_has_some(workflow: Workflow) -> None:
     """A pool of 1 GiB does not fit into half of what its job would ask for; what the other cell needs does."""
-    site = workflow.directory / "site.yaml"
-    site.write_text("{schema: 1, name: here, slurm: {memory_factor: 0.5}}")
     workflow.configure(
-        site=str(site),
+        site=workflow.site("{memory_factor: 0.5}"),
         cpu=[{"workloads": ["DP"], "concurrency": [1]}],
         memory=[
             {
@@ -116,7 +115,7 @@ def test_a_cell_without_memory_is_told_and_measured_when_it_has_some(workflow: W
     appendix = " ".join(subprocess.check_output(["pdftotext", pdf, "-"], text=True).split())
     assert "OUT_OF_MEMORY: it used more memory than it had been granted (848M)" in appendix
 
-    site.write_text("{schema: 1, name: here, slurm: {memory_factor: 1.5}}")
+    workflow.site("{memory_factor: 1.5}")
     assert workflow.planned() == {lost}
     assert f"results/short/cells/{lost}.json" in again
     second = workflow.snakemake()
@@ -153,11 +152,11 @@ prepend-path PATH {folder}
 """
 
 
-def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(
-    cluster_with_accounting: Cluster, tmp_path: Path
-) -> None:
-    workflow = Workflow.make(cluster_with_accounting, tmp_path / "checkout")
-    tool = Path(workflow.holding("/usr/bin/fio"))
+def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(site: Cluster, tmp_path: Path) -> None:
+    workflow = Workflow.make(site, tmp_path / "checkout")
+    # fio stands on the login side only; what the module brings is all that the nodes have.
+    shutil.copy2("/usr/bin/fio", tmp_path / "its-own")
+    tool = Path(workflow.holding(str(tmp_path / "its-own"), "fio"))
     modules = tmp_path / "modulefiles"
     modules.mkdir()
     (modules / "our-fio").write_text(MODULE.format(folder=tool.parent))
@@ -168,13 +167,14 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(
         fan_out="node",
         disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}],
         modules={"fio": ["our-fio"]},
+        site=workflow.site("{account: tests}"),
     )
     fail = workflow.directory / "fail"
     fail.touch()
     first = workflow.snakemake(env=places)
     assert first.returncode == 1, first.stdout + first.stderr
     before = workflow.records()
-    nodes = ("node1", "node2")
+    nodes = site.layout.names
     assert set(before) == {f"disk/diskbench/WS-psync_{block}_x1/{node}/0" for block in blocks for node in nodes}
     failed = workflow.attempts()
     assert set(failed) == {f"disk/fio/WS-psync_{block}_x1/{node}/0" for block in blocks for node in nodes}
@@ -194,7 +194,7 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(
         assert context["host"] == name.split("/")[3]
         assert context["tool"]["path"] == str(tool), "the module's tool, not the one of /usr/bin"
     assert (workflow.results / "report.pdf").read_bytes().startswith(b"%PDF")
-    states = cluster_with_accounting.run(["sacct", "-n", "-X", "--format=State"]).stdout.split()
+    states = site.run(["sacct", "-n", "-X", "--format=State"]).stdout.split()
     assert states.count("COMPLETED") >= 2 and "FAILED" in states, "Slurm's accounts say the same"
 
 

@@ -16,6 +16,7 @@ from testcluster.processes import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 240.0
+PRESET_LIMIT_S = 1500.0
 LEFT_OUT = (".git", ".venv", ".snakemake", "results", "build", "__pycache__", "tests", ".mypy_cache", ".ruff_cache")
 
 SHORT: dict[str, Any] = {
@@ -47,6 +48,7 @@ class Workflow:
 
     cluster: Cluster
     directory: Path
+    campaign: str = str(SHORT["campaign"])
 
     @classmethod
     def make(cls, cluster: Cluster, directory: Path) -> "Workflow":
@@ -60,9 +62,15 @@ class Workflow:
     def configure(self, **values: Any) -> None:
         (self.directory / "test.yaml").write_text(yaml.safe_dump({**SHORT, **values}))
 
-    def holding(self, tool: str) -> str:
+    def site(self, slurm: str) -> str:
+        """Path of a site file with this section ``slurm``."""
+        path = self.directory / "site.yaml"
+        path.write_text(f"{{schema: 1, name: here, slurm: {slurm}}}")
+        return str(path)
+
+    def holding(self, tool: str, name: str = "") -> str:
         """Path of a tool that waits while the file ``hold`` lies beside it, and fails while ``fail`` does."""
-        path = self.directory / Path(tool).name
+        path = self.directory / (name or Path(tool).name)
         path.write_text(HOLDING.format(tool=tool))
         path.chmod(0o755)
         return str(path)
@@ -83,6 +91,13 @@ class Workflow:
             check=False,
             timeout=LIMIT_S,
         )
+
+    def preset(self, name: str, *words: str, **values: Any) -> "subprocess.CompletedProcess[str]":
+        """A shipped preset as a stranger runs it: the file as it is, further keys on the command line."""
+        self.campaign = name
+        given = [f"{key}={value}" for key, value in values.items()]
+        line = [*self.argv[:-1], f"config/presets/{name}.yaml", "--config", *given, *words]
+        return self.cluster.run(line, cwd=self.directory, env=self.environment, check=False, timeout=PRESET_LIMIT_S)
 
     def start(self) -> "subprocess.Popen[str]":
         """Snakemake in the background; what it says is in ``said``."""
@@ -117,7 +132,7 @@ class Workflow:
 
     @property
     def results(self) -> Path:
-        return self.directory / "results" / str(SHORT["campaign"])
+        return self.directory / "results" / self.campaign
 
     def records(self) -> dict[str, dict[str, Any]]:
         cells = self.results / "cells"

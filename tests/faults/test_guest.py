@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from bench import KERNELS, LIMIT_S, MIB, cpu_cell, disk_cell, network_cell
 from benchmarks import guest
+from benchmarks.guest import common
 from benchmarks.method.faults import FAULTS
 
 from peakmark import machine
@@ -78,7 +79,7 @@ def boot(folder: Path, orders: dict[str, dict[str, Any]], limit_s: float) -> dic
     if reason := guest.why_not():
         pytest.skip(reason)
     for program, package in (("mkfs.ext4", "e2fsprogs"), ("setquota", "quota")):
-        if shutil.which(program, path=guest.SYSTEM_PATH) is None:
+        if shutil.which(program, path=common.SYSTEM_PATH) is None:
             pytest.skip(f"{program} not found: install {package}")
     facts = {**machine.collect(folder, cpubench=KERNELS / "cpubench"), "host": "peakmark-guest"}
     for name, order in orders.items():

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark.cell import Cell
+from peakmark.cell import Cell, Scalar
 from peakmark.storage.records import text_of
 
 UNITS = {"rate": "op/s", "throughput": "B/s", "latency": "s", "iops": "1/s"}
@@ -26,11 +26,11 @@ def cell(
     concurrency: int = 1,
     node: str = "any",
     repetition: int = 0,
+    **options: Scalar,
 ) -> Cell:
-    """A cell with the defaults that the tests share."""
-    return Cell(
-        subsystem, instrument, workload, variant, block, concurrency, node, repetition, {"seconds": 1.0, "seed": 1}
-    )
+    """A cell with the defaults that the tests share, and further options."""
+    every = {"seconds": 1.0, "seed": 1, **options}
+    return Cell(subsystem, instrument, workload, variant, block, concurrency, node, repetition, every)
 
 
 def measurement(of: Cell, metric: str, value: float, **changes: Any) -> dict[str, Any]:

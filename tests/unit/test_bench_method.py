@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks import guest
+from benchmarks.guest import common
 from benchmarks.method import __main__ as command
 from benchmarks.method import faults, same, table, verdicts
 from benchmarks.method.faults import FAULTS
@@ -140,7 +140,7 @@ def test_what_neither_this_kernel_nor_a_guest_can_do_says_why(bench: Bench, monk
         raise Unavailable("no such qdisc")
         yield faults.Surroundings()
 
-    monkeypatch.setattr(guest, "SYSTEM_PATH", "/nowhere")
+    monkeypatch.setattr(common, "SYSTEM_PATH", "/nowhere")
     cheap = {"cpu": [{"workloads": ["DP"], "concurrency": [1], "seconds": 0.02}]}
     other = faults.Fault("link", cheap, "words", refused, modules=("sch_netem",))
     outcome = verdicts.judge_here_or_in_a_guest(bench, other, 0, 1)

@@ -95,7 +95,7 @@ def test_a_pool_that_the_caches_serve(pool: int, marked: bool) -> None:
     found = check_row(row(details=details, variant="pool", **identity))
     assert [note.code for note in found] == (["pool-in-cache"] if marked else [])
     if marked:
-        assert "make pool: at least 128MiB" in found[0].text
+        assert "make pool: auto, or at least 128MiB" in found[0].text
     assert codes(row(details=details, variant="block", **identity)) == []
 
 
@@ -278,3 +278,53 @@ def test_a_link_that_is_shaped() -> None:
     assert (note.code, note.doubt) == ("shaped", True)
     assert "tbf 100 Mbit/s" in note.text and "tc qdisc show" in note.text
     assert codes(row(context={"network": {"loopback": False, "shaping": None}}, **network)) == []
+
+
+PLACED = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
+
+
+def test_what_a_job_was_given_stands_in_its_record() -> None:
+    facts = copy.deepcopy(VM)
+    facts["limits"] |= {"cpus_allowed": [0], "physical_cores_allowed": 1, "cpu_quota": None}  # of the first job
+    allowed = {"cores": 4, "cpu_quota": None}
+    assert codes(row(facts=facts, concurrency=2, context={"cpus": [0, 1, 2, 3], "allowed": allowed})) == []
+    crowded = row(facts=facts, concurrency=4, context={"cpus": [0, 1, 2, 3], "allowed": {**allowed, "cores": 2}})
+    assert codes(crowded) == ["shared-cores"]
+    held = row(facts=facts, concurrency=2, context={"cpus": [0, 1, 2], "allowed": {**allowed, "cpu_quota": 1.5}})
+    assert codes(held) == ["cpu-quota"]
+
+
+def test_a_pool_is_compared_with_the_caches_its_threads_reach() -> None:
+    facts = copy.deepcopy(VM)
+    facts["cpu"]["caches"] = [{"level": 3, "type": "unified", "size": 32 << 20, "shared_by": 16, "count": 2}]
+    identity = {"subsystem": "memory", "instrument": "rambench", "workload": "RWS", "block": 1024, "variant": "pool"}
+    details = {"working_set_bytes": 128 << 20}
+    for context in ({}, {"placed": PLACED}):
+        assert codes(row(facts=facts, details=details, context=context, concurrency=1, **identity)) == []
+    both = {"placed": {**PLACED, "last_level_bytes": 64 << 20}}
+    assert codes(row(facts=facts, details=details, context=both, concurrency=2, **identity)) == ["pool-in-cache"]
+
+
+def test_a_throttled_node_does_not_look_perfect() -> None:
+    facts = copy.deepcopy(VM)
+    facts["cpu"]["clock_hz"] |= {"nominal": 2.1e9}
+    slow = {"clock_hz_before": 1.2e9, "clock_hz_after": 1.2e9}
+    perfect = limit(101.4)
+    found = check_row(row(details=slow, peak=perfect, facts=facts))
+    assert [note.code for note in found] == ["below-nominal"] and found[0].doubt
+    assert (
+        "1.2 GHz" in found[0].text and "2.1 GHz" in found[0].text and "56% of it at the nominal clock" in found[0].text
+    )
+    # The clock under the work decides, whatever it was before and after.
+    fast = {"clock_hz_before": 2.1e9, "clock_hz_after": 2.1e9}
+    assert codes(row(details=fast, peak=perfect, facts=facts)) == []
+    assert codes(row(details={**fast, "clock_hz_loaded": 1.2e9}, peak=perfect, facts=facts)) == [
+        "below-nominal",
+        "clock-lowered",
+    ]
+
+
+def test_repetitions_on_other_cores_are_not_alike() -> None:
+    measured = row()
+    runs = [Run(100.0, {}, {"placed": {**PLACED, "cores": cores}}) for cores in (1, 1, 2)]
+    assert codes(Measured(**{**vars(measured), "runs": runs})) == ["placement-differs"]

@@ -10,7 +10,7 @@ from tests.unit import campaign_data as make
 
 from peakmark import cli
 from peakmark.errors import ConfigError
-from peakmark.judging import compare, published, statistics
+from peakmark.judging import chance, compare, compare_text, published, statistics
 
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]
 
@@ -103,7 +103,7 @@ def test_two_campaigns_row_by_row(tmp_path: Path) -> None:
     ]
     assert found[1].ratio == pytest.approx(2.0)
     assert (only_before, only_after) == (0, 0)
-    text, counts = compare.report(before, after)
+    text, counts = compare_text.report(before, after)
     assert counts["worse"] == 3
     assert "0 better; 3 worse" in text
     assert "chance alone" in text
@@ -113,11 +113,11 @@ def test_a_verdict_on_a_doubtful_row_says_so(tmp_path: Path) -> None:
     before = compare.read(str(campaign(tmp_path / "a")))
     after = compare.read(str(campaign(tmp_path / "b", 0.5, limited=True)))
     found, _, _ = compare.compare(before, after)
-    assert [one.doubtful for one in found] == ["B", "", ""]
-    text, _ = compare.report(before, after)
-    assert "worse (doubtful: B)" in text
-    assert "1 row carries notes that cast doubt" in text
-    assert "doubt" not in compare.report(before, before)[0]
+    assert [one.doubtful for one in found] == ["wrong: B", "", ""]
+    text, _ = compare_text.report(before, after)
+    assert "worse (wrong: B)" in text
+    assert "1 row is wrong or unsure" in text
+    assert "unsure" not in compare_text.report(before, before)[0]
 
 
 def test_a_published_set_may_be_either_side(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_nothing_in_common_is_said(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
     side = compare.read(str(make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 1e9)])])))
     with pytest.raises(ConfigError, match="no row in common"):
-        compare.report(side, compare.read("disk-patterns-2020"))
+        compare_text.report(side, compare.read("disk-patterns-2020"))
 
 
 def test_exit_codes_are_fit_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,3 +168,104 @@ def test_exit_codes_are_fit_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert cli.main(["compare", a, str(tmp_path / "nothing")]) == 2
     assert "neither the folder of a campaign" in capsys.readouterr().err
+
+
+def changed(
+    folder: Path, isa: str = "auto", loopback: bool = True, model: str = "CPU one", factor: float = 1.0
+) -> Path:
+    """Two rows, of which one depends on the instruction set and one on the link; a CPU of its own."""
+    records = []
+    for number, value in enumerate(STEADY):
+        of = make.cell("cpubench", "DP", subsystem="cpu", repetition=number, isa=isa)
+        records.append(make.record(of, [make.measurement(of, "rate", 1e10 * factor * value)]))
+        of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
+        context = {"network": {"interface": "lo" if loopback else "eth1", "loopback": loopback}}
+        records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * factor * value)], context=context))
+    return make.write(folder, records, facts={"host": "node1", "cpu": {"model_name": model}})
+
+
+def test_what_was_not_asked_alike_is_not_judged(tmp_path: Path) -> None:
+    before = compare.read(str(changed(tmp_path / "a")))
+    after = compare.read(str(changed(tmp_path / "b", "scalar", False, factor=0.5)))
+    text, counts = compare_text.report(before, after)
+    assert counts == {"not alike": 2}
+    first = text.splitlines()[0]
+    assert "instruction set: A has auto, B has scalar" in first
+    assert "link: A has loopback, B has interface eth1" in first
+
+
+def test_another_cpu_is_said_first_and_judged(tmp_path: Path) -> None:
+    before = compare.read(str(changed(tmp_path / "a")))
+    after = compare.read(str(changed(tmp_path / "b", model="CPU two", factor=0.5)))
+    text, counts = compare_text.report(before, after)
+    assert counts["worse"] == 2
+    assert text.startswith("not the same on both sides: CPU: A has CPU one, B has CPU two")
+    assert not compare_text.report(before, before)[0].startswith("not the same")
+
+
+def test_nodes_of_other_names_are_compared_where_each_side_has_one(tmp_path: Path) -> None:
+    before = compare.read(str(campaign(tmp_path / "a", node="n1")))
+    after = compare.read(str(campaign(tmp_path / "b", 0.5, node="other")))
+    text, counts = compare_text.report(before, after)
+    assert counts["worse"] == 3
+    assert text.startswith("not the same on both sides: node: A has n1, B has other")
+
+
+def many(folder: Path, seed: int, rows: int = 40, slow: tuple[int, ...] = ()) -> Path:
+    """``rows`` rows of six noisy values of one machine; those in ``slow`` at four fifths of the rate."""
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+    records = []
+    for row in range(rows):
+        for number in range(6):
+            of = make.cell(
+                "diskbench", "RS", subsystem="disk", variant="psync", block=4096 * (row + 1), repetition=number
+            )
+            value = 4e8 * random.lognormal(0, 0.02) * (0.8 if row in slow else 1.0)
+            records.append(make.record(of, [make.measurement(of, "throughput", value)]))
+    return make.write(folder, records)
+
+
+def test_of_many_unchanged_rows_none_is_called_worse_and_one_changed_row_is(tmp_path: Path) -> None:
+    before = compare.read(str(many(tmp_path / "a", 1)))
+    for seed in (2, 3, 4):
+        found, _, _ = compare.compare(before, compare.read(str(many(tmp_path / f"b{seed}", seed))), tolerance=0.0)
+        assert not [one for one in found if one.verdict in compare.CLAIMS]
+    found, _, _ = compare.compare(before, compare.read(str(many(tmp_path / "c", 5, slow=(7,)))))
+    assert [one.point.block for one in found if one.verdict == "worse"] == [8 * 4096]
+
+
+def test_a_repeat_shows_how_far_rows_drift(tmp_path: Path) -> None:
+    before = compare.read(str(campaign(tmp_path / "a")))
+    after = compare.read(str(campaign(tmp_path / "b", 0.9)))
+    repeat = compare.read(str(campaign(tmp_path / "a2", 0.85)))
+    assert compare_text.report(before, after)[1]["worse"] == 3
+    assert compare_text.report(before, after, repeat=repeat)[1]["worse"] == 0
+
+
+@pytest.mark.parametrize(
+    ("t", "freedom", "p"),
+    [(0.0, 5, 1.0), (2.228, 10, 0.05), (12.706, 1, 0.05), (3.169, 10, 0.01), (1.96, 1e6, 0.05), (2.0, 4.5, 0.1082)],
+)
+def test_students_p_is_that_of_the_tables(t: float, freedom: float, p: float) -> None:
+    assert chance.student(t, freedom) == pytest.approx(p, rel=0.01)
+
+
+def test_discoveries_are_those_of_benjamini_and_hochberg() -> None:
+    # The example of their paper: fifteen p values, of which four stand at 5 %.
+    chances = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
+               0.7590, 1.0]  # fmt: skip
+    assert sum(chance.discoveries(chances, 0.05)) == 4
+    assert chance.discoveries([], 0.05) == []
+    assert chance.discoveries([0.06], 0.05) == [False]
+
+
+def test_two_sizes_of_one_published_row_are_one_row(tmp_path: Path) -> None:
+    records = []
+    for block, value in ((1 << 20, 4e8), (10**6, 3e8)):
+        of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=block)
+        records.append(make.record(of, [make.measurement(of, "throughput", value)]))
+    side = compare.read(str(make.write(tmp_path / "c", records)))
+    (found, *_), _, _ = compare.compare(compare.read("disk-patterns-2020"), side)
+    assert found.after == (4e8,)

@@ -4,25 +4,41 @@ nowhere. Full disks: tests/faults/test_full.py; damaged bytes: test_integrity.py
 
 from __future__ import annotations
 
+import ctypes
+import datetime
+import errno
+import io
 import json
 import os
 import platform
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 from tests.unit import campaign_data as make
 
+import snakemake_logger_plugin_peakmark as progress_bar
 from peakmark import cli, machine
+from peakmark.bundling import unbundle
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, RecordError
+from peakmark.instruments import common
+from peakmark.measuring import scratch
 from peakmark.measuring.measure import Request, measure
-from peakmark.planning import plan
-from peakmark.running import resume
+from peakmark.planning import jobs, plan
+from peakmark.running import failures, resume
 from peakmark.storage import facts, integrity, records
 from peakmark.storage.campaign import Campaign
 from peakmark.storage.results import Results
@@ -286,3 +302,349 @@ def test_cells_that_are_not_possible_are_said_with_their_reason(tmp_path: Path, 
         assert "and 1 more" in done.stdout
         assert "report.html" not in done.stdout, "what is not there is not named"
     assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole campaign whose folder has another name than its plan; tests must not change it."""
+    folder = make.write(
+        tmp_path_factory.mktemp("r") / "quick", [make.record(CELL, [make.measurement(CELL, "rate", 4e9)]) | {"raw": {}}]
+    )
+    return folder.rename(folder.with_name("before"))
+
+
+def copied(small: Path, tmp_path: Path, name: str = "before") -> Path:
+    return Path(shutil.copytree(small, tmp_path / "results" / name))
+
+
+COMMANDS = {"report": "r.pdf", "html": "r.html", "bundle": "r.zip"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_is_overwritten_but_what_this_campaign_wrote(
+    command: str, small: Path, tmp_path: Path, peakmark: Callable[..., Said]
+) -> None:
+    folder, target = copied(small, tmp_path), tmp_path / COMMANDS[command]
+    assert peakmark(command, folder, "-o", target).returncode == 0
+    first = target.read_bytes()
+    # What it wrote itself is replaced when the campaign has changed, and only for this campaign.
+    plan_path = folder / "plan.json"
+    changed = json.loads(plan_path.read_text())
+    changed["config"]["report"] = {"title": "Another title"}
+    plan_path.write_text(json.dumps(changed))
+    other = copied(small, tmp_path, "other")
+    shutil.copyfile(plan_path, other / "plan.json")
+    refused = peakmark(command, other, "-o", target)
+    assert refused.returncode == 1
+    assert f"{target} is there already" in refused.stderr and target.read_bytes() == first
+    assert peakmark(command, folder, "-o", target).returncode == 0
+    assert target.read_bytes() != first
+    # Somebody's thesis, by its name or through a link; a link to an own document stays a link.
+    for name in ("thesis", "link"):
+        thesis = tmp_path / "thesis"
+        thesis.write_text("years of work")
+        if name == "link":
+            (tmp_path / name).symlink_to(thesis)
+        assert peakmark(command, folder, "-o", tmp_path / name).returncode == 1
+        assert thesis.read_text() == "years of work"
+    (tmp_path / "own").symlink_to(target)
+    target.write_bytes(b"")
+    assert peakmark(command, folder, "-o", tmp_path / "own").returncode == 0
+    assert (tmp_path / "own").is_symlink() and target.stat().st_size > 1000
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_pipes_and_devices_are_written_through(
+    command: str, small: Path, tmp_path: Path, peakmark: Callable[..., Said]
+) -> None:
+    folder, pipe, got = copied(small, tmp_path), tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    done = peakmark(command, folder, "-o", pipe)
+    reader.join(LIMIT_S)
+    assert done.returncode == 0 and done.stdout == ""
+    assert len(got[0]) > 1000 and stat.S_ISFIFO(pipe.stat().st_mode)
+    for device, code, words in (("/dev/null", 0, "/dev/null"), ("/dev/full", 1, "No space left on device")):
+        done = peakmark(command, folder, "-o", device)
+        assert done.returncode == code
+        assert words in done.stderr
+        assert stat.S_ISCHR(os.stat(device).st_mode), "the device is still one"
+    done = peakmark(command, folder, "-o", tmp_path)
+    assert done.returncode == 1 and "it is a folder" in done.stderr
+
+
+def test_a_bundle_has_the_name_of_the_folder(small: Path, tmp_path: Path, peakmark: Callable[..., Said]) -> None:
+    folder = copied(small, tmp_path)
+    (tmp_path / "results" / "quick.zip").write_bytes(b"another campaign's")
+    for _ in range(2):
+        assert peakmark("bundle", folder).stdout.strip() == str(tmp_path / "results" / "before.zip")
+    assert (tmp_path / "results" / "quick.zip").read_bytes() == b"another campaign's"
+
+
+def read_only(folder: Path) -> None:
+    """As an archive is mounted; a user without rights would see the same by the folder's mode."""
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+
+
+@pytest.fixture
+def mounts() -> None:
+    """Mounts from here on are those of this process alone."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if os.geteuid() != 0 or libc.unshare(0x00020000) != 0:  # CLONE_NEWNS
+        pytest.skip("mounts need root")
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+
+
+def test_a_read_only_campaign_is_reported_elsewhere(
+    small: Path, tmp_path: Path, peakmark: Callable[..., Said], mounts: None
+) -> None:
+    folder = copied(small, tmp_path)
+    read_only(folder)
+    try:
+        for command, name in COMMANDS.items():
+            here = peakmark(command, folder) if command != "bundle" else peakmark("tables", folder)
+            assert here.returncode == 1
+            assert "Read-only file system" in here.stderr and here.stderr.count("\n") == 1
+            there = peakmark(command, folder, "-o", tmp_path / name)
+            assert there.returncode == 0, there.stderr
+            assert (tmp_path / name).stat().st_size > 1000
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+ENDINGS: dict[str, tuple[Callable[[], BaseException], int, str]] = {
+    "disk full": (
+        lambda: OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/t/a"),
+        1,
+        "/t/a: No space left on device; make",
+    ),
+    "quota": (
+        lambda: OSError(errno.EDQUOT, os.strerror(errno.EDQUOT), "/t/a"),
+        1,
+        "/t/a: Disk quota exceeded; your quota",
+    ),
+    "broken disk": (
+        lambda: OSError(errno.EIO, os.strerror(errno.EIO), "/t/a"),
+        1,
+        "/t/a: Input/output error; its disk",
+    ),
+    "two names": (lambda: OSError(errno.EXDEV, "Cross-device", "/a", None, "/b"), 1, "/a -> /b: Cross-device"),
+    "no number": (lambda: OSError("it went wrong"), 1, "it went wrong"),
+    "Ctrl-C": (KeyboardInterrupt, 130, "interrupted"),
+}
+
+
+@pytest.mark.parametrize("kind", ENDINGS)
+def test_what_the_system_refuses_is_one_sentence(
+    kind: str, peakmark: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error, code, words = ENDINGS[kind]
+
+    def fail(_: object) -> int:
+        raise error()
+
+    monkeypatch.setattr(cli, "_status", fail)
+    before = signal.getsignal(signal.SIGINT)
+    done = peakmark("status", "c")
+    signal.signal(signal.SIGINT, before)
+    assert done.returncode == code
+    assert done.stderr.startswith(f"peakmark: {words}") and done.stderr.count("\n") == 1
+
+
+def test_a_full_standard_output_is_one_sentence(small: Path) -> None:
+    argv = [sys.executable, "-m", "peakmark", "status", str(small)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("peakmark: No space left on device") and done.stderr.count("\n") == 1
+
+
+# Puts away slowly, as after a large file, and says when it has begun to.
+SLOW = """
+import sys, time
+from peakmark import cli
+def slow(_):
+    try:
+        print("measuring", flush=True)
+        time.sleep(60)
+    finally:
+        print("putting away", flush=True)
+        sys.stdin.readline()
+        print("done", flush=True)
+cli._status = slow
+raise SystemExit(cli.main(["status", "c"]))
+"""
+
+
+def test_a_second_interrupt_does_not_disturb_the_putting_away() -> None:
+    argv = [sys.executable, "-c", SLOW]
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin and process.stdout and process.stderr
+        for expected in ("measuring", "putting away"):
+            assert process.stdout.readline().strip() == expected
+            process.send_signal(signal.SIGINT)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.read() == "done\n"
+        assert process.stderr.read() == "peakmark: interrupted\n"
+        assert process.wait(LIMIT_S) == 130
+
+
+@pytest.mark.parametrize("name", ["tables", "figures", "cells"])
+def test_a_file_where_a_folder_belongs_is_one_sentence(
+    name: str, small: Path, tmp_path: Path, peakmark: Callable[..., Said]
+) -> None:
+    folder = copied(small, tmp_path)
+    shutil.rmtree(folder / name, ignore_errors=True)
+    (folder / name).write_text("a file")
+    done = peakmark({"figures": "figures"}.get(name, "tables"), folder)
+    if name == "cells":
+        done = peakmark("report", folder)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1 and str(folder / name if name != "cells" else folder) in done.stderr
+
+
+def zipped(path: Path, content: Mapping[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in content.items():
+            archive.writestr(name, text)
+    return path
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(
+    tmp_path: Path, peakmark: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = zipped(tmp_path / "bomb.zip", {"cells/a.json": bytes(unbundle.SMALL_BYTES + 1)})
+    monkeypatch.setattr(unbundle, "_extract", lambda *_: pytest.fail("it was unpacked"))
+    done = peakmark("report", bomb)
+    assert done.returncode == 1
+    assert "times its size" in done.stderr and "not unpacked" in done.stderr
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10))
+    done = peakmark("report", zipped(tmp_path / "some.zip", {"cells/a.json": b"a" * 1000}))
+    assert done.returncode == 1 and "make room" in done.stderr
+
+
+def test_the_names_of_a_large_bundle_are_looked_at_once(tmp_path: Path) -> None:
+    """Twice the entries take about twice the steps; comparing each with each would take four times."""
+
+    def steps(count: int) -> int:
+        bundle = zipped(tmp_path / f"{count}.zip", {f"cells/{number}.json": b"" for number in range(count)})
+        taken = 0
+
+        def trace(_frame: FrameType, event: str, _argument: object) -> None:
+            nonlocal taken
+            taken += event == "c_call"
+
+        with zipfile.ZipFile(bundle) as archive:
+            sys.setprofile(trace)
+            try:
+                unbundle._entries(bundle, archive)
+            finally:
+                sys.setprofile(None)
+        return taken
+
+    assert steps(2000) < 2.5 * steps(1000)
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path, mounts: None) -> Iterator[Path]:
+    """A results folder on a disk of its own on which nothing more has room."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(folder: Path) -> None:
+    with pytest.raises(OSError, match="No space left"), (folder / "neighbour").open("wb", buffering=0) as stream:
+        while True:
+            stream.write(bytes(4096))
+
+
+def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(
+    full_disk: Path, peakmark: Callable[..., Said]
+) -> None:
+    folder = make.write(full_disk / "c", [], planned=[CELL])
+    fill(full_disk)
+    output = folder / "cells" / f"{CELL.id}.json"
+    with pytest.raises(MeasurementError, match=f"was not measured: No space left on device: the disk of {folder}"):
+        measure(Request(CELL, output, folder, KERNELS))
+    assert "No space left on device: the disk of" in peakmark("status", folder).stdout
+    (full_disk / "neighbour").unlink()
+    assert measure(Request(CELL, output, folder, KERNELS))["status"] == "ok"
+    assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"
+
+
+def test_a_full_disk_is_said_once_of_all_jobs_that_end(
+    full_disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(full_disk.parent)
+    monkeypatch.setattr(failures, "_SAID", set())
+    grid = {"workloads": ["SP"], "concurrency": [1]}
+    made = plan.make({"campaign": "c", "cpu": [grid], "repetitions": 3})
+    fill(full_disk)
+    for number, cell in enumerate(made.cells):
+        details = {"Comment": jobs.comment("c", cell), "BatchHost": "n1"}
+        assert failures.keep(made, str(number), "TIMEOUT", details, datetime.datetime.now().astimezone()) is None
+    assert capsys.readouterr().err.count("\n") == 1
+    bar = progress_bar.LogHandler(
+        SimpleNamespace(stdout=False, dryrun=False, printshellcmds=False, verbose=False), None
+    )  # type: ignore[arg-type]
+    bar.console = Console(file=io.StringIO(), width=300)
+    for cell in made.cells:
+        bar._failure({"rule_name": "measure", "output": [made.record_name(cell)], "log": []})
+    assert bar.console.file.getvalue().count("No space left on device") == 1  # type: ignore[attr-defined]
+    assert "failed" not in bar.console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_what_a_killed_run_left_goes_when_the_next_cell_begins(
+    tmp_path: Path, known: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its guard ended with it, as where memory ran out."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    monkeypatch.setattr(scratch, "YOUNG_S", 0.0)
+    mark = json.dumps({"host": socket.gethostname(), "process": 1, "purpose": "x"})
+    left, foreign = tmp_path / "scratch" / "peakmark-abcdefgh", tmp_path / "scratch" / "peakmark-zzzzzzzz"
+    for folder in (left, foreign):
+        folder.mkdir(parents=True, mode=0o700)
+        (folder / "data").write_text("x")
+    (left / scratch.MARK).write_text(mark)
+    campaign = tmp_path / "c"
+    shutil.copytree(known, campaign / "machine")
+    measure(Request(CELL, campaign / "cells" / f"{CELL.id}.json", campaign, KERNELS))
+    assert not left.exists()
+    assert foreign.exists(), "nobody knows whose that is"
+
+
+# As Open MPI says farewell: the reason first, then a page that tells what to ask whom.
+FAREWELL = "\n".join(["line of no use"] * 3 + ["PMI could not be opened"] + ["-" * 40, "*** please tell"] * 9)
+
+
+def test_the_telling_lines_are_shown_and_all_lines_are_kept(
+    tmp_path: Path, known: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(
+        tmp_path / "cpubench",
+        f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\ncat >&2 <<E\n{FAREWELL}\nE\nexit 3\n',
+    )
+    campaign = tmp_path / "c"
+    shutil.copytree(known, campaign / "machine")
+    request = Request(CELL, campaign / "cells" / f"{CELL.id}.json", campaign, tmp_path)
+    with pytest.raises(MeasurementError, match="exit code 3: PMI could not be opened"):
+        measure(request)
+    attempt = campaign / "attempts" / CELL.id
+    assert (attempt / "0.raw" / "0.stderr").read_text().strip() == FAREWELL
+    hanging = f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\necho so far; exec sleep 600\n'
+    program(tmp_path / "cpubench", hanging)
+    monkeypatch.setattr(common, "timeout", lambda _: 0.5)
+    with pytest.raises(MeasurementError, match="did not end within"):
+        measure(request)
+    assert (attempt / "1.raw" / "0.stdout").read_text().strip() == "so far"

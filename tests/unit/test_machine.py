@@ -11,7 +11,7 @@ import pytest
 
 from peakmark import data, machine
 from peakmark.errors import RecordError
-from peakmark.machine import cpu, limits, memory, network, storage
+from peakmark.machine import cpu, limits, memory, network, storage, topology
 from peakmark.machine.host import Host, parse_cpu_list
 from peakmark.schemas import validate
 
@@ -263,12 +263,15 @@ SMT = {
         ([0, 4, 1, 5], [0, 1, 4, 5], 2),
         ([4, 0], [0, 4], 1),
         ([7, 6, 2], [2, 7, 6], 2),
+        ([1, 2, 3, 5], [2, 3, 1, 5], 3),
     ],
 )
 def test_one_cpu_of_each_core_comes_first(
     tmp_path: Path, allowed: Sequence[int], ordered: list[int], cores: int
 ) -> None:
-    assert limits.order_cpus(host(tmp_path, SMT), list(allowed)) == (ordered, cores)
+    seats = topology.read(host(tmp_path, SMT), allowed)
+    assert topology.order(seats, allowed) == ordered
+    assert topology.reach(seats, allowed)["cores"] == cores
 
 
 def test_memory_limit_of_cgroup_2_is_the_smallest_on_the_way_up(tmp_path: Path) -> None:

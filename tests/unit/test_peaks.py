@@ -176,7 +176,9 @@ def test_memory_by_cpu_model(name: str, channels: int, speed: float) -> None:
         ("RS", 1 << 10, 64, "L1"),
         ("WS", 1 << 10, 32, "L1"),
         ("RWS", 1 << 10, 64, "L1"),
-        ("RWR", 16 << 10, 64, "L1"),
+        ("RWR", 12 << 10, 64, "L1"),
+        # Source, target and the odd lines between them: 2112 B more than a first level of 32 KiB.
+        ("RWR", 16 << 10, 64, "L2"),
         ("RS", 256 << 10, 32 * 256 / (256 - 32), "L2"),
         ("RWS", 128 << 10, 32 * 256 / (256 - 32), "L2"),
         # All that L1 cannot keep passes between L2 and L1, wherever it comes from.
@@ -300,3 +302,32 @@ def test_the_formula_says_that_the_clock_was_observed_under_the_work() -> None:
         "DP", 1, VM, clock_hz=2.72e9, clock_loaded=True, site={"cpu": {"clock": "nominal", "nominal_hz": 2e9}}
     )
     assert "2 GHz (nominal clock)" in nominal.formula
+
+
+def test_the_cores_of_a_row_are_those_its_records_tell() -> None:
+    first_job = machine(limits={"physical_cores_allowed": 1}, cpu={"virtualised": None})
+    placed = {"cores": 2, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
+    peak = cpu("DP", 2, first_job, clock_hz=3e9, placed=placed)
+    assert peak.value == pytest.approx(2 * 3e9 * 16)
+    assert "cores its threads were placed on" in peak.source
+    assert cpu("DP", 2, first_job, clock_hz=3e9).value == pytest.approx(3e9 * 16)  # a record of an earlier version
+    assert cpu("DP", 2, VM, clock_hz=3e9, placed={**placed, "cores": 1}).value == pytest.approx(3e9 * 16)
+
+
+def test_cores_of_a_guest_are_not_called_physical() -> None:
+    placed = {"cores": 2, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
+    for peak in (cpu("DP", 2, VM, clock_hz=3e9), cpu("DP", 2, VM, clock_hz=3e9, placed=placed)):
+        assert "physical" not in peak.source and "virtual machine" in peak.source
+
+
+def test_a_last_level_cache_without_threads_holds_nothing() -> None:
+    caches = [
+        {"level": 1, "type": "data", "size": 32 << 10, "shared_by": 2, "count": 32},
+        {"level": 3, "type": "unified", "size": 32 << 20, "shared_by": 32, "count": 2},
+    ]
+    facts = machine(cpu={"caches": caches})
+    block = 3 << 20  # of each of 16 threads: 48 MiB
+    one = {"cores": 16, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
+    assert "fits L3" not in memory("RS", "block", block, 16, facts, clock_hz=3e9, placed=one).formula
+    both = {**one, "sockets": 2, "numa_nodes": [0, 1], "last_level_bytes": 64 << 20}
+    assert "fits L3" in memory("RS", "block", block, 16, facts, clock_hz=3e9, placed=both).formula

@@ -101,7 +101,7 @@ def test_a_logo_is_shown_and_a_missing_one_is_one_sentence(tmp_path: Path) -> No
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [])
     for target in (tmp_path / "no" / "r.pdf", tmp_path / "c"):
-        with pytest.raises(PeakmarkError, match="cannot write the report"):
+        with pytest.raises(PeakmarkError, match=r"cannot write .*(there is no folder|it is a folder)"):
             report.build(folder, target=target)
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
 

@@ -6,6 +6,7 @@ From the file alone ``peakmark report`` builds the same PDF elsewhere, see ``unb
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
 import tempfile
@@ -14,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
+from peakmark import documents
 from peakmark.bundling import crate, staging
 from peakmark.bundling.crate import Extra
 from peakmark.bundling.staging import Replace
@@ -38,7 +40,7 @@ def write(
     extra: Sequence[Extra] = (),
     replace: Replace | None = None,
 ) -> Path:
-    """Write the bundle of a campaign; without ``target`` beside its folder, under its name. Returns its path.
+    """Write the bundle of a campaign; without ``target`` beside its folder, under the folder's name. Returns its path.
 
     extra    files to add, such as a bill of materials
     replace  what every text passes through before it is bundled and reported, see ``staging``
@@ -49,7 +51,7 @@ def write(
         raise ConfigError(f"--license {licence!r} is neither an SPDX identifier such as CC-BY-4.0 nor an address")
     results = Results.read(campaign_dir)
     report.must_be_complete(results, partial, "bundle")
-    target = target or campaign_dir.resolve().parent / f"{results.name}.zip"
+    target = target or campaign_dir.resolve().parent / f"{campaign_dir.resolve().name}.zip"
     with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
         folder = Path(name) / results.name
         paths = staging.copy(results, folder, replace)
@@ -63,7 +65,8 @@ def write(
         files = dict(sorted(files.items()))
         files[SUMS] = checksums(files).encode()
         described = json.dumps(crate.describe(copied, files, extra, licence), indent=1, ensure_ascii=False) + "\n"
-        _zip(target, {**files, crate.NAME: described.encode()}, document.newest(copied))
+        packed = _zip({**files, crate.NAME: described.encode()}, document.newest(copied))
+    documents.write(target, packed, campaign_dir)
     return target
 
 
@@ -86,20 +89,14 @@ def checksums(files: Mapping[str, bytes]) -> str:
     return "".join(f"{hashlib.sha256(content).hexdigest()}  {path}\n" for path, content in files.items())
 
 
-def _zip(target: Path, files: Mapping[str, bytes], when: datetime) -> None:
+def _zip(files: Mapping[str, bytes], when: datetime) -> bytes:
     moment = max(OLDEST, when.timetuple()[:6])
-    temporary = target.with_name(f".{target.name}.tmp")
-    try:
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-            for path, content in files.items():
-                entry = zipfile.ZipInfo(path, moment)
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                entry.create_system = 3  # Unix, wherever this runs
-                entry.external_attr = 0o100644 << 16
-                archive.writestr(entry, content)
-        temporary.replace(target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise PeakmarkError(
-            f"cannot write the bundle {target}: {error.strerror}; give another place with -o FILE.zip"
-        ) from error
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path, content in files.items():
+            entry = zipfile.ZipInfo(path, moment)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3  # Unix, wherever this runs
+            entry.external_attr = 0o100644 << 16
+            archive.writestr(entry, content)
+    return packed.getvalue()

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from peakmark import documents
 from peakmark.bundling.bundle import SUMS, build_all
 from peakmark.bundling.crate import HOME, NAME
-from peakmark.errors import PeakmarkError
+from peakmark.errors import PeakmarkError, sentence
 from peakmark.reporting.report import must_be_complete
 from peakmark.resources import version
 from peakmark.storage.results import Results
 
 MAX_FILES = 500_000
 MAX_BYTES = 8 << 30
+SMALL_BYTES = 64 << 20
+MAX_RATIO = 100
+"""Text of records packs to a tenth, one byte repeated to a thousandth: what is larger than so many times its file, and
+than ``SMALL_BYTES``, holds nothing that was measured."""
 CHUNK = 1 << 20
 # What a report is made of; all else in an unpacked bundle is made from it, and may be made anew.
 SOURCES = ("cells", "attempts", "machine", "inputs", "repetitions", "plan.json", "config.json")
@@ -48,22 +55,15 @@ def report(bundle: Path, target: Path | None = None, partial: bool = False) -> R
         before = _content(bundle / "report.pdf")
         built = build_all(bundle, partial)
         if target is not None:
-            _write(target, built.read_bytes())
+            documents.write(target, built.read_bytes(), bundle)
         return Rebuilt(target or built, _compared(bundle, before, built.read_bytes()))
     with unpacked(bundle) as folder:
         must_be_complete(Results.read(folder), partial, shown=bundle)
         before = _content(folder / "report.pdf")
         content = build_all(folder, partial).read_bytes()
         target = target or bundle.with_suffix(".pdf")
-        _write(target, content)
+        documents.write(target, content)
         return Rebuilt(target, _compared(folder, before, content))
-
-
-def _write(target: Path, content: bytes) -> None:
-    try:
-        target.write_bytes(content)
-    except OSError as error:
-        raise PeakmarkError(f"cannot write {target}: {error.strerror}; give another place with -o FILE.pdf") from error
 
 
 def _content(path: Path) -> bytes | None:
@@ -103,7 +103,7 @@ def unpacked(bundle: Path) -> Iterator[Path]:
         except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, RuntimeError) as error:
             raise PeakmarkError(_damaged(bundle, str(error).rstrip("."))) from error
         except OSError as error:
-            raise PeakmarkError(f"cannot read the bundle {bundle}: {error.strerror or error}") from error
+            raise PeakmarkError(f"cannot unpack the bundle {bundle}: {sentence(error)}") from error
         except Exception as error:
             # zlib.error and its kin: damage within the compressed data.
             if isinstance(error, PeakmarkError):
@@ -136,19 +136,35 @@ def _entries(bundle: Path, archive: zipfile.ZipFile) -> list[tuple[zipfile.ZipIn
             raise PeakmarkError(_damaged(bundle, f"it holds a path that leads out of it, {entry.filename!r}"))
         if kind not in (0, 0o100000):
             raise PeakmarkError(_damaged(bundle, f"{entry.filename!r} is a link or a special file"))
-    twice = next(
-        (name for number, name in enumerate(sorted(names)) if number and sorted(names)[number - 1] == name), None
-    )
-    if twice is not None:
+    twice, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
         raise PeakmarkError(_damaged(bundle, f"it holds {twice!r} twice"))
-    if len(entries) > MAX_FILES or sum(entry.file_size for entry in entries) > MAX_BYTES:
-        raise PeakmarkError(
-            f"{bundle} unpacks to more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB, which no bundle of peakmark does"
-        )
+    _check_size(bundle, entries)
     # Who packs an unpacked bundle again often packs its folder.
     folders = {name.partition("/")[0] for name in names}
     prefix = f"{folders.pop()}/" if SUMS not in names and len(folders) == 1 else ""
     return [(entry, name.removeprefix(prefix)) for entry, name in zip(entries, names, strict=True)]
+
+
+def _check_size(bundle: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
+    """Errors: PeakmarkError for a bundle that would fill the disk: too many files or bytes, or more than text packs to."""
+    size = sum(entry.file_size for entry in entries)
+    packed = bundle.stat().st_size
+    if len(entries) > MAX_FILES or size > MAX_BYTES:
+        raise PeakmarkError(
+            f"{bundle} unpacks to more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB, which no bundle of peakmark does"
+        )
+    if size > SMALL_BYTES and size > MAX_RATIO * packed:
+        raise PeakmarkError(
+            f"{bundle} would unpack to {size / packed:.0f} times its size, {size / 1e9:.1f} GB, which no bundle of peakmark "
+            "does: it was not unpacked"
+        )
+    free = shutil.disk_usage(tempfile.gettempdir()).free
+    if size > free:
+        raise PeakmarkError(
+            f"{bundle} unpacks to {size / 1e9:.1f} GB, and {tempfile.gettempdir()} has {free / 1e9:.1f} GB free: make room, "
+            "or set TMPDIR to another folder"
+        )
 
 
 def _extract(bundle: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, place: Path) -> None:

@@ -13,6 +13,8 @@ from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool,
 
 WORKLOADS = catalogue.WORKLOADS["memory"]
 POOL = 1 << 30  # rambench's own default
+AUTO = "auto"
+"""A pool that the node decides when the cell is measured; what is planned before assumes ``POOL``."""
 
 _CAUTIOUS_THROUGHPUT = 5e9  # B/s of one thread in DRAM
 _CAUTIOUS_LOAD_S = 200e-9  # one dependent load in DRAM with small pages
@@ -69,6 +71,8 @@ class RamBench(kernel.Kernel):
 
 def pool_of(cell: Cell) -> int:
     """Bytes that all threads walk together in variant ``pool``, source and destination of a copy included."""
+    if cell.options.get("pool") == AUTO:
+        return POOL
     return common.option_size(cell, "pool", POOL) or POOL
 
 

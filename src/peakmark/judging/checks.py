@@ -70,6 +70,7 @@ class Measured:
     """What one instrument measured in one row; ``runs`` in the order of the repetitions, at least one.
 
     centre  the summarised value that the table shows (median or mean)
+    nominal_hz  the CPU's nominal clock by the site file; without it the facts say it
     """
 
     subsystem: str
@@ -85,6 +86,7 @@ class Measured:
     centre: float
     peak: Peak
     facts: Mapping[str, Any] = field(default_factory=dict)
+    nominal_hz: float | None = None
 
     def fact(self, part: str, name: str) -> Any:
         """A fact of the machine, None where there is none."""
@@ -219,11 +221,13 @@ def _pool_in_cache(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     if not caches or not pools:
         return
     last = max(caches, key=lambda cache: int(cache["level"]))
-    held = int(last["size"]) * int(last["count"])
+    # Records of earlier versions do not tell which caches were reached: a thread reaches one.
+    reached = [run.context["placed"]["last_level_bytes"] for run in row.runs if run.context.get("placed")]
+    held = max(reached, default=0) or int(last["size"]) * min(int(last["count"]), row.concurrency)
     if min(pools) < thresholds.pool * held:
         text = (
             f"the pool of {format_size(int(min(pools)))} is less than {thresholds.pool:g} times the L{last['level']}"
-            f" caches ({format_size(held)}): part of it is served by them; make pool: at least"
+            f" caches that its threads reach ({format_size(held)}): part of it is served by them; make pool: auto, or at least"
             f" {format_size(int(thresholds.pool * held))}"
         )
         yield Note("pool-in-cache", text, Level.WRONG)
@@ -258,6 +262,48 @@ def _clock_lowered(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         clock = quantity(statistics.median([loaded for loaded, _ in pairs]), "Hz", 3)
         text = f"the work itself lowers the clock by {1 - share:.1%}, to {clock}: the limit takes this lower one"
         yield Note("clock-lowered", text, Level.NOTE)
+
+
+def _below_nominal(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """A limit at the clock that was seen makes a throttled node look perfect: that clock is judged too."""
+    nominal = row.nominal_hz or (row.fact("cpu", "clock_hz") or {}).get("nominal")
+    clock = seen_clock(row.runs)
+    if row.subsystem not in ("cpu", "memory") or not nominal or clock is None:
+        return
+    if clock < (1 - thresholds.clock) * nominal:
+        text = (
+            f"the cores ran at {quantity(clock, 'Hz', 3)}, below their nominal {quantity(nominal, 'Hz', 3)}: heat, a power"
+            " limit, the governor or wide vector instructions held them back, and the limit above is that of the lower"
+            f" clock{_share_at(row, clock, nominal)}; see cpupower frequency-info, and the node's cooling and power settings"
+        )
+        yield Note("below-nominal", text, Level.UNSURE)
+
+
+def _share_at(row: Measured, clock: float, nominal: float) -> str:
+    share = efficiency(row.centre, row.peak)
+    if share is None or " clock" not in row.peak.formula:
+        return ""
+    return f" ({share * clock / nominal:.0%} of it at the nominal clock)"
+
+
+def seen_clock(runs: Sequence[Run]) -> float | None:
+    """Median of the clocks under the work of the runs that could tell it; if none could, of those before and after; Hz."""
+    loaded = [float(clock) for run in runs if (clock := run.known("clock_hz_loaded"))]
+    names = ("clock_hz_before", "clock_hz_after")
+    found = loaded or [float(clock) for run in runs for name in names if (clock := run.known(name))]
+    return statistics.median(found) if found else None
+
+
+def _placement(row: Measured, _: Thresholds) -> Iterator[Note]:
+    """Repetitions that were given other cores measured other things."""
+    placed = [run.context["placed"] for run in row.runs if run.context.get("placed")]
+    seen = sorted({(one["cores"], one["sockets"], len(one["numa_nodes"])) for one in placed})
+    if row.subsystem in ("cpu", "memory") and len(seen) > 1:
+        words = " and ".join(f"{c} cores of {s} sockets and {n} NUMA nodes" for c, s, n in seen)
+        text = (
+            f"repetitions ran on {words}: they are not alike; give every job of the row the same CPUs, or whole nodes"
+        )
+        yield Note("placement-differs", text, Level.UNSURE)
 
 
 def _lost_round_trips(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -298,8 +344,11 @@ def _concurrency(row: Measured, _: Thresholds) -> Iterator[Note]:
         return
     given = (run.context.get("cpus") for run in row.runs)
     cpus = next((cpus for cpus in given if cpus), None) or row.fact("limits", "cpus_allowed")
-    cores = row.fact("limits", "physical_cores_allowed")
-    quota = row.fact("limits", "cpu_quota")
+    cores, quota = row.fact("limits", "physical_cores_allowed"), row.fact("limits", "cpu_quota")
+    allowed = [run.context["allowed"] for run in row.runs if run.context.get("allowed")]
+    if allowed:
+        cores = min(one["cores"] for one in allowed)
+        quota = min((one["cpu_quota"] for one in allowed if one["cpu_quota"]), default=None)
     if cpus and row.concurrency > len(cpus):
         text = (
             f"{row.concurrency} threads shared {len(cpus)} CPUs: they waited for each other; ask Slurm for more CPUs or"
@@ -310,7 +359,7 @@ def _concurrency(row: Measured, _: Thresholds) -> Iterator[Note]:
         text = f"{row.concurrency} threads had the time of {quota:g} CPUs (cgroup quota): ask for more CPUs"
         yield Note("cpu-quota", text, Level.UNSURE)
     elif cores and row.concurrency > cores:
-        text = f"{row.concurrency} threads on {cores} physical cores: hardware threads of a core share its units"
+        text = f"{row.concurrency} threads on {cores} cores: hardware threads of a core share its units"
         yield Note("shared-cores", text, Level.NOTE)
 
 
@@ -414,6 +463,8 @@ CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     _pool_in_cache,
     _clock,
     _clock_lowered,
+    _below_nominal,
+    _placement,
     _udp_loss,
     _lost_round_trips,
     _limited_disk,

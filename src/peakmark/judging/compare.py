@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from peakmark.errors import ConfigError
-from peakmark.formatting import significant, size
-from peakmark.judging import published, rows, statistics
+from peakmark.formatting import size
+from peakmark.judging import alike, chance, notes, published, rows, statistics
+from peakmark.judging.rows import Series
 from peakmark.storage.results import Results
 from peakmark.tables.layout import BY_NAME, TABLES, Table
 
-Verdict = Literal["better", "worse", "no difference shown", "cannot tell"]
-VERDICTS: tuple[Verdict, ...] = ("better", "worse", "no difference shown", "cannot tell")
+Verdict = Literal["better", "worse", "no difference shown", "cannot tell", "not alike"]
+VERDICTS: tuple[Verdict, ...] = ("better", "worse", "no difference shown", "cannot tell", "not alike")
+CLAIMS: tuple[Verdict, ...] = ("better", "worse")
+TOLERANCE = 0.03
+"""By so much a row may differ without a verdict: campaigns of one machine at two times seldom differ by less."""
+LEAST_ROWS = 3
+"""Of fewer rows no drift of their table is computed."""
 
 
 @dataclass(frozen=True, order=True)
@@ -35,20 +41,32 @@ class Point:
 class Side:
     """One side: its name, and its values in SI units by point. ``bare`` says that its points have no variant and node.
 
-    doubtful  points whose rows carry a note that casts doubt on them
+    doubts   points whose figure is ``wrong`` or ``unsure``
+    terms    what was asked of a point, in words: two that differ in them are not alike
+    machine  what the machines are, in words
+    drift    by table, the share by which rows change from one campaign to the next one, as far as this one tells
     """
 
     name: str
     values: Mapping[Point, tuple[float, ...]]
     bare: bool
-    doubtful: frozenset[Point] = frozenset()
+    doubts: Mapping[Point, str] = field(default_factory=dict)
+    terms: Mapping[Point, Mapping[str, str]] = field(default_factory=dict)
+    machine: Mapping[str, str] = field(default_factory=dict)
+    drift: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> list[str]:
+        """The nodes of the points, in the order of their names."""
+        return sorted({point.node for point in self.values})
 
 
 @dataclass(frozen=True)
 class Comparison:
     """One row on both sides. ratio: median after / before, with its interval; above 1 is more, which may be worse.
 
-    doubtful  A, B or both: sides on which a note casts doubt on the row
+    doubtful   ``unsure: A and B``: how the figures of the sides are in doubt, empty where they are not
+    tolerance  the share by which the row may differ without a verdict
     """
 
     point: Point
@@ -60,6 +78,7 @@ class Comparison:
     verdict: Verdict
     reason: str
     doubtful: str = ""
+    tolerance: float = 0.0
 
     @property
     def table(self) -> Table:
@@ -122,17 +141,37 @@ def _workload(table: str, workload: str) -> str:
 
 def _campaign(path: Path) -> Side:
     values: dict[Point, tuple[float, ...]] = {}
-    doubtful = set()
-    for name, found in rows.build(Results.read(path)).items():
+    doubts: dict[Point, str] = {}
+    terms: dict[Point, dict[str, str]] = {}
+    halves: dict[str, list[float]] = {}
+    results = Results.read(path)
+    for name, found in rows.build(results).items():
         for row in found:
             key = row.key
             for instrument, series in row.series.items():
                 place = (key.workload, key.variant, key.block or 0, key.concurrency, key.node)
                 point = Point(name, instrument, *place)
                 values[point] = series.values
-                if any(note.doubt for note in row.marks_of(instrument)):
-                    doubtful.add(point)
-    return Side(path.name, values, bare=False, doubtful=frozenset(doubtful))
+                terms[point] = alike.terms(series)
+                halves.setdefault(name, []).extend(_halves(series))
+                level = notes.worst(row.marks_of(instrument))
+                if level is not None:
+                    doubts[point] = str(level)
+    drift = {name: 2 * statistics.median(found) for name, found in halves.items() if len(found) >= LEAST_ROWS}
+    return Side(path.name, values, False, doubts, terms, alike.machine(results), drift)
+
+
+def _halves(series: Series) -> list[float]:
+    """The share by which the later half of a row's repetitions differs from the earlier: one value, none of fewer than four.
+
+    Two campaigns that follow each other lie twice as far apart as the halves of one.
+    """
+    in_time = sorted(series.points, key=lambda point: str(point.record.data["context"]["started"]))
+    half = len(in_time) // 2
+    if half < 2 or min(point.value for point in in_time) <= 0:
+        return []
+    early, late = in_time[:half], in_time[-half:]
+    return [abs(math.log(statistics.median([p.value for p in late]) / statistics.median([p.value for p in early])))]
 
 
 def _bare_point(point: Point) -> Point | None:
@@ -143,41 +182,93 @@ def _bare_point(point: Point) -> Point | None:
     return Point(point.table, point.instrument, workload, "", published.rounded(block) or 0, point.concurrency, "")
 
 
-def _bare(side: Side) -> dict[Point, tuple[float, ...]]:
-    """A campaign's points as published results name them: without variant and node, DRAM only, blocks in powers of 1024."""
-    found: dict[Point, tuple[float, ...]] = {}
-    for point, values in side.values.items():
+def _bare(side: Side) -> dict[Point, Point]:
+    """A campaign's points by the names that published results give them: without variant and node, DRAM only, blocks in
+    powers of 1024.
+    """
+    found: dict[Point, Point] = {}
+    for point in side.values:
         bare = _bare_point(point)
         if bare is None:
             continue
+        twin = found.get(bare)
+        # 1 MB and 1 MiB stand for one published size: the binary one does where a campaign has both.
+        if twin is not None and replace(twin, block=point.block) == point:
+            found[bare] = twin if published.rounded(twin.block) == twin.block else point
+            continue
         # Two nodes or two variants for one published row: which of them is meant is not for us to say.
-        if bare in found:
+        if twin is not None:
             raise ConfigError(
                 f"{side.name} has several nodes or variants of {describe(bare)}: published results name none; compare a "
                 "campaign of one node and one variant"
             )
-        found[bare] = values
+        found[bare] = point
     return found
 
 
 def compare(
-    before: Side, after: Side, confidence: float = 0.95, tolerance: float = 0.0
+    before: Side, after: Side, confidence: float = 0.95, tolerance: float = TOLERANCE, repeat: Side | None = None
 ) -> tuple[list[Comparison], int, int]:
-    """(rows that both have in the order of the tables, rows that only ``before`` has, rows that only ``after`` has)."""
+    """(rows that both have in the order of the tables, rows that only ``before`` has, rows that only ``after`` has).
+
+    A claim must hold by itself, see ``judge``, and stand among all rows that are judged: the false discovery rate over
+    them is at most 1 - ``confidence``. ``repeat`` is a second campaign of what ``before`` measured: how far the two differ is the
+    drift that a row may have without a verdict.
+    """
     bare = before.bare or after.bare
-    old = _bare(before) if bare and not before.bare else dict(before.values)
-    new = _bare(after) if bare and not after.bare else dict(after.values)
-    doubts = {
-        name: side.doubtful | ({_bare_point(point) for point in side.doubtful} if bare else set())
-        for name, side in (("A", before), ("B", after))
-    }
+    one_node = not bare and len(before.nodes) == len(after.nodes) == 1
+    old, new = (_named(side, bare, one_node) for side in (before, after))
+    drift = {} if repeat is None else _between(before, repeat)
     found = []
     for point in sorted(old.keys() & new.keys(), key=_place):
+        first, second = old[point], new[point]
+        allowed = max(tolerance, *(side.get(point.table, 0.0) for side in (before.drift, after.drift, drift)))
         lower = BY_NAME[point.table].lower_is_better
-        doubtful = " and ".join(name for name, points in doubts.items() if point in points)
-        judged = judge(old[point], new[point], lower, confidence, tolerance)
-        found.append(Comparison(point, old[point], new[point], *judged, doubtful))
-    return found, len(old.keys() - new.keys()), len(new.keys() - old.keys())
+        differ = alike.differences(before.terms.get(first, {}), after.terms.get(second, {}))
+        judged = judge(before.values[first], after.values[second], lower, confidence, allowed)
+        if differ:
+            judged = (*judged[:3], "not alike", "; ".join(differ))
+        doubtful = _doubtful(before.doubts.get(first, ""), after.doubts.get(second, ""))
+        found.append(Comparison(point, before.values[first], after.values[second], *judged, doubtful, allowed))
+    return _standing(found, confidence), len(old.keys() - new.keys()), len(new.keys() - old.keys())
+
+
+def _named(side: Side, bare: bool, one_node: bool) -> dict[Point, Point]:
+    """The points of a side by the names they have in the comparison: nodes do not matter where each side has one."""
+    if one_node:
+        return {replace(point, node=""): point for point in side.values}
+    return _bare(side) if bare and not side.bare else {point: point for point in side.values}
+
+
+def _doubtful(before: str, after: str) -> str:
+    """``unsure: A and B``, ``wrong: A; unsure: B``, nothing without doubt."""
+    words = {"A": before, "B": after}
+    kinds = [kind for kind in ("wrong", "unsure") if kind in words.values()]
+    return "; ".join(f"{kind}: {' and '.join(name for name, word in words.items() if word == kind)}" for kind in kinds)
+
+
+def _between(before: Side, repeat: Side) -> dict[str, float]:
+    """By table, the share by which 19 of 20 rows differ at most between a campaign and its repeat."""
+    shares: dict[str, list[float]] = {}
+    for point, values in before.values.items():
+        if point in repeat.values:
+            ratio = statistics.median(repeat.values[point]) / statistics.median(values)
+            shares.setdefault(point.table, []).append(abs(math.log(ratio)))
+    return {table: sorted(found)[math.ceil(0.95 * len(found)) - 1] for table, found in shares.items()}
+
+
+def _standing(found: Sequence[Comparison], confidence: float) -> list[Comparison]:
+    """The comparisons, without the claims that chance would bring among so many rows."""
+    judged = [one for one in found if one.verdict not in ("cannot tell", "not alike")]
+    chances = [chance.welch(one.before, one.after) if one.verdict in CLAIMS else 1.0 for one in judged]
+    stands = {id(one) for one, holds in zip(judged, chance.discoveries(chances, 1 - confidence), strict=True) if holds}
+    reason = f"chance would bring it among {len(judged)} rows"
+    return [
+        replace(one, verdict="no difference shown", reason=reason)
+        if one.verdict in CLAIMS and id(one) not in stands
+        else one
+        for one in found
+    ]
 
 
 def _place(point: Point) -> tuple[object, ...]:
@@ -196,49 +287,3 @@ def describe(point: Point) -> str:
     parts = [point.table, point.instrument, point.workload, point.variant, size(point.block or None)]
     node = point.node if point.node not in ("", "any") else ""
     return " ".join(part for part in (*parts, f"x{point.concurrency}", node) if part)
-
-
-def report(before: Side, after: Side, confidence: float = 0.95, tolerance: float = 0.0) -> tuple[str, Counter[Verdict]]:
-    """The comparison as text, and how often each verdict was given.
-
-    Errors: ConfigError when the two have no row in common.
-    """
-    found, only_before, only_after = compare(before, after, confidence, tolerance)
-    if not found:
-        raise ConfigError(
-            f"{before.name} and {after.name} have no row in common: they measured other workloads, blocks or thread counts"
-        )
-    counts: Counter[Verdict] = Counter(one.verdict for one in found)
-    width = max(len(describe(one.point)) for one in found)
-    lines = [f"A {before.name}   B {after.name}   ratio of medians B / A, {confidence:.0%} interval (bootstrap)", ""]
-    lines += [_line(one, width) for one in found]
-    lines += ["", "; ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)]
-    judged = len(found) - counts["cannot tell"]
-    if judged:
-        by_chance = judged * (1 - confidence) / 2
-        lines.append(
-            f"{judged} rows were judged: if nothing had changed, chance alone would call about "
-            f"{significant(by_chance, 2)} of them better and as many worse"
-        )
-    doubtful = sum(bool(one.doubtful) for one in found)
-    if doubtful:
-        which = (
-            "row carries notes that cast doubt on it" if doubtful == 1 else "rows carry notes that cast doubt on them"
-        )
-        lines.append(f"{doubtful} {which}: see the reports before believing a verdict")
-    if counts["cannot tell"]:
-        lines.append(f"cannot tell: too few values; {statistics.ENOUGH} repetitions on both sides are enough")
-    if only_before or only_after:
-        lines.append(f"not compared: {only_before} rows that only A has, {only_after} rows that only B has")
-    return "\n".join(lines), counts
-
-
-def _line(one: Comparison, width: int) -> str:
-    old, new = (statistics.median(values) * one.table.factor for values in (one.before, one.after))
-    unit = one.table.shown or one.table.quantity
-    interval = f"{one.low:.3f} to {one.high:.3f}" if min(len(one.before), len(one.after)) > 1 else "no interval"
-    values = f"{significant(old):>10} -> {significant(new):>10} {unit:<8}"
-    counts = f"n {len(one.before)}, {len(one.after)}"
-    return f"{describe(one.point):<{width}}  {values} {one.ratio:7.3f} ({interval})  {counts}  {one.verdict}" + (
-        f" (doubtful: {one.doubtful})" if one.doubtful else ""
-    )

@@ -10,16 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from peakmark.formatting import percent, significant
-from peakmark.judging import statistics, trends
+from peakmark.judging import ratios, statistics, trends
 from peakmark.judging.checks import DEFAULT
-from peakmark.judging.ranking import apart, better, groups, ratio
-from peakmark.judging.rows import Row, Series
+from peakmark.judging.notes import Level
+from peakmark.judging.ranking import apart, better, differ, groups, ratio
+from peakmark.judging.rows import Row
 from peakmark.tables.layouts import Sheet
 from peakmark.tables.words import Words, noun
 
 MANY = 4  # more names than this are counted instead
-# An echo is answered by the kernel, without waking a program: no reference for a round trip of programs.
-NOT_ALIKE = ("ping",)
 
 
 @dataclass(frozen=True)
@@ -39,17 +38,18 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
     if not measured:
         return []
     words = Words(measured[0].table, mark, sheet)
+    right = [row for row in measured if row.level is not Level.WRONG]
     found = [
-        *_extremes(words, measured),
+        *_extremes(words, right),
         *(
             Finding("Threads" if noun(words.table) == "thread" else "Streams", text)
-            for text in trends.scaling(words, measured)
+            for text in trends.scaling(words, right)
         ),
-        *(Finding("Block size", text) for text in trends.blocks(words, measured)),
-        *(Finding("Reference", text) for text in _references(words, measured)),
+        *(Finding("Block size", text) for text in trends.blocks(words, right)),
+        *(Finding("Reference", text) for text in _references(words, right)),
         *(Finding("Disagreement", text) for text in _disagreements(words, measured)),
         *(Finding("Limit", text) for text in _limits(words, measured)),
-        *(Finding("Doubtful rows", text) for text in _doubtful(words, measured)),
+        *(Finding("Doubt", text) for text in _doubtful(words, measured)),
     ]
     few = [row for row in measured if not row.measured.summary.enough]
     if few and len(measured) > 1:
@@ -65,7 +65,7 @@ def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[Finding]:
     """Best and worst of each workload where they are shown to differ, else the highest and lowest value as they are."""
 
     def value(row: Row) -> str:
-        return f"{words.quantity(row.measured.centre)}{'; doubtful' if row.doubts else ''}"
+        return f"{words.quantity(row.measured.centre)}{'; unsure' if row.doubts else ''}"
 
     for name, group in groups(rows, words):
         if len(group) < 2:
@@ -79,7 +79,7 @@ def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[Finding]:
                 f"{name}: {words.place(high, group)} ({value(high)}) and {words.place(low, group)} ({value(low)}).",
             )
             continue
-        if not better(best, worst):
+        if not (differ(group) and better(best, worst)):
             text = f"{name}: no configuration is shown to be better than another ({value(best)} to {value(worst)})."
             yield Finding("Best and worst", text)
             continue
@@ -127,22 +127,30 @@ def _reason(words: Words, best: Row, worst: Row, group: Sequence[Row]) -> str:
 def _references(words: Words, rows: Sequence[Row]) -> Iterator[str]:
     """The own kernel against each reference, row by row; derived figures are no measurement and are left out."""
     for entry in words.table.references:
-        if entry.instrument in NOT_ALIKE:
+        if entry.instrument in ratios.NOT_ALIKE:
             continue
         pairs = [
             (row, row.series[entry.instrument])
             for row in rows
-            if entry.instrument in row.series and not _derived(row.series[entry.instrument])
+            if entry.instrument in row.series and ratios.is_measured(row.series[entry.instrument])
         ]
         if not pairs:
             continue
-        ratios = [row.measured.centre / theirs.centre for row, theirs in pairs]
-        middle = significant(statistics.median(ratios), 3, words.mark)
+        each = [ratios.of(row.measured, theirs) for row, theirs in pairs]
+        middle = significant(statistics.median([one.value for one in each]), 3, words.mark)
         text = f"{words.program(words.table.own)} measured {middle} times what {words.program(entry)} did"
+        runs = sorted({one.runs for one in each})
+        said = [f"n = {runs[0]}" if len(runs) == 1 else f"n = {runs[0]} to {runs[-1]}"]
         if len(pairs) > 1:
-            low, high = (significant(value, 3, words.mark) for value in (min(ratios), max(ratios)))
-            text += f" (median of {len(pairs)} rows; from {low} to {high})"
-        judged = [(row, theirs) for row, theirs in pairs if row.measured.summary.enough and theirs.summary.enough]
+            low, high = (significant(value(one.value for one in each), 3, words.mark) for value in (min, max))
+            said.insert(0, f"median of {len(pairs)} rows; from {low} to {high}")
+        said += dict.fromkeys(known for row, _ in pairs for known in ratios.differences(row, entry.instrument))
+        text += f" ({'; '.join(said)})"
+        judged = [
+            (row, theirs)
+            for row, theirs in pairs
+            if row.measured.summary.enough and theirs.summary.enough and not row.mixed
+        ]
         if judged:
             distinct = [(row, theirs) for row, theirs in judged if apart(row.measured, theirs)]
             ahead = sum(
@@ -159,7 +167,7 @@ def _references(words: Words, rows: Sequence[Row]) -> Iterator[str]:
 def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:
     """Programs that say different things about one quantity: that says something about the measurement."""
     for entry in words.table.references:
-        if entry.instrument in NOT_ALIKE:
+        if entry.instrument in ratios.NOT_ALIKE:
             continue
         pairs = [
             (row, row.measured.centre / row.series[entry.instrument].centre)
@@ -176,10 +184,6 @@ def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:
                 f" {significant(factor, 3, words.mark)} ({words.row(row)}): a finding about the measurement, not about"
                 " the machine; the notes say what to look at."
             )
-
-
-def _derived(series: Series) -> bool:
-    return any(point.details.get("estimate") or point.details.get("derived") for point in series.points)
 
 
 def _limits(words: Words, rows: Sequence[Row]) -> Iterator[str]:
@@ -201,7 +205,10 @@ def _limits(words: Words, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _doubtful(words: Words, rows: Sequence[Row]) -> Iterator[str]:
-    doubtful = [row for row in rows if row.doubts]
-    if doubtful:
-        names = f" ({'; '.join(words.row(row) for row in doubtful)})" if len(doubtful) <= MANY else ""
-        yield f"{len(doubtful)} of {len(rows)} rows{names}: the notes say why."
+    for level in (Level.WRONG, Level.UNSURE):
+        found = [row for row in rows if row.level is level]
+        if found:
+            names = f" ({'; '.join(words.row(row) for row in found)})" if len(found) <= MANY else ""
+            what = "used for no claim" if level is Level.WRONG else "another run may well differ"
+            is_are = "is" if len(found) == 1 else "are"
+            yield f"{len(found)} of {len(rows)} rows {is_are} {level}{names}: {what}; the notes say why."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from peakmark.judging.rows import Row, Series
@@ -18,12 +19,43 @@ def better(one: Row, other: Row) -> bool:
     """Whether the own value of the first row is shown to be better than that of the second."""
     first, second = one.measured.summary.median, other.measured.summary.median
     ahead = first < second if one.table.lower_is_better else first > second
-    return ahead and apart(one.measured, other.measured)
+    return ahead and not (one.mixed or other.mixed) and apart(one.measured, other.measured)
+
+
+def differ(rows: Sequence[Row], level: float = 0.05) -> bool:
+    """Whether rows are shown to differ at all, by the test of Kruskal and Wallis (Use of Ranks in One-Criterion Variance
+    Analysis, Journal of the American Statistical Association 47 (1952), pages 583-621).
+
+    Among many equal rows the best and the worst one lie apart more often than two rows do: only where this test has seen a
+    difference is one of them called best. False in at most ``level`` of groups of equal rows.
+    """
+    groups = [row.measured.values for row in rows]
+    if len(groups) < 2:
+        return False
+    values = sorted(value for group in groups for value in group)
+    n = len(values)
+    places: dict[float, list[int]] = {}
+    for place, value in enumerate(values, 1):
+        places.setdefault(value, []).append(place)
+    ranks = {value: sum(found) / len(found) for value, found in places.items()}
+    ties = 1 - sum(len(found) ** 3 - len(found) for found in places.values()) / (n**3 - n)
+    if ties == 0:
+        return False
+    sums = sum(sum(ranks[value] for value in group) ** 2 / len(group) for group in groups)
+    h = (12 / (n * (n + 1)) * sums - 3 * (n + 1)) / ties
+    return _chi_square_tail(h, len(groups) - 1) <= level
+
+
+def _chi_square_tail(value: float, freedom: int) -> float:
+    """Share of the chi-square distribution above a value, by the cube root of Wilson and Hilferty."""
+    ninth = 2 / (9 * freedom)
+    z = (max(value, 0.0) / freedom) ** (1 / 3) - (1 - ninth)
+    return 0.5 * math.erfc(z / math.sqrt(2 * ninth))
 
 
 def ratio(best: Row, worst: Row) -> float:
-    """By what factor the first row is better, 1 or more."""
-    found = best.measured.centre / worst.measured.centre
+    """By what factor the median of the first row is better, 1 or more: as the tests are of medians, so are factors."""
+    found = best.measured.summary.median / worst.measured.summary.median
     return 1 / found if best.table.lower_is_better else found
 
 

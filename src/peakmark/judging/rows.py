@@ -29,18 +29,20 @@ from peakmark.tables.layouts import Layout, Sheet
 CENTRES = ("median", "mean")
 WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
 _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
-CLOCKS = ("clock_hz_before", "clock_hz_after")
-CLOCK_LOADED = "clock_hz_loaded"
 
 
 class Key(NamedTuple):
-    """What makes a row: block in bytes, None where there is none."""
+    """What makes a row: block in bytes, None where there is none.
+
+    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is then what it meant
+    """
 
     node: str
     workload: str
     variant: str
     block: int | None
     concurrency: int
+    word: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class Row:
     missing  planned repetitions of the own kernel without a measurement
     published  what others measured in this row with a program of their own: name of the set -> value in SI units
     sheet      the first table of the configured layout that prints the row, which says what things are called
+    shares     share of the limit that holds at the nominal and at the maximum clock, where the limit takes a clock
+    mixed      its own repetitions are from several hosts: nothing is claimed of it
     """
 
     table: Table
@@ -91,6 +95,8 @@ class Row:
     missing: int = 0
     published: Mapping[str, float] = field(default_factory=dict)
     sheet: Sheet | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
+    mixed: bool = False
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -197,6 +203,7 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     drafts: dict[Key, _Draft] = defaultdict(_Draft)
     echoes: dict[tuple[str, int], list[Point]] = defaultdict(list)
     headings = {series.instrument for series in table.series}
+    meant = _meant(results)
     for record in results.records:
         cell = record.cell
         if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
@@ -208,7 +215,8 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
             if entry["workload"] == "LAT-ICMP":  # neither TCP nor UDP: stands beside both, see _with_echoes
                 echoes[cell.node, entry["concurrency"]].append(point)
                 continue
-            key = Key(cell.node, entry["workload"], entry["variant"], entry["block"], entry["concurrency"])
+            count = meant.get((cell.node, cell.word), entry["concurrency"])
+            key = Key(cell.node, entry["workload"], entry["variant"], entry["block"], count, cell.word)
             drafts[key].points[cell.instrument].append(point)
     for cell in results.cells:
         fits = (
@@ -216,7 +224,8 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
         )
         if not fits or cell.workload in ("ALL", "LAT-ICMP"):
             continue
-        key = Key(cell.node, cell.workload, cell.variant, cell.block, cell.concurrency)
+        count = meant.get((cell.node, cell.word), cell.concurrency)
+        key = Key(cell.node, cell.workload, cell.variant, cell.block, count, cell.word)
         if cell.instrument == table.own.instrument or key in drafts:
             drafts[key].planned.append(cell)
     _with_echoes(drafts, echoes)
@@ -234,6 +243,17 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     return [replace(row, sheet=layout.sheet_of(table, row.key.workload, row.key.variant)) for row in found]
 
 
+def _meant(results: Results) -> dict[tuple[str, str], int]:
+    """(node, word) -> the number of threads that the word meant there, by the records; the largest where hosts differ."""
+    found: dict[tuple[str, str], int] = {}
+    for record in results.records:
+        cell, placed = record.cell, record.data["context"].get("placed")
+        if cell.word and placed:
+            place = (cell.node, cell.word)
+            found[place] = max(found.get(place, 0), int(placed["threads"]))
+    return found
+
+
 def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Point]]) -> None:
     """Put ping's echoes beside every protocol: those of the same concurrency, else those of the lowest there is."""
     for key, draft in drafts.items():
@@ -246,15 +266,23 @@ def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], 
 def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -> Row:
     own_points = draft.points.get(table.own.instrument) or next(iter(draft.points.values()), [])
     facts = results.facts_for(key.node, own_points[0].record.data["context"]["host"] if own_points else None)
+    hosts = sorted({point.record.data["context"]["host"] for point in own_points})
     peak = _peak(results, table, key, own_points, facts)
+    kinds = {_kind(results.facts.get(host) or {}) for host in hosts}
+    if len(kinds) > 1:
+        reason = f"measured on different processors ({'; '.join(sorted(kinds))}): no one limit holds; name the nodes (nodes:)"
+        peak = replace(peak, value=None, kind="unknown", reason=reason, estimate=None, note=None)
     series = {
         name: _series(tuple(sorted(points, key=lambda point: point.repetition)), peak, centre)
         for name, points in sorted(draft.points.items())
     }
     planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
     done = series[table.own.instrument].summary.n if table.own.instrument in series else 0
-    row = Row(table, key, series, peak, missing=max(0, len(planned) - done))
-    said = [*_holes(results, row, planned), *_checked(row, facts), *_unsure(results, row), *_remarks(row)]
+    own = series.get(table.own.instrument)
+    shares = _shares(results, table, key, own_points, facts, own.centre) if own and peak.value is not None else {}
+    row = Row(table, key, series, peak, missing=max(0, len(planned) - done), shares=shares, mixed=len(hosts) > 1)
+    checked = _checked(row, facts, _nominal(results, facts))
+    said = [*_holes(results, row, planned), *checked, *_unsure(results, row), *_remarks(row)]
     return replace(row, marks=tuple(said))
 
 
@@ -264,12 +292,49 @@ def _series(points: tuple[Point, ...], peak: Peak, centre: str) -> Series:
     return Series(points, summary, value, peaks.efficiency(value, peak))
 
 
-def _peak(results: Results, table: Table, key: Key, points: Sequence[Point], facts: Mapping[str, Any]) -> Peak:
-    """The row's limit at the clock that was seen while its points were measured, if it was."""
+def _kind(facts: Mapping[str, Any]) -> str:
+    """What a host is, as far as its limits go."""
+    return str((facts.get("cpu") or {}).get("model_name") or "unknown")
+
+
+def _nominal(results: Results, facts: Mapping[str, Any]) -> float | None:
+    return peaks.clocks(facts, results.config.get("site_facts") or {})["nominal"]
+
+
+def _shares(
+    results: Results, table: Table, key: Key, points: Sequence[Point], facts: Mapping[str, Any], value: float
+) -> dict[str, float]:
+    """Share of the limit at the nominal and at the maximum clock; empty where no clock is in the limit."""
+    found = {}
+    clocks = peaks.clocks(facts, results.config.get("site_facts") or {})
+    for name in ("nominal", "maximum"):
+        peak = _peak(results, table, key, points, facts, clocks[name]) if clocks[name] else None
+        share = peaks.efficiency(value, peak) if peak and " clock" in peak.formula else None
+        if share is not None:
+            found[name] = share
+    return found
+
+
+def _placed(contexts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """What the row's threads could reach; where repetitions differ, the most: their limit is none too low."""
+    known = [context["placed"] for context in contexts if context.get("placed")]
+    return max(known, key=lambda one: (one["cores"], one["sockets"], len(one["numa_nodes"])), default=None)
+
+
+def _peak(
+    results: Results,
+    table: Table,
+    key: Key,
+    points: Sequence[Point],
+    facts: Mapping[str, Any],
+    clock_hz: float | None = None,
+) -> Peak:
+    """The row's limit at the clock that was seen while its points were measured, if it was; or at ``clock_hz``."""
     contexts = [point.record.data["context"] for point in points]
-    # What lowers its own clock does so while it works only: that one counts where it was observed.
-    loaded = [float(point.details[CLOCK_LOADED]) for point in points if point.details.get(CLOCK_LOADED)]
-    clocks = loaded or [float(context[name]) for context in contexts for name in CLOCKS if context.get(name)]
+    runs = [checks.Run(p.value, p.details, p.record.data["context"]) for p in points]
+    loaded = clock_hz is None and any(run.known("clock_hz_loaded") for run in runs)
+    if clock_hz is None:
+        clock_hz = checks.seen_clock(runs)
     return peaks.for_row(
         subsystem=table.subsystem,
         workload=key.workload,
@@ -279,13 +344,14 @@ def _peak(results: Results, table: Table, key: Key, points: Sequence[Point], fac
         metric=table.metric,
         facts=facts,
         site=results.config.get("site_facts") or {},
-        clock_hz=statistics.median(clocks) if clocks else None,
+        clock_hz=clock_hz,
         loopback=any((context.get("network") or {}).get("loopback") for context in contexts),
-        clock_loaded=bool(loaded),
+        clock_loaded=loaded,
+        placed=_placed(contexts),
     )
 
 
-def _checked(row: Row, facts: Mapping[str, Any]) -> Iterator[Note]:
+def _checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None) -> Iterator[Note]:
     """What the checks say: all about the own kernel, of a reference only the doubts."""
     table, key = row.table, row.key
     for entry in table.series:
@@ -306,6 +372,7 @@ def _checked(row: Row, facts: Mapping[str, Any]) -> Iterator[Note]:
             centre=series.centre,
             peak=row.peak,
             facts=facts,
+            nominal_hz=nominal_hz,
         )
         for note in checks.check_row(measured):
             if note.doubt or entry is table.own:
@@ -360,4 +427,6 @@ def _remarks(row: Row) -> Iterator[Note]:
         yield Note("limit", f"theoretical value unknown; a guess would be {guess} {row.table.shown}", Level.NOTE)
     hosts = {point.record.data["context"]["host"] for entry in row.series.values() for point in entry.points}
     if len(hosts) > 1:
-        yield Note("hosts", f"measured on different hosts: {', '.join(sorted(hosts))}", Level.NOTE)
+        text = f"measured on different hosts: {', '.join(sorted(hosts))}"
+        text += "; nothing is claimed of a row that mixes them: name the nodes (nodes:)" if row.mixed else ""
+        yield Note("hosts", text, Level.NOTE)

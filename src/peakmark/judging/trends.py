@@ -56,7 +56,7 @@ def _gains(words: Words, line: Sequence[Row]) -> tuple[str, float | None]:
         text += f", falls from {falls.key.concurrency} on"
     else:
         text += ", no further gain is shown"
-    return text, stop.measured.centre / first.measured.centre
+    return text, stop.measured.summary.median / first.measured.summary.median
 
 
 def _grows(words: Words, line: Sequence[Row]) -> str:

@@ -129,7 +129,7 @@ def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
         measured=value_of(row, mark),
         spread=f"{low} to {high}" if own.summary.n > 1 else "",
         limit=quantity(row.table, row.peak.value, mark) if row.peak.value is not None else "unknown",
-        share=f"{percent(share, mark)}\u00a0%" if share is not None else "",
+        share=f"{percent(share, mark)}\u00a0%{at_clocks(row, mark)}" if share is not None else "",
         reference=ratios.words(row, mark),
         confidence=confidence(row),
         why=why,
@@ -170,8 +170,14 @@ def value_of(row: Row, mark: str = ".") -> str:
 def comparison(row: Row, mark: str = ".") -> str:
     """How the own value stands to the limit and to the best reference."""
     share = row.measured.efficiency
-    parts = [f"{percent(share, mark)} % of the limit" if share is not None else "limit unknown"]
-    return "; ".join(filter(None, (*parts, ratios.words(row, mark))))
+    limit = f"{percent(share, mark)} % of the limit{at_clocks(row, mark)}" if share is not None else "limit unknown"
+    return "; ".join(filter(None, (limit, ratios.words(row, mark))))
+
+
+def at_clocks(row: Row, mark: str = ".") -> str:
+    """The shares of the limit at the clocks on the box, in brackets after the one at the clock that was seen."""
+    shares = [f"{percent(share, mark)} % at the {name} clock" for name, share in row.shares.items()]
+    return f" ({', '.join(shares)})" if shares else ""
 
 
 def _best(rows: Sequence[Row]) -> Row | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import data
+from peakmark.machine import topology
 from peakmark.machine.host import Host, parse_cpu_list
 
 # Kernel flag (x86, Arm) -> the name used in records. Only what a kernel or a limit depends on.
@@ -173,11 +174,14 @@ def _best(isa: list[str]) -> str:
 
 def _caches(host: Host) -> list[dict[str, Any]]:
     """Each kind of cache once, smallest level first: level, type, size in bytes, threads that share one, how many."""
-    return _caches_hwloc(host) or _caches_sysfs(host)
+    # hwloc shows what the asking job may use, sysfs the whole node.
+    return _caches_sysfs(host) or _caches_hwloc(host)
 
 
 def _caches_hwloc(host: Host) -> list[dict[str, Any]]:
-    text = host.run(["lstopo-no-graphics", "--of", "xml", "--no-io"]) or host.run(["lstopo", "--of", "xml"])
+    text = host.run(["lstopo-no-graphics", "--disallowed", "--of", "xml", "--no-io"]) or host.run(
+        ["lstopo", "--of", "xml"]
+    )
     if not text:
         return []
     try:
@@ -198,11 +202,10 @@ def _caches_sysfs(host: Host) -> list[dict[str, Any]]:
     found: dict[tuple[int, str, str], tuple[int, str, int, int]] = {}
     for index in host.glob("/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]*"):
         place = f"/{index.relative_to(host.root)}"
-        level, size = host.read_int(f"{place}/level"), host.read(f"{place}/size")
+        level, size = host.read_int(f"{place}/level"), topology.cache_bytes(host.read(f"{place}/size"))
         kind, shared = (host.read(f"{place}/type") or "").lower(), host.read(f"{place}/shared_cpu_list") or ""
-        if level is not None and size and size[-1] in "KM":
-            size_bytes = int(size[:-1]) << (10 if size[-1] == "K" else 20)
-            found[level, kind, shared] = (level, kind, size_bytes, len(parse_cpu_list(shared)))
+        if level is not None and size and kind in ("data", "instruction", "unified"):
+            found[level, kind, shared] = (level, kind, size, len(parse_cpu_list(shared)))
     return _merge(list(found.values()))
 
 

@@ -8,20 +8,21 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
-from peakmark.machine.host import Host, parse_cpu_list
+from peakmark.machine import topology
+from peakmark.machine.host import Host
 
 
 def collect(host: Host, affinity: set[int] | None = None) -> dict[str, Any]:
     """The ``limits`` part of the facts. ``affinity``: CPUs instead of those of this process (for another host)."""
     allowed = sorted(os.sched_getaffinity(0) if affinity is None else affinity)
-    ordered, cores = order_cpus(host, allowed)
+    seats = topology.read(host, allowed)
     memory = cgroup_limit(host, "memory", "memory.max", "memory.limit_in_bytes")
     total = _total_memory(host)
     if memory is not None and total is not None and memory >= total:
         memory = None  # version 1 writes a huge number for "no limit"
     return {
-        "cpus_allowed": ordered,
-        "physical_cores_allowed": cores,
+        "cpus_allowed": topology.order(seats, allowed),
+        "physical_cores_allowed": topology.reach(seats, allowed)["cores"],
         "cpu_quota": _cpu_quota(host),
         "memory_bytes": memory if memory is not None else total,
         "memory_limited_by": "cgroup" if memory is not None else None,
@@ -34,23 +35,6 @@ def collect(host: Host, affinity: set[int] | None = None) -> dict[str, Any]:
         if "SLURM_JOB_ID" in os.environ
         else None,
     }
-
-
-def order_cpus(host: Host, cpus: list[int]) -> tuple[list[int], int]:
-    """``cpus`` with one CPU of each physical core first, then the second of each, and the number of physical cores."""
-    ranked, cores = [], set()
-    seen: dict[tuple[str, str], int] = {}
-    for cpu in sorted(cpus):
-        place = f"/sys/devices/system/cpu/cpu{cpu}/topology"
-        siblings = host.read(f"{place}/thread_siblings_list")
-        core = (
-            host.read(f"{place}/physical_package_id") or "0",
-            str(parse_cpu_list(siblings)[0]) if parse_cpu_list(siblings) else host.read(f"{place}/core_id") or str(cpu),
-        )
-        cores.add(core)
-        seen[core] = seen.get(core, -1) + 1
-        ranked.append((seen[core], cpu))
-    return [cpu for _, cpu in sorted(ranked)], len(cores)
 
 
 def cgroup_limit(host: Host, controller: str, file_v2: str, file_v1: str) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -94,13 +95,21 @@ def run(
                 end(process)
                 words = reason or f"{name} did not end within {command.timeout_s:.0f} s"
                 raise MeasurementError(f"{words}{last_lines(directory)}") from None
+    argv = tuple(str(word) for word in process.args)  # type: ignore[union-attr]
+    return left_by(command, directory, argv, process.returncode, time.monotonic() - started)
+
+
+def left_by(
+    command: Command, directory: Path, argv: tuple[str, ...], returncode: int, elapsed_s: float = 0.0
+) -> Completed:
+    """What a command has left in ``directory`` by now: all that it printed, and its output files."""
     return Completed(
-        argv=tuple(str(word) for word in process.args),  # type: ignore[union-attr]
-        returncode=process.returncode,
+        argv=argv,
+        returncode=returncode,
         stdout=_text(directory / "stdout"),
         stderr=_text(directory / "stderr"),
         files={name: _text(directory / name) for name in command.outputs if (directory / name).is_file()},
-        elapsed_s=time.monotonic() - started,
+        elapsed_s=elapsed_s,
     )
 
 
@@ -197,11 +206,23 @@ _SIGNALS = {
 }
 
 
+_TELLING = re.compile(
+    r"error|fail|fatal|cannot|can't|could not|unable|denied|refused|no such|not found|not permitted|invalid|unknown|"
+    r"abort|segmentation|out of memory|no space|exceeded|unsupported",
+    re.IGNORECASE,
+)
+
+
 def last_lines(directory: Path, count: int = 5) -> str:
-    """The last lines of what a program said, for the message about its failure."""
-    text = _text(directory / "stderr").strip() or _text(directory / "stdout").strip()
-    lines = text.splitlines()[-count:]
-    return ": " + " | ".join(line.strip()[:200] for line in lines) if lines else ""
+    """What a program said of its failure, for the message about it: the first lines that sound like a reason, which a
+    long farewell may follow (Open MPI's has 20 lines), and the last ones; at most ``count``.
+    """
+    text = _text(directory / "stderr").strip() or _text(directory / "stdout")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [number for number, line in enumerate(lines[:-count]) if _TELLING.search(line)][: count - 2]
+    last = range(max(0, len(lines) - count + len(telling)), len(lines))
+    shown = [lines[number][:200] for number in (*telling, *last)]
+    return ": " + " | ".join(dict.fromkeys(shown)) if shown else ""
 
 
 def _text(path: Path) -> str:

@@ -6,22 +6,31 @@ import datetime
 import hashlib
 import os
 import shutil
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from peakmark import machine
+from peakmark import files, machine
 from peakmark.cell import Cell
-from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, MeasurementError, PeakmarkError, RecordError, Unavailable
+from peakmark.errors import (
+    MORE_MEMORY,
+    OUT_OF_MEMORY,
+    MeasurementError,
+    PeakmarkError,
+    RecordError,
+    Unavailable,
+    sentence,
+)
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Workspace
-from peakmark.machine import limits
+from peakmark.machine import limits, topology
 from peakmark.machine.host import Host
-from peakmark.measuring import execute, guard, interfaces, kernels, lock, modules, noise, pair, scratch, tools
+from peakmark.measuring import execute, guard, interfaces, kernels, lock, modules, noise, pair, placing, scratch, tools
 from peakmark.measuring.pair import Peer
 from peakmark.resources import version
 from peakmark.storage import records
@@ -49,6 +58,8 @@ class _Context:
     tool: dict[str, str] | None = None
     library: dict[str, Any] = field(default_factory=dict)
     cpus: list[int] = field(default_factory=list)
+    allowed: dict[str, Any] | None = None
+    placed: dict[str, Any] | None = None
     clock_hz_before: float | None = None
     clock_hz_after: float | None = None
     scratch: str | None = None
@@ -88,6 +99,9 @@ def measure(request: Request) -> dict[str, Any]:
     Errors: PeakmarkError after a failed attempt was stored; the output then does not exist.
     """
     cell = request.cell
+    full = files.full(request.campaign)
+    if full:
+        raise MeasurementError(f"{cell.id} was not measured: {full}")
     context = _Context(
         host=socket.gethostname(),
         started=datetime.datetime.now().astimezone().isoformat(timespec="milliseconds"),
@@ -111,6 +125,8 @@ def measure(request: Request) -> dict[str, Any]:
         status, reason = "unavailable", str(error)
     except PeakmarkError as error:
         status, reason, failure = "failed", str(error), error
+    except OSError as error:  # a disk that is full or broken below the campaign or the scratch directory
+        status, reason, failure = "failed", sentence(error), MeasurementError(sentence(error))
     context.seconds = time.monotonic() - clock
     context.load_after = _load()
     record = _record(cell, status, reason, parsed, context)
@@ -148,6 +164,11 @@ def _attempt(request: Request, context: _Context, completed: list[Completed]) ->
     context.tool = asdict(tool)
     with workspace(request, instrument) as space:
         context.cpus = list(space.cpus)
+        seats = topology.read(Host(), space.cpus)
+        context.allowed = placing.allowed(Host(), space.facts["limits"])
+        cell = placing.settled(cell, seats, context.cpus, space.memory_bytes)
+        context.placed = placing.placed(cell, seats, context.cpus)
+        request = replace(request, cell=cell)
         if cell.subsystem == "disk":
             context.scratch = str(space.directory.parent)
             context.io_limits = limits.io_limits(Host(), space.facts["storage"]["members"] or ())
@@ -184,6 +205,9 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
     """
     place = Path(str(request.cell.options.get("scratch") or os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108
     need = instrument.estimate(request.cell).disk_bytes
+    # What was ended together with its guard, as where memory ran out, could put nothing away.
+    for leftover in scratch.leftovers(place):
+        scratch.remove(leftover)
     with scratch.private(place, request.cell.id) as directory:
         free = shutil.disk_usage(directory).free
         if need and free < need * MARGIN:
@@ -195,9 +219,10 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
             request.campaign / "machine", place, request.kernels, lambda: tools.present(request.kernels)
         )
         limits = facts["limits"]
+        cpus = limits["cpus_allowed"]
         yield Workspace(
             directory=directory,
-            cpus=tuple(limits["cpus_allowed"]),
+            cpus=tuple(topology.order(topology.read(Host(), cpus), cpus, placing.placement_of(request.cell))),
             memory_bytes=int(limits["memory_bytes"]),
             kernels=request.kernels,
             facts=facts,
@@ -242,7 +267,11 @@ def _execute(
             folder = space.directory / f"run{number}"
             folder.mkdir()
             killed = limits.oom_kills(Host())
-            done = execute.run(command, folder, values, trouble, allowed)
+            try:
+                done = execute.run(command, folder, values, trouble, allowed)
+            except MeasurementError:
+                completed.append(execute.left_by(command, folder, command.argv, -signal.SIGKILL))
+                raise
             completed.append(done)
             context.commands.append(
                 {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Kind = Literal["measured", "read", "site", "datasheet", "unknown"]
@@ -46,7 +46,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class Question:
-    """One row and what is known about its machine."""
+    """One row and what is known about its machine; ``placed`` as the records tell it, {} where they do not."""
 
     subsystem: str
     workload: str
@@ -59,6 +59,7 @@ class Question:
     clock_hz: float | None
     loopback: bool
     clock_loaded: bool = False
+    placed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def unit(self) -> str:

@@ -48,11 +48,17 @@ def microarchitecture(question: Question) -> str | None:
 
 def core_count(question: Question) -> tuple[int | None, str]:
     """(cores a row keeps busy, where their number is from): no more than threads, no more than the job was given."""
-    given, allowed = question.given("cpu", "cores"), question.fact("limits", "physical_cores_allowed")
+    given, placed = question.given("cpu", "cores"), question.placed.get("cores")
     if given is not None:
         return min(question.concurrency, int(given)), question.site_source("cpu")
+    guest = "cores as a virtual machine shows them: what is behind one, its host knows"
+    if placed is not None:
+        source = guest if question.fact("cpu", "virtualised") else "cores its threads were placed on"
+        return min(question.concurrency, int(placed)), source
+    allowed = question.fact("limits", "physical_cores_allowed")
     if allowed is not None:
-        return min(question.concurrency, int(allowed)), "physical cores the job was given"
+        source = guest if question.fact("cpu", "virtualised") else "physical cores the job was given"
+        return min(question.concurrency, int(allowed)), source
     return None, ""
 
 

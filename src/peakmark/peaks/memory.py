@@ -10,6 +10,10 @@ from peakmark.peaks.base import Kind, Peak, Question
 from peakmark.peaks.words import plural, quantity
 from peakmark.units import format_size
 
+LINE, PAGE = 64, 4096
+COPY_OFFSET = 33 * LINE
+"""rambench begins the target of a copy that far into the page after its source (src/kernels/memory/bench.c)."""
+
 # A working set this many times the last cache is DRAM's; between that and the cache neither limit holds.
 DRAM_FACTOR = 4
 
@@ -19,7 +23,9 @@ def limit(question: Question) -> Peak:
     if question.metric == "latency":
         return _latency(question)
     if question.variant == "block" and question.block is not None:
-        return _cache(question, question.block * (2 if question.workload.startswith("RW") else 1))
+        if not question.workload.startswith("RW"):
+            return _cache(question, question.block, question.block)
+        return _cache(question, 2 * question.block, -(-question.block // PAGE) * PAGE + COPY_OFFSET + question.block)
     return dram(question)
 
 
@@ -88,12 +94,17 @@ def _levels(question: Question) -> list[tuple[int, float, dict[str, str]]]:
         # Threads share what there is of a level; one thread reaches one cache of it.
         share = min(float(cache["size"]), cache["size"] * cache["count"] / max(1, cores or 1))
         found.append((int(cache["level"]), share, lines.get(int(cache["level"]), {})))
+    reached = question.placed.get("last_level_bytes")
+    if found and reached:  # those of a socket without threads hold nothing of theirs
+        level, share, line = found[-1]
+        found[-1] = (level, min(share, reached / max(1, cores or 1)), line)
     return found
 
 
-def _cache(question: Question, working_set: int) -> Peak:
+def _cache(question: Question, working_set: int, taken: int) -> Peak:
     """Limit of the cache level that a thread's working set fits in: it is the path that the rest must take.
 
+    ``working_set`` bytes are moved, the buffers take ``taken`` bytes: a copy of 1 MiB does not fit 2 MiB.
     What the levels above can keep need not come from this one, so only the remainder is charged to it: a true bound.
     """
     size = format_size(working_set)
@@ -104,7 +115,7 @@ def _cache(question: Question, working_set: int) -> Peak:
     clock, clock_name, kind = cpu.clock_of(question)
     if cores is None or clock is None:
         return question.unknown("no clock or no cores are known: collect the machine facts on the node")
-    fitting = next((number for number, (_, share, _) in enumerate(levels) if working_set <= share), None)
+    fitting = next((number for number, (_, share, _) in enumerate(levels) if taken <= share), None)
     if fitting is None:
         last = levels[-1]
         if working_set >= DRAM_FACTOR * last[1]:
@@ -123,7 +134,7 @@ def _cache(question: Question, working_set: int) -> Peak:
             cycles, parts = need, [f"L{level}: {line[column]} B per cycle and core ({column})", line["source"]]
         above += share
     value = cores * clock * working_set / cycles
-    rest = "" if f"L{level}:" in parts[0] and level == levels[0][0] else " for what the levels above cannot hold"
+    rest = "" if parts[0].startswith(f"L{levels[0][0]}:") else " for what the levels above cannot hold"
     formula = (
         f"{size} per thread fits L{level}; {plural(cores, 'core')} x {quantity(clock, 'Hz')} ({clock_name} clock) x"
         f" {working_set / cycles:.4g} B per cycle = {quantity(value, 'B/s')} ({parts[0]}{rest})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from peakmark.formatting import typeset
+from peakmark.formatting import percent, typeset
 from peakmark.judging.rows import Key, Row
 from peakmark.tables import presentation
 from peakmark.tables.layouts import Sheet
@@ -27,8 +27,21 @@ def build(rows: Sequence[Row], printed: Mapping[Key, Sheet], mark: str = ".") ->
     for (formula, kind, source), members in groups.items():
         number = str(sources.setdefault(source, len(sources) + 1)) if source else ""
         which = "all rows" if len(members) == len(rows) else _which(members, printed)
-        lines.append({"rows": which, "formula": typeset(formula, mark), "kind": kind, "source": number})
+        lines.append(
+            {"rows": which, "formula": typeset(formula + _at_clocks(members), mark), "kind": kind, "source": number}
+        )
     return {"lines": lines, "sources": [f"{number}. {typeset(source, mark)}." for source, number in sources.items()]}
+
+
+def _at_clocks(rows: Sequence[Row]) -> str:
+    """What the rows reach of this limit at the nominal and at the maximum clock; nothing where no clock is in it."""
+    parts = []
+    for name in ("nominal", "maximum"):
+        shares = sorted(row.shares[name] for row in rows if name in row.shares)
+        if shares:
+            low, high = percent(shares[0]), percent(shares[-1])
+            parts.append(f"{low if low == high else f'{low} to {high}'} % of it at the {name} clock")
+    return f"; reached: {', '.join(parts)}" if parts else ""
 
 
 def _which(rows: Sequence[Row], printed: Mapping[Key, Sheet]) -> str:

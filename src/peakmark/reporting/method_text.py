@@ -63,13 +63,13 @@ def _arises(results: Results) -> list[str]:
     return [
         "A cell is one program at one point, once. Cells run one at a time on a machine, in an order that mixes "
         "programs and repetitions, so that a slow drift does not look like a difference between programs. Threads are "
-        "pinned, one per physical core first. After a warm-up they start together, run for a least time or share a "
+        "pinned, one per core first. After a warm-up they start together, run for a least time or share a "
         "fixed total of work, and the rate is the work of all threads divided by the time from the first start to the "
         "last stop.",
         f"{_CENTRES[centre_of(results)]} The standard deviation (n − 1) and the number of repetitions n are those of "
-        "the own kernel. The interval is the 95 % confidence interval of the median from order statistics, which "
-        "assumes no distribution; below six repetitions there is none, and the smallest and largest value stand in its "
-        "place.",
+        "the own kernel. The interval is one of the median, whatever the columns show, from order statistics, which "
+        "assumes no distribution. Its level stands in its heading: 95 % from six repetitions on; of fewer, the smallest "
+        "and the largest value enclose the median as rarely as it says. Tests and factors are of medians too.",
         *_adaptive(results),
         "The efficiency is the summarised value divided by the theoretical value; for latencies the theoretical value "
         "divided by the summarised one. It is never a mean of ratios. Above 105 % the row is marked: then the limit or "
@@ -83,8 +83,9 @@ def _arises(results: Results) -> list[str]:
         "and records without the former, use the latter. Reference programs tell no clock: their share of the limit is "
         "that of the own kernel's runs in the same row.",
         "What the numbers say stands below each table and is computed from it. One row is called faster than another only "
-        f"where both have {ENOUGH} repetitions or more and their intervals do not touch; everything else is said not to "
-        "be shown, or repeats values without a claim.",
+        f"where both have {ENOUGH} repetitions or more and their intervals do not touch, and a best one is named only where the "
+        "test of Kruskal and Wallis sees a difference among all of them; everything else is said not to be shown, or repeats "
+        "values without a claim. Rows whose figure is wrong are used for no claim.",
     ]
 
 
@@ -99,8 +100,8 @@ def _adaptive(results: Results) -> list[str]:
         "Repetitions were made in rounds, each half as long as all before it together. After a round a row got no "
         "further repetition once half the interval of its median was narrow enough, in every figure that its program "
         f"reports: {words}. {reached} of {len(results.decisions)} rows became as sure as that, and {results.spared} "
-        "planned repetitions were spared. Looking between rounds makes such intervals hold slightly less often than "
-        "their level says; they are the same intervals, computed from all repetitions there are."
+        "planned repetitions were spared. Looking between rounds makes such intervals hold less often than their level says: "
+        "in simulated rows they held the median in 83 to 94 % of cases where 95 % stand above them."
     ]
 
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from peakmark import documents
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.judging.rows import build as build_rows
 from peakmark.reporting import document
@@ -25,8 +26,9 @@ HEIGHT_POINTS = 6.2 * 72  # a taller figure is made smaller, so that its caption
 LOGOS = (".svg", ".png", ".jpg", ".jpeg")
 
 
-def build(campaign_dir: Path, partial: bool = False, target: Path | None = None) -> Path:
+def build(campaign_dir: Path, partial: bool = False, target: Path | None = None, campaign: Path | None = None) -> Path:
     """Write the report from a campaign's records and figures, by default as its ``report.pdf``; the path is returned.
+    ``campaign``: whose it is, where ``campaign_dir`` only stands for it.
 
     The PDF follows PDF/A-2a and PDF/UA-1 and is the same to the byte when made again from the same records.
     ``partial`` allows planned cells without a record, which are shown as not measured.
@@ -44,13 +46,7 @@ def build(campaign_dir: Path, partial: bool = False, target: Path | None = None)
         data = document.build(results, rows, figures, _logo(results, folder), partial)
         (folder / "data.json").write_text(json.dumps(printable(data), ensure_ascii=False), encoding="utf-8")
         compiled = _compile(folder, document.newest(results))
-    temporary = target.with_name(f".{target.name}.tmp")
-    try:
-        temporary.write_bytes(compiled)
-        temporary.replace(target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise PeakmarkError(f"cannot write the report {target}: {error.strerror}") from error
+    documents.write(target, compiled, campaign or campaign_dir)
     return target
 
 

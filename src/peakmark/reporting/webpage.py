@@ -14,12 +14,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from peakmark import documents
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.judging.rows import build as build_rows
 from peakmark.reporting import document
 from peakmark.reporting.report import LOGOS, must_be_complete
 from peakmark.resources import ROOT
-from peakmark.storage.records import write_file
 from peakmark.storage.results import Results
 from peakmark.tables import webtables
 
@@ -32,8 +32,9 @@ _SHORT = {_PROBLEMS: "Failures"}
 Data = Mapping[str, Any]
 
 
-def build(campaign_dir: Path, partial: bool = False, target: Path | None = None) -> Path:
+def build(campaign_dir: Path, partial: bool = False, target: Path | None = None, campaign: Path | None = None) -> Path:
     """Write the page from a campaign's records and figures, by default as its ``report.html``; the path is returned.
+    ``campaign``: whose it is, where ``campaign_dir`` only stands for it.
 
     Errors: PeakmarkError when cells are missing and ``partial`` is not set, or a figure is missing; ConfigError for the
     logo.
@@ -44,12 +45,8 @@ def build(campaign_dir: Path, partial: bool = False, target: Path | None = None)
     figures = dict.fromkeys(document.figure_names(rows), 100)
     data = document.build(results, rows, figures, str(results.report_config.get("logo") or "") or None, partial)
     target = target or campaign_dir / "report.html"
-    if not target.parent.is_dir():
-        raise PeakmarkError(f"cannot write the page {target}: there is no folder {target.parent}")
-    try:
-        write_file(target, page(data, campaign_dir, str(results.report_config.get("decimal_mark", "."))))
-    except OSError as error:
-        raise PeakmarkError(f"cannot write the page {target}: {error.strerror}") from error
+    text = page(data, campaign_dir, str(results.report_config.get("decimal_mark", ".")))
+    documents.write(target, text.encode(), campaign or campaign_dir)
     return target
 
 

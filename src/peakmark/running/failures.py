@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import __version__
+from peakmark import __version__, files
 from peakmark.cell import Cell
-from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, RecordError
+from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, RecordError, sentence
 from peakmark.measuring.node import present_path
 from peakmark.planning import jobs
 from peakmark.planning.plan import Plan
@@ -32,7 +33,8 @@ _MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
 
 
 def keep(made: Plan, number: str, state: str, details: Mapping[str, str], now: datetime.datetime) -> Path | None:
-    """Write the attempt of the cell that the job was measuring, unless the job did so itself. Returns its path.
+    """Write the attempt of the cell that the job was measuring, unless the job did so itself. Returns its path, None when
+    it cannot be written, which is said once. Never raises for a disk: the campaign goes on.
 
     ``details`` as of ``scontrol show job``; without them nothing is known of the cell and None is returned.
     """
@@ -43,7 +45,21 @@ def keep(made: Plan, number: str, state: str, details: Mapping[str, str], now: d
     if any(_number(path) == number for path in campaign.attempts(cell)):
         return None
     host = (host_of(details) or "unknown").partition(".")[0]
-    return campaign.store_attempt(cell, _record(cell, number, state, host, details, now))
+    try:
+        return campaign.store_attempt(cell, _record(cell, number, state, host, details, now))
+    except (OSError, RecordError) as error:
+        why = sentence(error) if isinstance(error, OSError) else str(error)
+        _say_once(files.full(made.directory) or f"how jobs ended cannot be kept: {why}")
+        return None
+
+
+_SAID: set[str] = set()
+
+
+def _say_once(text: str) -> None:
+    if text not in _SAID:
+        _SAID.add(text)
+        print(f"peakmark: {text}", file=sys.stderr)
 
 
 def cell_of(made: Plan, comment: str) -> Cell | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peakmark import slurm
+from peakmark import files, slurm
 from peakmark.cell import SUBSYSTEMS, Cell
 from peakmark.errors import RecordError
 from peakmark.planning import jobs
@@ -85,6 +85,9 @@ def describe(campaign: Campaign, only_failed: bool = False) -> str:
         lines.append(f"{len(missing)} cells are not measured; the next run goes on with them")
     elif not missing:
         lines.append("complete")
+    full = files.full(campaign.directory) if missing else None
+    if full:
+        lines.append(full)
     if only_failed and missing:
         lines.append(
             f"the report without them: {program('peakmark')} report --partial {shlex.quote(str(campaign.directory))}"

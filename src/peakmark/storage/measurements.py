@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -76,7 +77,7 @@ def build(campaign_dir: Path) -> pd.DataFrame:
     lines: list[dict[str, Any]] = []
     # Never all records at once in memory, and where they are many, read by every CPU that may be used.
     workers = min(len(os.sched_getaffinity(0)), len(parts))
-    with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+    with ProcessPoolExecutor(workers, initializer=_deaf) if workers > 1 else nullcontext() as pool:
         work = functools.partial(_read, campaign_dir, name)
         for found, left_out in pool.map(work, parts) if pool else map(work, parts):
             lines += found
@@ -90,6 +91,11 @@ def build(campaign_dir: Path) -> pd.DataFrame:
     frame.to_csv(folder / "measurements.csv", index=False, lineterminator="\n")
     frame.to_parquet(folder / "measurements.parquet", index=False)
     return frame
+
+
+def _deaf() -> None:
+    """Ctrl-C reaches every process of the terminal: the first one says so and ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _read(

@@ -14,6 +14,7 @@ from peakmark.formatting import percent, significant, size, typeset
 from peakmark.judging.merging import merge
 from peakmark.judging.rows import Row, published_names
 from peakmark.storage.results import Results
+from peakmark.tables import layout
 from peakmark.tables.layout import Table
 
 NOT_MEASURED = "not measured"
@@ -61,8 +62,17 @@ def without_notes(grid: Grid, told_at: str) -> Grid:
     )
 
 
-def columns(table: Table, with_node: bool, published: Sequence[str] = ()) -> tuple[Column, ...]:
-    """The table's columns, left to right; ``published`` are the sets that stand beside it."""
+def interval_heading(rows: Sequence[Row]) -> str:
+    """``95 % interval``, or what the number of repetitions allows: ``75 % interval``, ``75 to 95 % interval``."""
+    levels = sorted({int(100 * row.own.summary.level) for row in rows if row.own and row.own.summary.n > 1})
+    capped = list(dict.fromkeys(min(level, 95) for level in levels)) or [95]
+    return f"{capped[0]} % interval" if len(capped) == 1 else f"{capped[0]} to {capped[-1]} % interval"
+
+
+def columns(
+    table: Table, with_node: bool, published: Sequence[str] = (), interval: str = "95 % interval"
+) -> tuple[Column, ...]:
+    """The table's columns, left to right; ``published`` are the sets that stand beside it, ``interval`` says its level."""
     keys = [Column("Node")] if with_node else []
     keys += [Column(table.first), Column("Concurrency", kind="number")]
     if table.block:
@@ -76,8 +86,8 @@ def columns(table: Table, with_node: bool, published: Sequence[str] = ()) -> tup
         *(Column(series.heading, "Efficiency (%)", "number") for series in table.series),
         Column("Standard Deviation", kind="number"),
         Column("n", kind="number"),
-        Column("low", "95 % interval", "number"),
-        Column("high", "95 % interval", "number"),
+        Column("low", interval, "number"),
+        Column("high", interval, "number"),
         *published_columns(table, published),
         Column("Notes", kind="notes"),
     )
@@ -110,7 +120,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
     return Grid(
         name=table.name,
         title=table.title,
-        columns=columns(table, with_node, published),
+        columns=columns(table, with_node, published, interval_heading(rows)),
         body=tuple(body),
         notes=tuple((at, typeset(sentence, mark)) for at, sentence in notes.sentences),
         remarks=tuple(typeset(closed(remark), mark) for remark in (*remarks, *notes.common)),
@@ -173,7 +183,7 @@ def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...
 
     key = row.key
     cells = [key.node] if with_node else []
-    cells += [table.workload_label(key.workload), str(key.concurrency)]
+    cells += [table.workload_label(key.workload), str(layout.count(key.concurrency, key.word))]
     if table.block:
         cells.append(size(key.block))
     if table.variant:

@@ -13,7 +13,7 @@ from peakmark.judging.rows import Row, published_names
 from peakmark.judging.rows import build as build_rows
 from peakmark.storage import measurements
 from peakmark.storage.results import Results
-from peakmark.tables import latex, layouts, presentation, sheets
+from peakmark.tables import latex, layout, layouts, presentation, sheets
 from peakmark.tables.layout import TABLES, Table
 from peakmark.units import format_size
 
@@ -21,6 +21,8 @@ RUN_COLUMNS = (
     "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "repetition", "metric",
     "value", "unit", "started", "job_id", "tool_version", "warnings", "record",
 )  # fmt: skip
+
+_AT_CLOCKS = {name: f"Efficiency at {name} clock (%)" for name in ("nominal", "maximum")}
 
 
 def build(campaign_dir: Path) -> list[Path]:
@@ -83,6 +85,9 @@ def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=headings(table, with_node, published))
 
 
+INTERVAL = ("Interval of the median, low", "Interval of the median, high", "Level of the interval (%)")
+
+
 def headings(table: Table, with_node: bool = False, published: Sequence[str] = ()) -> list[str]:
     """Headings of a table's CSV, left to right; ``published`` are the sets that stand beside it."""
     keys = (["Node"] if with_node else []) + [table.first, "Concurrency"]
@@ -94,9 +99,10 @@ def headings(table: Table, with_node: bool = False, published: Sequence[str] = (
         *(table.efficiency_heading(series) for series in table.series),
         "Standard Deviation",
         "n",
-        "95 % interval of the median, low",
-        "95 % interval of the median, high",
+        *INTERVAL,
+        "Doubt",
         *(f"{name}: {table.published_group}" for name in published),
+        *(_AT_CLOCKS.values() if table.subsystem in ("cpu", "memory") else ()),
         "Notes",
     ]
 
@@ -107,7 +113,10 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
 
     own = row.own.summary if row.own else None
     line: dict[str, Any] = {"Node": row.key.node} if with_node else {}
-    line |= {table.first: table.workload_label(row.key.workload), "Concurrency": row.key.concurrency}
+    line |= {
+        table.first: table.workload_label(row.key.workload),
+        "Concurrency": layout.count(row.key.concurrency, row.key.word),
+    }
     if table.block:
         line[table.block] = "" if row.key.block is None else format_size(row.key.block)
     if table.variant:
@@ -120,10 +129,15 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
     line[table.theoretical_heading] = shown(row.peak.value)
     line["Standard Deviation"] = shown(own.stdev) if own else None
     line["n"] = own.n if own else 0
-    line["95 % interval of the median, low"] = shown(own.low) if own else None
-    line["95 % interval of the median, high"] = shown(own.high) if own else None
+    interval = (shown(own.low), shown(own.high), 100 * own.level) if own else (None, None, None)
+    line |= dict(zip(INTERVAL, interval, strict=True))
+    line["Doubt"] = str(row.level or "")
     line |= {f"{name}: {table.published_group}": shown(value) for name, value in row.published.items()}
-    line["Notes"] = "; ".join(row.notes)
+    if table.subsystem in ("cpu", "memory"):
+        line |= {
+            heading: 100 * row.shares[name] if name in row.shares else None for name, heading in _AT_CLOCKS.items()
+        }
+    line["Notes"] = "; ".join(dict.fromkeys(note.text for note in row.marks))
     return line
 
 
@@ -140,6 +154,7 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
             "variant": row.key.variant,
             "block": row.key.block,
             "concurrency": row.key.concurrency,
+            "asked": row.key.word,
             "unit": row.table.unit,
             "n": series.summary.n,
             "mean": series.summary.mean,

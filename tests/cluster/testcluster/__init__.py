@@ -5,8 +5,9 @@ bridge of the cluster's own, host name, process table and mounts. Nothing is wri
 cluster ends, the kernel ends every process in it.
 """
 
+from . import cgroups
 from .cluster import Cluster
 from .errors import ClusterError
 from .requirements import why_not
 
-__all__ = ["Cluster", "ClusterError", "why_not"]
+__all__ = ["Cluster", "ClusterError", "cgroups", "why_not"]

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import secrets
 import shutil
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import daemons
+from . import cgroups, daemons
 from .config import LOGIN, Layout
 from .errors import ClusterError
 from .hosts import Hosts, end_keeper, start_keeper
@@ -33,25 +34,20 @@ class Cluster(Login):
     # -- beginning and end
 
     @classmethod
-    def start(
-        cls,
-        nodes: int = 2,
-        *,
-        cpus: int = 2,
-        memory: int = 4096,
-        accounting: bool = False,
-        directory: Path | None = None,
-    ) -> "Cluster":
+    def start(cls, nodes: int = 2, *, directory: Path | None = None, **options: Any) -> "Cluster":
         """Start a cluster and return when all nodes are idle. It ends with `down`, or when this process ends in any way.
 
-        `memory` is MiB per node. `directory` must not exist or be empty; by default it is a new one in the temporary directory, and
-        it is removed in the end in both cases.
+        The options are those of config.Layout. `directory` must not exist or be empty; by default it is a new one in the temporary
+        directory, and it is removed in the end in both cases.
         """
-        if reason := why_not(accounting):
+        if reason := why_not(**options):
             raise ClusterError(reason)
+        if options.get("cgroups"):
+            # All clusters of the machine have their control groups in one place, named by the nodes.
+            options["prefix"] = f"{options.get('prefix', 'node')}{secrets.token_hex(3)}-"
         where = _state_directory(directory)
         try:
-            layout = Layout(where, nodes, cpus, memory, accounting)
+            layout = Layout(where, nodes, **options)
             daemons.write_files(layout)
             owner, hosts = start_keeper(where, True, layout.path("log/keeper.log"))
         except BaseException:
@@ -85,7 +81,10 @@ class Cluster(Login):
             state = json.loads((directory / STATE).read_text())
         except FileNotFoundError:
             raise ClusterError(f"no test cluster runs in {directory}; start one with `up`") from None
-        layout = Layout(**{**state["layout"], "directory": Path(state["layout"]["directory"])})
+        given: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in state["layout"].items()
+        }
+        layout = Layout(**{**given, "directory": Path(given["directory"])})
         nodes = {name: Process(*process) for name, process in state["nodes"].items()}
         hosts = Hosts(Process(*state["keeper"]), Process(*state["controller"]), nodes)
         return cls(layout, hosts, state["login_mounts"], None)
@@ -131,6 +130,9 @@ class Cluster(Login):
         self.hosts.controller.end()
         for process in members("mnt", self._login_mounts):
             process.end()
+        if self.layout.cgroups:
+            for name in self.layout.names:
+                cgroups.remove(name)
         shutil.rmtree(self.layout.directory, ignore_errors=True)
 
     # -- trouble, and the way back
@@ -150,8 +152,17 @@ class Cluster(Login):
     def start_node(self, name: str) -> None:
         """Make a node (again) and start its slurmd; does not wait for it."""
         self.hosts.add_node(name)
+        self.hosts.hide(name, self.layout.without)
         self._save()
         self.start_slurmd(name)
+
+    def drain(self, name: str, reason: str) -> None:
+        """Take a node out of service as an administrator does: what runs goes on, nothing new begins."""
+        self.run(["scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={reason}"])
+
+    def resume(self, name: str) -> None:
+        """Put a node back to work."""
+        self.run(["scontrol", "update", f"NodeName={name}", "State=RESUME"], check=False)
 
     def stop_controller(self) -> None:
         """End slurmctld as an administrator does; it writes down the queue first."""
@@ -177,7 +188,7 @@ class Cluster(Login):
             self.run(["scancel", "--user=root"])
         for name in self.layout.names:
             if not {"DRAIN", "DOWN"}.isdisjoint(self.node_states(name)):
-                self.run(["scontrol", "update", f"NodeName={name}", "State=RESUME"], check=False)
+                self.resume(name)
             self.wait_for_node(name, "IDLE", seconds=seconds)
         wait_until(lambda: not self.run(["squeue", "--noheader"]).stdout, seconds, "no job is left in the queue", 0.1)
 

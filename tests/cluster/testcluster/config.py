@@ -1,12 +1,13 @@
 """The files and commands that describe a cluster: slurm.conf, slurmdbd.conf, hosts, network."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import ClusterError
 
 LOGIN = "login"
-NAME = "testcluster"
+ACCOUNT = "tests"
 BRIDGE = "cluster0"
 NETWORK = "10.77.0"
 # sun_path holds 108 bytes, and the longest socket is SLURMD_SPOOL/nodeNN_4294967295.4294967294.
@@ -15,25 +16,72 @@ MOST_NODES = 64
 
 # slurmd loads a control group plugin even if nothing is set to use one. That of version 2 wants systemd or a place to write in, and
 # looking for the right one fails where none is mounted; that of version 1 asks for nothing until it is used.
-CGROUP_CONF = "CgroupPlugin=cgroup/v1\n"
+CGROUP_CONF = """CgroupPlugin=cgroup/v1
+ConstrainCores=yes
+ConstrainRAMSpace=yes
+"""
+
+# A site that wants its nodes shared says so in a submission plugin; slurm.conf has no word for it.
+JOB_SUBMIT = """function slurm_job_submit(job, partitions, user)
+   if job.partition == "shared" and job.shared == 0 then
+      slurm.log_user("partition shared takes no --exclusive jobs")
+      return slurm.ERROR
+   end
+   return slurm.SUCCESS
+end
+
+function slurm_job_modify(job, record, partitions, user)
+   return slurm.SUCCESS
+end
+"""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What one cluster is to be, and where its files are."""
+    """What one cluster is to be, and where its files are. These are the options of `Cluster.start`.
+
+    nodes         how many
+    cpus, memory  CPUs and MiB that each node claims to have, nothing is reserved; one number, or one for each node
+    name, prefix  of the cluster; of its nodes, which are PREFIX1, PREFIX2, ...
+    accounting    with slurmdbd on a MariaDB of its own, so that sacct works
+    account       the default partition takes jobs of account `tests` only, which is not the user's default one (wants accounting)
+    max_submit    jobs that a user may have in the queue, from the QOS; 0: no limit (wants accounting)
+    binding       task/affinity: a job's processes run on the CPUs it was given, and on no others
+    cgroups       task/cgroup and proctrack/cgroup besides: the kernel holds a job to its CPUs and its memory (see cgroups.py)
+    rules         partitions that refuse something: `elsewhere` (AllocNodes), `small` (MaxMemPerNode=400, MaxNodes=1), `shared`
+                  (no --exclusive)
+    without       programs that the nodes lack, while the login side has them
+    node_timeout  seconds without an answer until a node is DOWN
+    """
 
     directory: Path
     nodes: int = 2
-    cpus: int = 2
-    memory: int = 4096  # MiB per node, claimed, not reserved
+    cpus: int | tuple[int, ...] = 2
+    memory: int | tuple[int, ...] = 4096
+    name: str = "testcluster"
+    prefix: str = "node"
     accounting: bool = False
-    node_timeout: int = 6  # seconds without an answer until a node is DOWN
+    account: bool = False
+    max_submit: int = 0
+    binding: bool = False
+    cgroups: bool = False
+    rules: bool = False
+    without: tuple[str, ...] = ()
+    node_timeout: int = 6
 
     def __post_init__(self) -> None:
         if not 1 <= self.nodes <= MOST_NODES:
             raise ClusterError(f"a test cluster has 1 to {MOST_NODES} nodes, not {self.nodes}")
-        if self.cpus < 1:
-            raise ClusterError(f"a node of a test cluster has 1 or more CPUs, not {self.cpus}")
+        for what, unit in (("cpus", "CPUs"), ("memory", "MiB")):
+            given = getattr(self, what)
+            if isinstance(given, tuple) and len(given) != self.nodes:
+                raise ClusterError(f"{what} gives {len(given)} numbers for {self.nodes} nodes")
+            if min(self.each(given)) < 1:
+                raise ClusterError(f"a node of a test cluster has 1 or more {unit}, not {min(self.each(given))}")
+        if (self.account or self.max_submit) and not self.accounting:
+            raise ClusterError(
+                "Slurm keeps accounts and their limits in its database: account and max_submit want accounting"
+            )
         if len(str(self.directory)) > LONGEST_DIRECTORY:
             raise ClusterError(
                 f"the state directory {self.directory} has too long a name for the sockets in it; "
@@ -44,17 +92,22 @@ class Layout:
                 f"slurm.conf cannot hold the name {self.directory}; choose a plain one, such as /tmp/mycluster"
             )
 
+    def each(self, given: int | tuple[int, ...]) -> tuple[int, ...]:
+        """One number for each node."""
+        return given if isinstance(given, tuple) else (given,) * self.nodes
+
     @property
     def names(self) -> list[str]:
-        return [f"node{number}" for number in range(1, self.nodes + 1)]
+        return [f"{self.prefix}{number}" for number in range(1, self.nodes + 1)]
 
     def path(self, name: str) -> Path:
         return self.directory / name
 
 
 def address(name: str) -> str:
-    """The IPv4 address of a host: login is .1, node1 is .11."""
-    return f"{NETWORK}.1" if name == LOGIN else f"{NETWORK}.{10 + int(name.removeprefix('node'))}"
+    """The IPv4 address of a host: login is .1, the first node is .11."""
+    number = re.search(r"[0-9]+$", name)
+    return f"{NETWORK}.{10 + int(number[0])}" if number else f"{NETWORK}.1"
 
 
 def hosts(layout: Layout) -> str:
@@ -89,16 +142,8 @@ link set eth0 up
 
 def slurm_conf(layout: Layout) -> str:
     at = layout.path
-    accounting = (
-        f"""AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageHost={LOGIN}
-AccountingStoragePass=socket={at("run/munge.socket")}
-"""
-        if layout.accounting
-        else "AccountingStorageType=accounting_storage/none\n"
-    )
     return f"""# Written by testcluster for one test cluster; not meant for any other.
-ClusterName={NAME}
+ClusterName={layout.name}
 SlurmctldHost={LOGIN}({address(LOGIN)})
 SlurmUser=root
 SlurmdUser=root
@@ -114,10 +159,6 @@ SlurmdLogFile={at("log")}/slurmd-%n.log
 MailProg=/bin/true
 SlurmctldDebug=info
 SlurmdDebug=info
-
-# Without control groups of its own: the machine's are shared by all nodes.
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
 MpiDefault=none
 # Nodes claim CPUs and memory that the machine need not have.
 SlurmdParameters=config_overrides
@@ -132,21 +173,63 @@ InactiveLimit=0
 ReturnToService=2
 EnforcePartLimits=ALL
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=1,sched_interval=2,batch_sched_delay=0
+SchedulerParameters=bf_interval=1
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-DefMemPerCPU={max(1, layout.memory // layout.cpus // 4)}
+DefMemPerCPU={max(1, min(layout.each(layout.memory)) // max(layout.each(layout.cpus)) // 4)}
 
-# A job step is ended when it uses more memory than its job was granted: what its processes use is added up every second.
+{_watching(layout)}
+{_accounting(layout)}
+{_nodes(layout)}
+{_partitions(layout)}"""
+
+
+def _watching(layout: Layout) -> str:
+    """Who finds a job's processes, holds them to their CPUs, and ends what uses too much memory."""
+    if layout.cgroups:
+        return """ProctrackType=proctrack/cgroup
+TaskPlugin=task/affinity,task/cgroup
+JobAcctGatherType=jobacct_gather/cgroup
+"""
+    # A job step is ended when it uses more memory than its job was granted: what its processes use is added up every second.
+    return f"""ProctrackType=proctrack/linuxproc
+TaskPlugin=task/{"affinity" if layout.binding else "none"}
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill
+"""
 
-{accounting}
-NodeName=node[1-{layout.nodes}] CPUs={layout.cpus} CoresPerSocket={layout.cpus} RealMemory={layout.memory} State=UNKNOWN
-PartitionName=main Nodes=ALL Default=YES DefaultTime=10 MaxTime=1440 State=UP
+
+def _accounting(layout: Layout) -> str:
+    if not layout.accounting:
+        return "AccountingStorageType=accounting_storage/none\n"
+    enforced = "AccountingStorageEnforce=associations,limits,qos\n" if layout.account or layout.max_submit else ""
+    return f"""AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost={LOGIN}
+AccountingStoragePass=socket={layout.path("run/munge.socket")}
+{enforced}"""
+
+
+def _nodes(layout: Layout) -> str:
+    sizes = zip(layout.names, layout.each(layout.cpus), layout.each(layout.memory), strict=True)
+    return "".join(
+        f"NodeName={name} CPUs={cpus} CoresPerSocket={cpus} RealMemory={memory} State=UNKNOWN\n"
+        for name, cpus, memory in sizes
+    )
+
+
+def _partitions(layout: Layout) -> str:
+    allowed = f"AllowAccounts={ACCOUNT} " if layout.account else ""
+    text = f"""PartitionName=main Nodes=ALL Default=YES DefaultTime=10 MaxTime=1440 {allowed}State=UP
 PartitionName=short Nodes=ALL DefaultTime=1 MaxTime=5 State=UP
 """
+    if layout.rules:
+        text += f"""JobSubmitPlugins=lua
+PartitionName=elsewhere Nodes=ALL DefaultTime=10 AllocNodes={layout.names[0]} State=UP
+PartitionName=small Nodes=ALL DefaultTime=10 MaxMemPerNode=400 MaxNodes=1 State=UP
+PartitionName=shared Nodes=ALL DefaultTime=10 State=UP
+"""
+    return text
 
 
 def slurmdbd_conf(layout: Layout) -> str:

@@ -21,8 +21,10 @@ def write_files(layout: Layout) -> None:
         layout.path(name).mkdir()
     for name, text, mode in (
         ("hosts", config.hosts(layout), 0o644),
+        ("cgroups", "\n".join(layout.names if layout.cgroups else []), 0o644),
         ("slurm/slurm.conf", config.slurm_conf(layout), 0o644),
         ("slurm/cgroup.conf", config.CGROUP_CONF, 0o644),
+        ("slurm/job_submit.lua", config.JOB_SUBMIT, 0o644),
         ("slurm/slurmdbd.conf", config.slurmdbd_conf(layout), 0o600),
     ):
         if name == "slurm/slurmdbd.conf" and not layout.accounting:
@@ -82,14 +84,23 @@ def start_slurmdbd(hosts: Hosts, layout: Layout) -> None:
     # slurmdbd has no setting for the socket of its database, but the client library in it reads this variable.
     hosts.daemon(LOGIN, ["slurmdbd", "-D"], log, {"MYSQL_UNIX_PORT": str(layout.path("run/mariadb.socket"))})
     ready(lambda: fails(hosts, "sacctmgr", "--noheader", "list", "cluster"), "slurmdbd answers", log)
+    # The account that is used is not the user's default one, where jobs are to say it.
+    first = "other" if layout.account else config.ACCOUNT
     for words in (
-        ["cluster", config.NAME],
-        ["account", "tests", f"cluster={config.NAME}", "description=tests", "organization=tests"],
-        ["user", "root", "account=tests", "defaultaccount=tests"],
+        ["add", "cluster", layout.name],
+        *(
+            ["add", "account", name, f"cluster={layout.name}", f"description={name}", "organization=tests"]
+            for name in dict.fromkeys((first, config.ACCOUNT))
+        ),
+        ["add", "user", "root", f"account={first}", f"defaultaccount={first}"],
+        *([["add", "user", "root", f"account={config.ACCOUNT}"]] if layout.account else []),
+        *(
+            [["modify", "qos", "normal", "set", f"MaxSubmitJobsPerUser={layout.max_submit}"]]
+            if layout.max_submit
+            else []
+        ),
     ):
-        checked(
-            [*hosts.enter(LOGIN), "sacctmgr", "--immediate", "--quiet", "add", *words], "the accounts of the cluster"
-        )
+        checked([*hosts.enter(LOGIN), "sacctmgr", "--immediate", "--quiet", *words], "the accounts of the cluster")
 
 
 def start_slurmctld(hosts: Hosts, layout: Layout) -> None:

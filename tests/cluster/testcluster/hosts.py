@@ -72,6 +72,14 @@ class Hosts:
                 commands,
             )
 
+    def hide(self, name: str, programs: Sequence[str]) -> None:
+        """Make programs of this machine look as if the node had none of them: a device lies over each, which nobody can execute."""
+        for program in programs:
+            while found := checked(
+                [*self.enter(name), "sh", "-c", 'command -v "$1" || true', "sh", program], f"{program} on {name}"
+            ).strip():
+                checked([*self.enter(name), "mount", "--bind", "/dev/null", found], f"{program} on {name}")
+
     def remove_node(self, name: str) -> None:
         """End every process of a node at once, as a power cut would; its network goes with it."""
         self.node(name).end()

@@ -7,7 +7,8 @@ whatever way, the cluster ends; a byte "R" on it (release) makes the cluster ind
 directory goes too. The first line on standard output is the process id of the controller's first process.
 
 What ends: every process of the daemons' process table (the kernel does that, including all nodes and jobs), and every process that
-runs on the login side, that is, in the keeper's own mount namespace.
+runs on the login side, that is, in the keeper's own mount namespace. The control groups of the nodes named in DIRECTORY/cgroups go
+after them.
 """
 
 import os
@@ -22,7 +23,8 @@ from typing import NoReturn
 # Run by path, so that it does not matter where the package lies.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from testcluster import config, mounts
+from testcluster import cgroups, config, mounts
+from testcluster.errors import ClusterError
 from testcluster.processes import members, namespace
 
 HOLDER = Path(__file__).resolve().parent / "holder.py"
@@ -78,6 +80,14 @@ def end_everything(child: "subprocess.Popen[str]") -> None:
             process.end()
 
 
+def remove_control_groups(directory: Path) -> None:
+    for node in (directory / "cgroups").read_text().split():
+        try:
+            cgroups.remove(node)
+        except ClusterError as error:
+            print(f"keeper: {error}", file=sys.stderr, flush=True)
+
+
 def main() -> NoReturn:
     directory, remove = Path(sys.argv[1]), "--remove" in sys.argv[2:]
     make_login_side(directory)
@@ -89,6 +99,7 @@ def main() -> NoReturn:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         end_everything(child)
+        remove_control_groups(directory)
         if remove:
             shutil.rmtree(directory, ignore_errors=True)
     sys.exit(0)

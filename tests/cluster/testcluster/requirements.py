@@ -4,6 +4,9 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
+
+from . import cgroups
 
 SLURM = ("slurmctld", "slurmd", "scontrol", "sinfo", "squeue", "sbatch", "srun", "scancel", "sacct", "munged")
 ACCOUNTING = ("slurmdbd", "sacctmgr", "mariadbd", "mariadb-install-db")
@@ -26,8 +29,9 @@ def search_path() -> str:
     return ":".join(given + [d for d in ("/usr/local/sbin", "/usr/sbin", "/sbin") if d not in given])
 
 
-def why_not(accounting: bool = False) -> str | None:
-    """One sentence that says why a cluster cannot be started here, or None when it can."""
+def why_not(**options: Any) -> str | None:
+    """One sentence that says why a cluster with these options (see config.Layout) cannot be started here, or None when it can."""
+    accounting, cpus = bool(options.get("accounting")), options.get("cpus", 2)
     if os.geteuid() != 0:
         return "a Slurm test cluster needs root (it makes network and mount namespaces); this is another user"
     path = search_path()
@@ -38,6 +42,13 @@ def why_not(accounting: bool = False) -> str | None:
         return f"a Slurm test cluster needs {', '.join(missing)}, not found in PATH (Debian packages: {packages})"
     if not Path("/etc/slurm").is_dir():
         return "a Slurm test cluster needs the directory /etc/slurm to lay its own over; Debian's slurm-wlm makes it"
+    there = len(os.sched_getaffinity(0))
+    if (options.get("binding") or options.get("cgroups")) and there < (
+        most := max(cpus if isinstance(cpus, tuple) else (cpus,))
+    ):
+        return f"nodes whose jobs are held to their CPUs cannot claim {most} CPUs: this machine has {there}"
+    if options.get("cgroups") and (reason := cgroups.why_not()):
+        return reason
     try:
         done = subprocess.run(
             ["unshare", "--mount", "--net", "--uts", "--pid", "--fork", "sh", "-c", PROBE],

@@ -9,6 +9,8 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from benchmarks.guest.cpio import archive
+
 PACKAGES = ("bochs", "bochs-term", "isolinux", "syslinux-common", "genisoimage")
 KERNEL = "linux-image-cloud-amd64"  # the smallest of Debian's kernels; it has the serial port, and needs no module
 # No devices and checks that are not needed: a boot is half a billion instructions, and bochs does 20 million a second.
@@ -39,8 +41,8 @@ def unpack(build: Path) -> Path:
     archives.mkdir(parents=True, exist_ok=True)
     options = ("--quiet=2", "-o", "APT::Sandbox::User=root")
     subprocess.run(["apt-get", *options, "download", *wanted], cwd=archives, check=True)
-    for archive in archives.glob("*.deb"):
-        subprocess.run(["dpkg-deb", "--extract", archive, root], check=True)
+    for package in archives.glob("*.deb"):
+        subprocess.run(["dpkg-deb", "--extract", package, root], check=True)
     (root / "complete").touch()
     return root
 
@@ -91,25 +93,6 @@ def make(root: Path, build: Path, programs: Mapping[str, Path], jobs: Iterable[s
     maker = part(root, "usr/bin/genisoimage")
     subprocess.run([maker, "-quiet", "-o", image, *boot, "-boot-info-table", tree], env=environment(root), check=True)
     return image
-
-
-def archive(files: Mapping[str, bytes]) -> bytes:
-    """A cpio archive (newc, as the kernel reads it) of executable files and the folders they are in."""
-    entries: dict[str, tuple[int, bytes, tuple[int, int]]] = {"dev": (0o40755, b"", (0, 0))}
-    entries["dev/console"] = (0o20600, b"", (5, 1))
-    for name, content in files.items():
-        for folder in reversed(Path(name).parents[:-1]):
-            entries[str(folder)] = (0o40755, b"", (0, 0))
-        entries[name] = (0o100755, content, (0, 0))
-    entries["TRAILER!!!"] = (0, b"", (0, 0))
-    packed = bytearray()
-    for number, (name, (mode, content, (major, minor))) in enumerate(entries.items(), start=1):
-        word = name.encode() + b"\0"
-        fields = (number, mode, 0, 0, 1, 0, len(content), 0, 0, major, minor, len(word), 0)
-        for piece in (b"070701" + b"".join(b"%08x" % field for field in fields) + word, content):
-            packed += piece
-            packed += b"\0" * (-len(packed) % 4)
-    return bytes(packed)
 
 
 def _libraries(program: Path) -> list[str]:

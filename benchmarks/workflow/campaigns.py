@@ -1,0 +1,145 @@
+"""How long a person waits: a whole campaign, its failed cells again, the report after the last job, two thousand submissions."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+from benchmarks.workflow import journal
+from benchmarks.workflow.checkout import Checkout
+from benchmarks.workflow.lines import Line
+from benchmarks.workflow.ways import NODES, Ways
+from peakmark.errors import PeakmarkError
+
+# A tool that fails while a file lies beside it.
+FAILING = """#!/bin/sh
+case "$*" in --version*) exec {tool} "$@" ;; esac
+[ -e "$(dirname "$0")/fail" ] && {{ echo no luck >&2; exit 9; }}
+exec {tool} "$@"
+"""
+
+
+def to_the_report(checkout: Checkout, turns: int, cells: int = 200, seconds: float = 0.2) -> list[Line]:
+    """A campaign of short cells from its start to its report, beside as many tests of ReFrame."""
+    walls: dict[str, list[float]] = {"cell": [], "node": [], "ReFrame": []}
+    after: list[float] = []
+    with Ways.running(checkout) as ways:
+        for turn in range(turns):
+            walls["ReFrame"].append(ways.reframe.measure(ways.cluster, ways.kernel, seconds, cells))
+            for fan_out in ("cell", "node"):
+                name = f"{fan_out}-{turn}"
+                spent = ways.spent(partial(ways.own, name, fan_out, cells, seconds))
+                walls[fan_out].append(spent.wall_s)
+                if fan_out == "cell":
+                    after.append(spent.after_s - _report(checkout, name))
+    what = f"{cells} cells of {seconds} s on {NODES} nodes, start to report"
+    return [
+        *(
+            Line(f"{what}, fan_out: {name}", "s", walls[name], 1.2, "ReFrame", walls["ReFrame"])
+            for name in ("cell", "node")
+        ),
+        Line("end of the last job to the report, beside making the report", "s", after, 5.0),
+    ]
+
+
+def _report(checkout: Checkout, name: str) -> float:
+    """Seconds that tables and report take by themselves."""
+    folder = f"results/{name}"
+    commands = ("tables", "report")
+    return sum(checkout.run(sys.executable, "-m", "peakmark", word, folder).wall for word in commands)
+
+
+def failed_again(checkout: Checkout, turns: int, cells: int = 20) -> list[Line]:
+    """Two cells of twenty have failed; the second run measures them and makes the report."""
+    tool, fail = checkout.directory / "fio", checkout.directory / "fail"
+    tool.write_text(FAILING.format(tool=shutil.which("fio") or "fio"))
+    tool.chmod(0o755)
+    ours: list[float] = []
+    reframe: list[float] = []
+    with Ways.running(checkout) as ways:
+        for turn in range(turns):
+            ways.reframe.measure(ways.cluster, ways.kernel, 0.05, cells, failing=tool.with_name("no-such-program"))
+            reframe.append(ways.reframe.measure(ways.cluster, ways.kernel, 0.05, cells, again=True))
+            name = f"failed-{turn}"
+            config = checkout.configure(
+                name,
+                nodes="all",
+                seconds=0.05,
+                repetitions=cells // NODES - 1,
+                tools={"fio": str(tool)},
+                disk=[
+                    {
+                        "workloads": ["WS"],
+                        "blocks": ["64KiB"],
+                        "concurrency": [1],
+                        "size": "1MiB",
+                        "references": {"fio": {"seconds": 0.05}},
+                    }
+                ],
+            )
+            fail.touch()
+            ways.campaign(config, fails=True)
+            fail.unlink()
+            spent = ways.spent(partial(ways.campaign, config))
+            ways.expect(name, cells)
+            if spent.jobs != NODES:
+                raise PeakmarkError(f"{spent.jobs} jobs ran for the {NODES} cells that had failed")
+            ours.append(spent.wall_s)
+    what = f"{NODES} failed of {cells} cells again, to the report"
+    return [
+        Line(what, "s", ours, 10.0),
+        Line(what, "s", ours, None, "ReFrame, no report", reframe),
+    ]
+
+
+def submitted(checkout: Checkout, turns: int, cells: int = 2_000) -> list[Line]:
+    """From the first submission until the queue holds all cells; other jobs keep the nodes busy meanwhile."""
+    took = []
+    with Ways.running(checkout) as ways:
+        for turn in range(turns):
+            for _ in range(NODES):
+                ways.cluster.sbatch("sleep 3600", "--exclusive", "--output=/dev/null")
+            config = checkout.configure(
+                f"queue-{turn}",
+                seconds=0.05,
+                repetitions=50,
+                cpu=[{"workloads": ["DP"], "concurrency": list(range(1, cells // 50 + 1))}],
+            )
+            took.append(_until_queued(ways, config, cells))
+    return [Line(f"{cells} cells submitted", "s", took, 20.0)]
+
+
+def _until_queued(ways: Ways, config: str, cells: int) -> float:
+    before = len(ways.log.read_text(errors="replace"))
+    words = [sys.executable, "-m", "snakemake", "--profile", "slurm", "--configfile", config]
+    folder = ways.checkout.directory
+    with (folder / ".said").open("w") as said:
+        process = ways.cluster.popen(
+            words, cwd=folder, env={**os.environ, "PYTHONPATH": str(folder / "src")},
+            stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+        )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 300
+        while True:
+            pending = ways.cluster.run(["squeue", "--noheader", "--array", "--states=pending"]).stdout.count("\n")
+            now = time.time()
+            if pending >= cells:
+                return now - min(journal.submissions(ways.log, before))
+            if process.poll() is not None or time.monotonic() > deadline:
+                said_last = (folder / ".said").read_text(errors="replace")[-1500:]
+                raise PeakmarkError(f"{pending} of {cells} cells are in the queue, and no more come:\n{said_last}")
+            time.sleep(0.2)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        ways.cluster.reset(120)

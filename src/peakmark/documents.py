@@ -1,0 +1,107 @@
+"""Where finished documents go (report, page, bundle): never over anything that this campaign has not written there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from peakmark.errors import PeakmarkError, sentence
+
+WRITTEN = "written.sha256"
+"""In the campaign's folder: checksums and places of what was written outside it, as ``sha256sum`` prints them."""
+OWN = ("report.pdf", "report.html", "report-anonymous.pdf")
+"""What a campaign's folder itself holds is made anew whenever it is asked for."""
+
+
+def write(target: Path, content: bytes, campaign: Path | None = None) -> None:
+    """Write a document in one step. Links are followed; what is no regular file (a pipe, a device) is written through.
+
+    campaign  folder of the campaign that the document is of; what it wrote earlier, unchanged since, is replaced
+
+    Errors: PeakmarkError when there is something else at ``target``, which then stays, or when it cannot be written.
+    """
+    try:
+        _write(target, content, campaign)
+    except OSError as error:
+        raise PeakmarkError(f"cannot write {target}: {sentence(error, path=False)}") from error
+
+
+def _write(target: Path, content: bytes, campaign: Path | None) -> None:
+    place = Path(os.path.realpath(target))
+    if is_stream(target):
+        with target.open("wb") as stream:
+            stream.write(content)
+        return
+    if place.is_dir():
+        raise PeakmarkError(f"cannot write {target}: it is a folder; give the name of a file in it")
+    if not place.parent.is_dir():
+        raise PeakmarkError(f"cannot write {target}: there is no folder {place.parent}")
+    if place.exists() and place.read_bytes() == content:
+        return
+    if not _may_replace(target, place, campaign):
+        raise PeakmarkError(
+            f"{target} is there already, and not as this campaign wrote it: nothing was overwritten; move it away, or give "
+            "another name with -o"
+        )
+    if campaign is not None and place.parent != campaign.resolve():
+        # A campaign that is read-only can be reported, but not be told where.
+        with suppress(OSError), (campaign / WRITTEN).open("a", encoding="utf-8") as stream:
+            stream.write(f"{hashlib.sha256(content).hexdigest()}  {place}\n")
+    temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(place)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _may_replace(target: Path, place: Path, campaign: Path | None) -> bool:
+    if not place.exists() or place.stat().st_size == 0:
+        return True
+    if campaign is None:
+        return False
+    if place.parent == campaign.resolve() and place.name in OWN and not target.is_symlink():
+        return True
+    try:
+        lines = (campaign / WRITTEN).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    digest = hashlib.sha256(place.read_bytes()).hexdigest()
+    return any(line.partition("  ")[0] == digest for line in lines)
+
+
+def is_stream(target: Path) -> bool:
+    """Whether a document is written through ``target`` rather than put in its place: a pipe, a device, /dev/stdout."""
+    if str(target).startswith(("/dev/", "/proc/")):
+        return True
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+@contextmanager
+def workplace(campaign: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    """The campaign's folder, or where it is read-only a folder with links to its ``parts``, to build a report in."""
+    import tempfile
+
+    made = [campaign / name for name in ("tables", "figures")]
+    if all(os.access(folder, os.W_OK) for folder in (campaign, *made) if folder.exists()):
+        yield campaign
+        return
+    with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
+        folder = Path(name) / campaign.resolve().name
+        folder.mkdir()
+        for part in (*parts, WRITTEN):
+            if (campaign / part).exists():
+                (folder / part).symlink_to((campaign / part).resolve())
+        yield folder

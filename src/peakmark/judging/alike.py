@@ -1,0 +1,77 @@
+"""Whether two campaigns did the same: what was asked of each row, and on what machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from peakmark.formatting import size
+from peakmark.judging.rows import Series
+from peakmark.storage.results import Results
+
+# Options that say what is measured, not for how long or where a file lies: words for people.
+_OPTIONS = {
+    "isa": "instruction set",
+    "pool": "pool",
+    "size": "file size",
+    "store": "stores",
+    "engine": "engine",
+    "depth": "queue depth",
+    "interface": "interface",
+    "huge_pages": "huge pages",
+    "direct": "O_DIRECT",
+    "sync": "sync",
+    "fill": "fill",
+    "placement": "placement",
+}
+_IN_BYTES = ("pool", "size")
+
+
+def terms(series: Series) -> dict[str, str]:
+    """What was asked of a row, and over which link, in words; of its first repetition, as all are asked the same."""
+    point = series.points[0]
+    options, context = point.record.cell.options, point.record.data["context"]
+    asked = {words: (name, options.get(name)) for name, words in _OPTIONS.items()}
+    found = {
+        words: size(value) if name in _IN_BYTES and isinstance(value, int) else str(value)
+        for words, (name, value) in asked.items()
+        if value is not None
+    }
+    network = context.get("network") or {}
+    if "loopback" in network:
+        found["link"] = "loopback" if network["loopback"] else f"interface {network.get('interface')}"
+    return found
+
+
+def machine(results: Results) -> dict[str, str]:
+    """What the machines of a campaign are, in words; what several nodes have is listed."""
+    asked: dict[str, tuple[str, str]] = {
+        "CPU": ("cpu", "model_name"),
+        "CPU cores": ("cpu", "cores"),
+        "kernel": ("os", "kernel"),
+        "file system": ("storage", "filesystem"),
+    }
+    facts = list(results.facts.values())
+    return {name: _listed((one.get(part) or {}).get(key) for one in facts) for name, (part, key) in asked.items()}
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return ", ".join(sorted({str(value) for value in values if value is not None}))
+
+
+def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """``CPU: A has x, B has y`` for each that both know and that differs."""
+    return [
+        f"{name}: A has {before[name]}, B has {after[name]}"
+        for name in before
+        if before[name] and after.get(name) and before[name] != after[name]
+    ]
+
+
+def summary(found: Sequence[Sequence[str]]) -> list[str]:
+    """The differences of many rows, each once, with the number of rows that have it."""
+    counts: dict[str, int] = {}
+    for row in found:
+        for text in row:
+            counts[text] = counts.get(text, 0) + 1
+    return [f"{text} ({count} rows)" if count > 1 else text for text, count in counts.items()]

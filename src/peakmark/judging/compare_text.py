@@ -1,0 +1,77 @@
+"""A comparison as text: first what the two sides did not have alike, then a line for each row, then what chance does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from peakmark.errors import ConfigError
+from peakmark.formatting import significant
+from peakmark.judging import alike, statistics
+from peakmark.judging.compare import TOLERANCE, VERDICTS, Comparison, Side, Verdict, compare, describe
+
+
+def report(
+    before: Side, after: Side, confidence: float = 0.95, tolerance: float = TOLERANCE, repeat: Side | None = None
+) -> tuple[str, Counter[Verdict]]:
+    """The comparison as text, and how often each verdict was given.
+
+    Errors: ConfigError when the two have no row in common.
+    """
+    found, only_before, only_after = compare(before, after, confidence, tolerance, repeat)
+    if not found:
+        raise ConfigError(
+            f"{before.name} and {after.name} have no row in common: they measured other workloads, blocks or thread counts"
+        )
+    counts: Counter[Verdict] = Counter(one.verdict for one in found)
+    width = max(len(describe(one.point)) for one in found)
+    lines = _first(before, after, found)
+    lines += [f"A {before.name}   B {after.name}   ratio of medians B / A, {confidence:.0%} interval (bootstrap)", ""]
+    lines += [_line(one, width) for one in found]
+    lines += [
+        "",
+        "; ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict] or verdict != "not alike"),
+    ]
+    lines += _chance(found, confidence)
+    doubtful = sum(bool(one.doubtful) for one in found)
+    if doubtful:
+        which = "row is" if doubtful == 1 else "rows are"
+        lines.append(f"{doubtful} {which} wrong or unsure: see the notes in the reports before believing a verdict")
+    if counts["cannot tell"]:
+        lines.append(f"cannot tell: too few values; {statistics.ENOUGH} repetitions on both sides are enough")
+    if only_before or only_after:
+        lines.append(f"not compared: {only_before} rows that only A has, {only_after} rows that only B has")
+    return "\n".join(lines), counts
+
+
+def _first(before: Side, after: Side, found: Sequence[Comparison]) -> list[str]:
+    """What the two sides did not have alike: said before anything else."""
+    asked = alike.summary([one.reason.split("; ") for one in found if one.verdict == "not alike"])
+    if len(before.nodes) == len(after.nodes) == 1 and before.nodes != after.nodes and not (before.bare or after.bare):
+        asked.append(f"node: A has {before.nodes[0]}, B has {after.nodes[0]}")
+    differ = [*asked, *alike.differences(before.machine, after.machine)]
+    return [f"not the same on both sides: {'; '.join(differ)}", ""] if differ else []
+
+
+def _chance(found: Sequence[Comparison], confidence: float) -> list[str]:
+    judged = sum(one.verdict not in ("cannot tell", "not alike") for one in found)
+    if not judged:
+        return []
+    lines = [
+        f"{judged} rows were judged together: if nothing had changed, chance alone would call any of them better or worse in"
+        f" {significant(100 * (1 - confidence), 2)} % of comparisons"
+    ]
+    allowed = sorted({one.tolerance for one in found})
+    more = f" to {allowed[-1]:.1%}, by table, as far as rows drift meanwhile" if len(allowed) > 1 else ""
+    return [*lines, f"differences below {allowed[0]:.1%}{more} get no verdict (--tolerance)"]
+
+
+def _line(one: Comparison, width: int) -> str:
+    old, new = (statistics.median(values) * one.table.factor for values in (one.before, one.after))
+    unit = one.table.shown or one.table.quantity
+    interval = f"{one.low:.3f} to {one.high:.3f}" if min(len(one.before), len(one.after)) > 1 else "no interval"
+    values = f"{significant(old):>10} -> {significant(new):>10} {unit:<8}"
+    counts = f"n {len(one.before)}, {len(one.after)}"
+    return f"{describe(one.point):<{width}}  {values} {one.ratio:7.3f} ({interval})  {counts}  {one.verdict}" + (
+        f" ({one.doubtful})" if one.doubtful else ""
+    )

@@ -1,0 +1,82 @@
+"""What a cell's job may use, and what of it the cell takes: words become numbers on the node that measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from peakmark.cell import Cell
+from peakmark.instruments import rambench
+from peakmark.machine import topology
+from peakmark.machine.host import Host
+from peakmark.machine.topology import Topology
+
+LEAST_POOL = 256 << 20
+"""A pool chosen here is never smaller: the pages of a smaller one would all be in the translation buffers."""
+POOL_FACTOR = 4
+POOL_SHARE = 0.5
+"""Of the memory that a job may have, for a pool chosen here."""
+ROUND = 64 << 20
+
+
+def allowed(host: Host, limits: Mapping[str, Any]) -> dict[str, Any]:
+    """What the job may use, for the record's context: CPUs, cores, quota, memory (B), NUMA nodes that may give memory."""
+    return {
+        "cpus": sorted(limits["cpus_allowed"]),
+        "cores": limits["physical_cores_allowed"],
+        "cpu_quota": limits["cpu_quota"],
+        "memory_bytes": limits["memory_bytes"],
+        "memory_limited_by": limits["memory_limited_by"],
+        "memory_nodes": memory_nodes(host),
+    }
+
+
+def memory_nodes(host: Host) -> str | None:
+    """NUMA nodes of which this process may have memory, in the kernel's list format."""
+    for line in (host.read("/proc/self/status") or "").splitlines():
+        name, _, value = line.partition(":")
+        if name == "Mems_allowed_list":
+            return value.strip() or None
+    return None
+
+
+def placement_of(cell: Cell) -> str:
+    """How its threads are placed. A word that names a part of the node is that part: its threads are never spread."""
+    return "compact" if cell.word in ("numa", "socket") else str(cell.options.get("placement") or "compact")
+
+
+def settled(cell: Cell, seats: Topology, cpus: list[int], memory: int) -> Cell:
+    """The cell with numbers where it has words, for this node and these CPUs; its id stays the same.
+
+    cpus    what the job may use, as ``topology.order`` gave it
+    memory  bytes the job may have
+    """
+    if cell.word:
+        cell = replace(cell, concurrency=topology.resolve(seats, cpus, cell.word))
+    if cell.variant == "pool" and cell.options.get("pool") == rambench.AUTO:
+        held = topology.reach(seats, cpus[: cell.concurrency])["last_level_bytes"]
+        cell = replace(cell, options={**cell.options, "pool": pool(cell, held, memory)})
+    return cell
+
+
+def pool(cell: Cell, held: int, memory: int) -> int:
+    """Bytes of a pool that lies ``POOL_FACTOR`` times beyond caches of ``held`` bytes, as far as the memory allows.
+
+    A kernel takes whole blocks: what each thread cannot fill is added.
+    """
+    wanted = max(LEAST_POOL, POOL_FACTOR * held + 2 * cell.concurrency * (cell.block or 0))
+    wanted = -(-wanted // ROUND) * ROUND
+    return int(min(wanted, max(memory * POOL_SHARE // ROUND * ROUND, ROUND)))
+
+
+def placed(cell: Cell, seats: Topology, cpus: list[int]) -> dict[str, Any]:
+    """What the threads of a settled cell can reach, for the record's context; ``cpus`` in their order."""
+    taken = cpus[: cell.concurrency]
+    return {
+        "word": cell.word or None,
+        "threads": cell.concurrency,
+        "placement": placement_of(cell),
+        "cpus": taken,
+        **topology.reach(seats, taken),
+    }

@@ -1,0 +1,113 @@
+"""A row belongs to one host and to what its jobs were given there: limits and claims follow the records."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.cell import Cell
+from peakmark.judging import findings, verdict
+from peakmark.judging.rows import Row
+from peakmark.judging.rows import build as build_rows
+from peakmark.storage.results import Results
+from peakmark.tables import tables
+
+VM: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "machine" / "zen3-vm.json").read_text())
+KERNELS = Path(__file__).parents[2] / "build" / "kernels"
+CLOCK = {"clock_hz_before": 3e9, "clock_hz_after": 3e9}
+LIMIT = 3e9 * 16  # of one core of the VM in double precision
+
+
+def campaign(
+    folder: Path, hosts: dict[str, dict[str, Any]], runs: list[tuple[str, int, float]], **context: Any
+) -> Path:
+    """DP rows: (host, threads, share of the limit of one core at 3 GHz), in the order of their repetitions."""
+    records, counts = [], dict.fromkeys((threads for _, threads, _ in runs), 0)
+    for host, threads, share in runs:
+        of = make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=counts[threads])
+        counts[threads] += 1
+        measured = make.measurement(of, "rate", share * LIMIT, details=CLOCK)
+        records.append(make.record(of, [measured], host=host, context=context))
+    make.write(folder, records)
+    for name, facts in hosts.items():
+        path = folder / "machine" / f"{name}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({**copy.deepcopy(VM), "host": name, "cpu": VM["cpu"] | facts}))
+    return folder
+
+
+def cpu_rows(folder: Path) -> list[Row]:
+    return build_rows(Results.read(folder))["cpu"]
+
+
+WOBBLE = (0.95, 0.951, 0.949, 0.952, 0.948, 0.95)
+
+
+def test_a_row_of_one_host_has_its_limit_and_is_claimed(tmp_path: Path) -> None:
+    runs = [("a", threads, threads * share) for threads in (1, 2) for share in WOBBLE]
+    rows = cpu_rows(campaign(tmp_path / "c", {"a": {}}, runs))
+    assert [row.measured.efficiency for row in rows] == [pytest.approx(0.95), pytest.approx(0.95)]
+    assert "best with" in findings.of(rows)[0].text
+
+
+def test_a_row_that_mixes_hosts_is_not_claimed(tmp_path: Path) -> None:
+    runs = [
+        (host, threads, threads * share) for threads in (1, 2) for host, share in zip("ababab", WOBBLE, strict=True)
+    ]
+    rows = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": {}}, runs))
+    assert all(row.mixed and row.measured.efficiency for row in rows)  # alike in all that a limit is made of
+    assert "no configuration is shown to be better" in findings.of(rows)[0].text
+    assert any("nothing is claimed" in note for note in rows[0].notes)
+
+
+def test_a_row_that_mixes_processors_has_no_limit(tmp_path: Path) -> None:
+    runs = [(host, 1, share * (2 if host == "b" else 1)) for host, share in zip("ababab", WOBBLE, strict=True)]
+    (row,) = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": {"model_name": "Another CPU"}}, runs))
+    assert row.measured.efficiency is None
+    assert "different processors" in str(row.peak.reason) and "Another CPU" in str(row.peak.reason)
+
+
+def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path: Path) -> None:
+    clocks = {"clock_hz": {"nominal": 6e9, "maximum": 12e9, "observed": None}}
+    folder = campaign(tmp_path / "c", {"a": clocks}, [("a", 1, share) for share in WOBBLE])
+    (row,) = cpu_rows(folder)
+    assert row.shares == {"nominal": pytest.approx(0.475), "maximum": pytest.approx(0.2375)}
+    assert any("below their nominal 6 GHz" in doubt for doubt in row.doubts)
+    heads = verdict.verdicts(build_rows(Results.read(folder)))
+    assert "47.5 % at the nominal clock, 23.8 % at the maximum clock" in heads[0].share
+    assert heads[0].confidence == "unsure" and "below their nominal" in heads[0].why
+    tables.build(folder)
+    text = (folder / "tables" / "cpu.csv").read_text()
+    assert "Efficiency at nominal clock (%)" in text and "47.5" in text
+
+
+def test_records_tell_what_their_jobs_were_given_not_what_the_first_one_was(tmp_path: Path) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2 or not (KERNELS / "cpubench").exists():
+        pytest.skip("needs two CPUs and built kernels")
+    program = (
+        "import sys; from pathlib import Path; from peakmark.cell import Cell; import json\n"
+        "from peakmark.measuring.measure import Request, measure\n"
+        "cell, folder, kernels = Cell.from_json(json.loads(sys.argv[1])), Path(sys.argv[2]), Path(sys.argv[3])\n"
+        "measure(Request(cell, folder / 'cells' / f'{cell.id}.json', folder, kernels))\n"
+    )
+    folder, found = tmp_path / "c", []
+    for given, asked in ((cpus[:1], 1), (cpus[:2], "cpus")):
+        of = {"subsystem": "cpu", "instrument": "cpubench", "workload": "DP", "variant": "", "block": None, "node": "any",
+              "repetition": 0, "concurrency": asked, "options": {"seconds": 0.01, "warmup": 0.0}}  # fmt: skip
+        words = [program, json.dumps(of), str(folder), str(KERNELS)]
+        argv = ["taskset", "-c", ",".join(map(str, given)), sys.executable, "-c", *words]
+        subprocess.run(argv, check=True, timeout=120)
+        found.append(json.loads((folder / "cells" / f"{Cell.from_json(of).id}.json").read_text()))
+    contexts = [record["context"] for record in found]
+    assert [context["allowed"]["cpus"] for context in contexts] == [cpus[:1], cpus[:2]]
+    assert [len(context["placed"]["cpus"]) for context in contexts] == [1, 2]
+    assert (found[1]["cell"]["concurrency"], found[1]["measurements"][0]["concurrency"]) == ("cpus", 2)
+    (facts,) = (json.loads(path.read_text()) for path in (folder / "machine").glob("*.json"))
+    assert facts["cpu"]["threads"] >= 2

@@ -1,0 +1,162 @@
+"""Which CPUs threads take, and how many a word means, on machines that are not here."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from peakmark.cell import Cell
+from peakmark.machine import topology
+from peakmark.machine.host import Host
+from peakmark.measuring import placing
+
+
+def machine(
+    root: Path,
+    cpus: int,
+    core: Callable[[int], int],
+    socket: Callable[[int], int],
+    node: Callable[[int], int],
+    cache: Callable[[int], int],
+    size: str,
+) -> Host:
+    """A /sys of ``cpus`` CPUs; ``core`` gives the first CPU of a CPU's core, ``cache`` what its last-level cache goes by."""
+
+    def write(name: str, text: str) -> None:
+        path = root / "sys/devices/system" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+
+    def alike(what: Callable[[int], int], cpu: int) -> str:
+        return ",".join(str(one) for one in range(cpus) if what(one) == what(cpu))
+
+    write("cpu/online", f"0-{cpus - 1}")
+    for cpu in range(cpus):
+        write(f"cpu/cpu{cpu}/topology/physical_package_id", str(socket(cpu)))
+        write(f"cpu/cpu{cpu}/topology/thread_siblings_list", alike(core, cpu))
+        for index, (level, kind, bytes_of) in enumerate((("1", "Data", "32K"), ("3", "Unified", size))):
+            for name, text in (("level", level), ("type", kind), ("size", bytes_of)):
+                write(f"cpu/cpu{cpu}/cache/index{index}/{name}", text)
+            write(f"cpu/cpu{cpu}/cache/index{index}/shared_cpu_list", alike(core if index == 0 else cache, cpu))
+    for number in sorted({node(cpu) for cpu in range(cpus)}):
+        write(f"node/node{number}/cpulist", ",".join(str(cpu) for cpu in range(cpus) if node(cpu) == number))
+        write(f"node/node{number}/meminfo", f"Node {number} MemTotal:       65536 kB")
+        write(f"node/node{number}/distance", "10 21" if number == 0 else "21 10")
+    return Host(root, lambda _: None)
+
+
+def xeon(root: Path) -> Host:
+    """Two sockets of 4 cores with 2 threads; even CPUs on socket 0, odd on socket 1, as many vendors' firmware counts."""
+    return machine(root, 16, lambda c: c % 8, lambda c: c % 2, lambda c: c % 2, lambda c: c % 2, "24M")
+
+
+def epyc(root: Path) -> Host:
+    """Two sockets of 8 cores in two last-level caches each, two NUMA nodes a socket (NPS2), 2 threads a core."""
+    return machine(
+        root,
+        32,
+        lambda c: c % 16,
+        lambda c: c % 16 // 8,
+        lambda c: c % 16 // 4,
+        lambda c: c % 16 // 4,
+        "32768K",
+    )
+
+
+def arm(root: Path) -> Host:
+    """Two sockets of 4 cores with one thread each, the firmware tells no socket: -1."""
+    return machine(root, 8, lambda c: c, lambda _: -1, lambda c: c // 4, lambda c: c // 4, "32M")
+
+
+@pytest.mark.parametrize(
+    ("host", "counts"),
+    [
+        (xeon, {"numa": 4, "socket": 4, "cores": 8, "cpus": 16}),
+        (epyc, {"numa": 4, "socket": 8, "cores": 16, "cpus": 32}),
+        (arm, {"numa": 4, "socket": 8, "cores": 8, "cpus": 8}),
+    ],
+)
+def test_words_are_numbers_of_the_node(host: Callable[[Path], Host], counts: dict[str, int], tmp_path: Path) -> None:
+    seats = topology.read(host(tmp_path))
+    assert {word: topology.resolve(seats, seats, word) for word in topology.WORDS} == counts
+
+
+def test_a_word_means_what_the_job_may_use(tmp_path: Path) -> None:
+    seats = topology.read(xeon(tmp_path))
+    given = [1, 9, 3, 11, 0]  # two cores of socket 1 with both threads, one CPU of socket 0
+    assert {word: topology.resolve(seats, given, word) for word in topology.WORDS} == {
+        "numa": 2, "socket": 2, "cores": 3, "cpus": 5,
+    }  # fmt: skip
+    assert topology.order(seats, given) == [1, 3, 0, 9, 11]
+
+
+def test_compact_fills_one_socket_after_the_other_and_spread_takes_turns(tmp_path: Path) -> None:
+    seats = topology.read(xeon(tmp_path))
+    compact = topology.order(seats, seats)
+    assert compact[:8] == [0, 2, 4, 6, 1, 3, 5, 7]
+    assert sorted(compact[8:]) == list(range(8, 16))
+    assert topology.order(seats, seats, "spread")[:4] == [0, 1, 2, 3]
+    assert topology.reach(seats, compact[:4]) == {
+        "cores": 4, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 24 << 20,
+    }  # fmt: skip
+
+
+def test_spread_takes_the_caches_of_a_node_in_turn(tmp_path: Path) -> None:
+    seats = topology.read(epyc(tmp_path))
+    assert topology.order(seats, seats, "spread")[:6] == [0, 8, 4, 12, 1, 9]
+    assert topology.order(seats, seats)[:16] == list(range(16))
+    reached = topology.reach(seats, topology.order(seats, seats, "spread")[:2])
+    assert (reached["sockets"], reached["numa_nodes"], reached["last_level_bytes"]) == (2, [0, 2], 64 << 20)
+
+
+def test_a_cpu_without_facts_is_a_core_of_its_own(tmp_path: Path) -> None:
+    seats = topology.read(Host(tmp_path, lambda _: None), [3, 5])
+    assert topology.order(seats, [5, 3]) == [3, 5]
+    assert topology.reach(seats, [3, 5])["cores"] == 2
+
+
+def test_numa_nodes_with_sizes_and_distances(tmp_path: Path) -> None:
+    first, second = topology.numa(xeon(tmp_path))
+    assert first == {"node": 0, "cpus": "0,2,4,6,8,10,12,14", "memory": 64 << 20, "distances": [10, 21]}
+    assert second["distances"] == [21, 10]
+
+
+def cell(asked: int | str, block: int = 1 << 20, **options: str) -> Cell:
+    return Cell.from_json(
+        {
+            "subsystem": "memory", "instrument": "rambench", "workload": "RWS", "variant": "pool", "block": block,
+            "concurrency": asked, "node": "any", "repetition": 0, "options": {"pool": "auto", **options},
+        }
+    )  # fmt: skip
+
+
+def test_a_cell_is_settled_on_the_node_and_keeps_its_name(tmp_path: Path) -> None:
+    seats = topology.read(xeon(tmp_path))
+    asked = cell("socket")
+    assert asked.id == "memory/rambench/RWS-pool_1MiB_xsocket/any/0"
+    cpus = topology.order(seats, seats)
+    settled = placing.settled(asked, seats, cpus, 64 << 30)
+    assert (settled.concurrency, settled.id, settled.to_json()["concurrency"]) == (4, asked.id, "socket")
+    assert settled.options["pool"] == 256 << 20  # four times 24 MiB is less than the least
+    placed = placing.placed(settled, seats, cpus)
+    assert (placed["word"], placed["cpus"], placed["sockets"]) == ("socket", [0, 2, 4, 6], 1)
+    assert Cell.from_json(asked.to_json()) == asked
+
+
+def test_a_word_for_a_place_is_that_place_however_threads_are_placed(tmp_path: Path) -> None:
+    assert placing.placement_of(cell("socket", placement="spread")) == "compact"
+    assert placing.placement_of(cell("cores", placement="spread")) == "spread"
+    assert placing.placement_of(cell(2)) == "compact"
+
+
+@pytest.mark.parametrize(
+    ("held", "memory", "least", "most"),
+    [
+        (300 << 20, 64 << 30, 1200 << 20, 1300 << 20),  # one large last-level cache
+        (8 << 20, 64 << 30, 256 << 20, 256 << 20),
+        (1 << 30, 2 << 30, 1 << 30, 1 << 30),  # no more than half of what the job may have
+    ],
+)
+def test_an_automatic_pool_lies_beyond_the_caches(held: int, memory: int, least: int, most: int) -> None:
+    for asked, block in ((1, 1 << 10), (2, 10 << 20)):
+        assert least <= placing.pool(cell(asked, block), held, memory) <= most
