@@ -33,7 +33,8 @@ class Thresholds:
     band     factor between two instruments for the same quantity
     lowered  by how much less the clock is under the work than before and after it
     others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by the hypervisor
-    shortest seconds that a run should last
+    shortest seconds that a run should last                  core   least share of a core's pipes
+    flush    seconds below which a flush moved nothing       flushed  bytes after which that is remarkable
     """
 
     limit: float = 1.05
@@ -46,6 +47,9 @@ class Thresholds:
     others: float = 0.2
     steal: float = 0.02
     shortest: float = 0.5
+    core: float = 0.75
+    flush: float = 1e-3
+    flushed: float = 1e8
 
 
 DEFAULT = Thresholds()
@@ -53,11 +57,12 @@ DEFAULT = Thresholds()
 
 @dataclass(frozen=True)
 class Run:
-    """One repetition: its value in SI units, the measurement's details, and the record's context."""
+    """One repetition: its value in SI units, the measurement's details, the record's context and the cell's options."""
 
     value: float
     details: Mapping[str, Any] = field(default_factory=dict)
     context: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def known(self, name: str) -> Any:
         """A detail, else the context's entry of that name, else None."""
@@ -211,6 +216,42 @@ def _never_reached_device(row: Measured, thresholds: Thresholds) -> Iterator[Not
     elif any(run.details.get("direct") is False for run in row.runs):
         text = "the file system refused O_DIRECT: the page cache takes part; set scratch: to one that supports it"
         yield Note("buffered", text, Level.WRONG)
+
+
+def _unflushed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """A flush that takes no time means that nothing waited in the disk: it protects its cache, or a host keeps the data."""
+    if row.subsystem != "disk" or row.instrument != KERNELS["disk"] or not row.workload.startswith("W"):
+        return
+    pairs = [(run.details.get("flush_seconds"), run.details.get("work")) for run in row.runs]
+    known = [(float(flush), float(work)) for flush, work in pairs if flush is not None and work]
+    if not known or row.metric != "throughput":
+        return
+    flush, work = max(known, key=lambda pair: pair[0])
+    if flush < thresholds.flush and work > thresholds.flushed:
+        held = (
+            "the host of this virtual machine may hold the data in its memory" if row.fact("cpu", "virtualised") else ""
+        )
+        text = (
+            f"the flush after {quantity(work, 'B', 2)} took {quantity(flush, 's', 2)}: the data had left the disk's own cache, or"
+            f" {held or 'the disk protects that cache against loss of power'}; compare with the disk's datasheet"
+        )
+        yield Note("flush", text, Level.UNSURE if held else Level.NOTE)
+
+
+def _slow_core(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in the record."""
+    if row.instrument != KERNELS["cpu"] or row.peak.kind in ("site", "unknown"):
+        return
+    share = efficiency(row.centre, row.peak)
+    asked = {str(run.options.get("isa") or "auto") for run in row.runs}
+    cores = row.fact("cpu", "cores")
+    if share is None or share >= thresholds.core or asked != {"auto"} or (cores and row.concurrency > cores):
+        return
+    text = (
+        f"the cores did {share:.0%} of the operations that their pipes allow at the clock they had: somebody else may be at"
+        " work on the other hardware thread of a core, which no counter here shows; repeat at another time or alone"
+    )
+    yield Note("slow-core", text, Level.UNSURE)
 
 
 def _pool_in_cache(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -460,6 +501,8 @@ def _residual(row: Measured, _: Thresholds) -> Iterator[Note]:
 CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     _above_limit,
     _never_reached_device,
+    _unflushed,
+    _slow_core,
     _pool_in_cache,
     _clock,
     _clock_lowered,

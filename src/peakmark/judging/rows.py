@@ -282,7 +282,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     shares = _shares(results, table, key, own_points, facts, own.centre) if own and peak.value is not None else {}
     row = Row(table, key, series, peak, missing=max(0, len(planned) - done), shares=shares, mixed=len(hosts) > 1)
     checked = _checked(row, facts, _nominal(results, facts))
-    said = [*_holes(results, row, planned), *checked, *_unsure(results, row), *_remarks(row)]
+    said = [*_holes(results, row, planned), *checked, *_unsure(results, row), *_other_streams(row), *_remarks(row)]
     return replace(row, marks=tuple(said))
 
 
@@ -367,7 +367,10 @@ def _checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None
             concurrency=key.concurrency,
             metric=table.metric,
             unit=table.unit,
-            runs=[checks.Run(point.value, point.details, point.record.data["context"]) for point in series.points],
+            runs=[
+                checks.Run(point.value, point.details, point.record.data["context"], point.record.cell.options)
+                for point in series.points
+            ],
             summary=series.summary,
             centre=series.centre,
             peak=row.peak,
@@ -406,6 +409,16 @@ def _unsure(results: Results, row: Row) -> Iterator[Note]:
         text = adaptive.shortfall(decision) if decision else None
         if text:
             yield Note("shortfall", f"{entry.heading}: {text}", Level.NOTE)
+
+
+def _other_streams(row: Row) -> Iterator[Note]:
+    """Echoes of another number of streams than the row's own: the fewest there are stand beside every row without."""
+    ping = row.series.get("ping")
+    streams = {point.record.cell.concurrency for point in ping.points} if ping else set()
+    if streams and streams != {row.key.concurrency}:
+        many = row.key.concurrency
+        text = f"ping: echoes of {min(streams)} stream{'s' * (min(streams) > 1)} stand beside {many} stream{'s' * (many > 1)} here"
+        yield Note("ping-streams", text, Level.NOTE, "ping")
 
 
 def _remarks(row: Row) -> Iterator[Note]:
