@@ -108,6 +108,15 @@ def test_a_clock_that_moves() -> None:
     assert codes(row(context={"clock_hz_before": 3.2e9, "clock_hz_after": None})) == []
 
 
+def test_work_that_lowers_the_clock_is_told_and_no_doubt() -> None:
+    details = {"clock_hz_before": 2.94e9, "clock_hz_after": 2.96e9}
+    [note] = check_row(row(details=details | {"clock_hz_loaded": 2.72e9}))
+    assert (note.code, note.level) == ("clock-lowered", Level.NOTE)
+    assert "by 7.8%, to 2.72 GHz" in note.text
+    assert codes(row(details=details | {"clock_hz_loaded": 2.93e9})) == []
+    assert codes(row(details=details | {"clock_hz_loaded": None})) == []
+
+
 def test_a_clock_that_differs_between_repetitions() -> None:
     measured = row()
     runs = [Run(100.0, {"clock_hz_before": hz, "clock_hz_after": hz}) for hz in (3.2e9, 3.2e9, 2.9e9)]
@@ -309,7 +318,10 @@ def test_a_throttled_node_does_not_look_perfect() -> None:
     # The clock under the work decides, whatever it was before and after.
     fast = {"clock_hz_before": 2.1e9, "clock_hz_after": 2.1e9}
     assert codes(row(details=fast, peak=perfect, facts=facts)) == []
-    assert codes(row(details={**fast, "clock_hz_loaded": 1.2e9}, peak=perfect, facts=facts)) == ["below-nominal"]
+    assert codes(row(details={**fast, "clock_hz_loaded": 1.2e9}, peak=perfect, facts=facts)) == [
+        "below-nominal",
+        "clock-lowered",
+    ]
 
 
 def test_repetitions_on_other_cores_are_not_alike() -> None:

@@ -31,6 +31,7 @@ class Thresholds:
     loss     share of UDP messages that did not arrive
     device   least share of the bytes that the disk moved    pool   least multiple of the last cache that a pool must be
     band     factor between two instruments for the same quantity
+    lowered  by how much less the clock is under the work than before and after it
     others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by the hypervisor
     shortest seconds that a run should last                  core   least share of a core's pipes
     flush    seconds below which a flush moved nothing       flushed  bytes after which that is remarkable
@@ -38,6 +39,7 @@ class Thresholds:
 
     limit: float = 1.05
     clock: float = 0.05
+    lowered: float = 0.02
     loss: float = 0.01
     device: float = 0.9
     pool: float = 4.0
@@ -290,6 +292,19 @@ def _clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         yield Note("clock-differs", text, Level.UNSURE)
 
 
+def _clock_lowered(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """Wide multiplications lower the clock of some cores, and only while they run."""
+    seen = [[run.known(f"clock_hz_{when}") for when in ("before", "after", "loaded")] for run in row.runs]
+    pairs = [(float(loaded), (float(one) + float(two)) / 2) for one, two, loaded in seen if one and two and loaded]
+    if not pairs:
+        return
+    share = statistics.median([loaded / idle for loaded, idle in pairs])
+    if share < 1 - thresholds.lowered:
+        clock = quantity(statistics.median([loaded for loaded, _ in pairs]), "Hz", 3)
+        text = f"the work itself lowers the clock by {1 - share:.1%}, to {clock}: the limit takes this lower one"
+        yield Note("clock-lowered", text, Level.NOTE)
+
+
 def _below_nominal(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     """A limit at the clock that was seen makes a throttled node look perfect: that clock is judged too."""
     nominal = row.nominal_hz or (row.fact("cpu", "clock_hz") or {}).get("nominal")
@@ -313,12 +328,10 @@ def _share_at(row: Measured, clock: float, nominal: float) -> str:
 
 
 def seen_clock(runs: Sequence[Run]) -> float | None:
-    """Median of the best clocks the runs have: of each the one under the work, else those before and after; Hz."""
-    found: list[float] = []
-    for run in runs:
-        loaded = run.known("clock_hz_loaded")
-        around = (run.known("clock_hz_before"), run.known("clock_hz_after"))
-        found += [float(clock) for clock in ([loaded] if loaded else around) if clock]
+    """Median of the clocks under the work of the runs that could tell it; if none could, of those before and after; Hz."""
+    loaded = [float(clock) for run in runs if (clock := run.known("clock_hz_loaded"))]
+    names = ("clock_hz_before", "clock_hz_after")
+    found = loaded or [float(clock) for run in runs for name in names if (clock := run.known(name))]
     return statistics.median(found) if found else None
 
 
@@ -492,6 +505,7 @@ CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     _slow_core,
     _pool_in_cache,
     _clock,
+    _clock_lowered,
     _below_nominal,
     _placement,
     _udp_loss,

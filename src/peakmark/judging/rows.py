@@ -331,8 +331,10 @@ def _peak(
 ) -> Peak:
     """The row's limit at the clock that was seen while its points were measured, if it was; or at ``clock_hz``."""
     contexts = [point.record.data["context"] for point in points]
+    runs = [checks.Run(p.value, p.details, p.record.data["context"]) for p in points]
+    loaded = clock_hz is None and any(run.known("clock_hz_loaded") for run in runs)
     if clock_hz is None:
-        clock_hz = checks.seen_clock([checks.Run(p.value, p.details, p.record.data["context"]) for p in points])
+        clock_hz = checks.seen_clock(runs)
     return peaks.for_row(
         subsystem=table.subsystem,
         workload=key.workload,
@@ -344,6 +346,7 @@ def _peak(
         site=results.config.get("site_facts") or {},
         clock_hz=clock_hz,
         loopback=any((context.get("network") or {}).get("loopback") for context in contexts),
+        clock_loaded=loaded,
         placed=_placed(contexts),
     )
 
