@@ -29,7 +29,8 @@ def fill(checkout: Checkout, config: str, name: str) -> int:
     Errors: PeakmarkError when a real cell cannot be measured.
     """
     folder = checkout.directory / "results" / name
-    checkout.snakemake(config, str(folder.relative_to(checkout.directory) / "plan.json"), "--quiet=all")
+    plan = folder.relative_to(checkout.directory) / "plan.json"
+    checkout.run(sys.executable, "-m", "peakmark", "plan", "--configfile", str(config), "--write", str(plan))
     campaign = Campaign.open(folder)
     models: dict[Kind, tuple[dict[str, Any], Path]] = {}
     for cell in sorted(campaign.cells, key=lambda one: (one.concurrency, one.block or 0)):
@@ -44,7 +45,7 @@ def fill(checkout: Checkout, config: str, name: str) -> int:
 
 def _measured(checkout: Checkout, campaign: Campaign, cell: Cell) -> tuple[dict[str, Any], Path]:
     path = campaign.record_path(cell)
-    words = ["--cell", cell.spec(), "--output", str(path.relative_to(checkout.directory))]
+    words = ["--plan", str(campaign.directory.relative_to(checkout.directory) / "plan.json"), "--cell", cell.id]
     checkout.run(sys.executable, "-m", "peakmark", "measure", *words)
     finding = integrity.look(path, cell)
     if finding.state != integrity.GOOD or finding.data is None:

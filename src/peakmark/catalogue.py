@@ -78,3 +78,6 @@ REFERENCES: dict[str, tuple[Coverage, ...]] = {
         ),
     ),
 }
+
+# Options of every cell that a tool has no use for: whether its records still count does not depend on them.
+UNUSED = {"ping": frozenset(["seconds", "warmup", "seed"]), "qperf": frozenset(["warmup", "seed"])}

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from peakmark.catalogue import UNUSED
 from peakmark.errors import ConfigError
 from peakmark.units import format_size, parse_size
 
@@ -93,8 +94,11 @@ class Cell:
         }
 
     def spec(self) -> str:
-        """Canonical one-line JSON: what a job is given, and what decides whether a finished cell is still valid."""
-        return json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        """Canonical one-line JSON: what decides whether a finished cell is still valid."""
+        unused = UNUSED.get(self.instrument, ())
+        options = {name: value for name, value in self.options.items() if name not in unused}
+        words = {**self.to_json(), "options": options}
+        return json.dumps(words, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
 
 from peakmark import __version__
 from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
@@ -98,29 +97,19 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument(
         "--config", "-C", nargs="*", default=[], metavar="KEY=VALUE", help="as for snakemake, e.g. scale=0.1"
     )
-    plan.add_argument("--config-json", help=argparse.SUPPRESS)
-    plan.add_argument("--write", type=Path, help=argparse.SUPPRESS)
+    plan.add_argument("--write", type=Path, metavar="results/NAME/plan.json", help="write it, to measure cells by hand")
     plan.add_argument("--slurm", action="store_true", help="for a cluster: also its nodes, node-hours and wall time")
     plan.add_argument("--partition", help="of the cluster; default: the site file's, else Slurm's default")
     plan.add_argument("--cells", action="store_true", help="list every cell, not only the points")
     plan.set_defaults(run=_plan)
 
-    measure = commands.add_parser("measure", help="measure one cell (what a rule calls)")
-    measure.add_argument("--cell", required=True, help="the cell as JSON")
-    measure.add_argument("--output", required=True, type=Path, help="results/<campaign>/cells/<cell id>.json")
-    measure.add_argument("--tool", default="auto", help="path of the reference tool; auto looks on PATH")
+    measure = commands.add_parser("measure", help="measure one cell of a plan, or those of one job (what a rule calls)")
+    measure.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
+    what = measure.add_mutually_exclusive_group(required=True)
+    what.add_argument("--cell", metavar="ID", help="as peakmark plan --cells lists it")
+    what.add_argument("--job", metavar="NAME", help="a job of several cells: measure what it still lacks")
     measure.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
-    measure.add_argument("--pair", action="store_true", help="the far end runs on the second node of this Slurm job")
-    measure.add_argument("--module", action="append", default=[], help="environment module that brings the tool")
     measure.set_defaults(run=_measure)
-
-    node = commands.add_parser("measure-node", help="measure what a node still lacks (what a rule calls)")
-    node.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
-    node.add_argument("--node", required=True, help="a node of the plan")
-    node.add_argument("--part", required=True, help="own, disk or pair")
-    node.add_argument("--output", required=True, type=Path, help="written when nothing is missing any more")
-    node.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
-    node.set_defaults(run=_measure_node)
 
     decide = commands.add_parser("decide", help="which rows need more repetitions (what a rule calls)")
     decide.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
@@ -138,6 +127,12 @@ def _parser() -> argparse.ArgumentParser:
 
     doctor = commands.add_parser("doctor", help="what is here, what is missing, and the command that would mend it")
     doctor.add_argument("--scratch", type=Path, default=None, help="directory for the disk cells")
+    doctor.add_argument("--slurm", action="store_true", help="the same by a job on one node of each kind")
+    doctor.add_argument("--site", type=Path, help="site file with partition, account and the like, for --slurm")
+    doctor.add_argument(
+        "--wait", type=float, default=300.0, metavar="SECONDS", help="how long a job may wait, for --slurm"
+    )
+    doctor.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
     doctor.set_defaults(run=_doctor)
 
     clean = commands.add_parser("clean", help="remove what dead runs left on scratch disks, and nothing else")
@@ -226,21 +221,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def _plan(options: argparse.Namespace) -> int:
     from peakmark.planning import cluster, given, plan, plan_text
-    from peakmark.storage import records
+    from peakmark.storage import planfile
 
-    if options.config_json is not None:
-        values: dict[str, Any] = json.loads(options.config_json)
-    else:
-        values = given.read(options.configfile, options.config)
+    values = given.read(options.configfile, options.config)
     where = cluster.from_environment()
     if options.slurm and where is None:
         where = cluster.find(plan.complete(values, on_cluster=True), options.partition)
     made = plan.make(values, where)
     if options.write is not None:
-        # Everything that a single cell needs to be measured again by hand; the plan last, as it tells that all is there.
-        text = json.dumps(values, indent=1, sort_keys=True) + "\n"
-        records.write_file(options.write.with_name("config.json"), text)
-        records.write_file(options.write, json.dumps(made.to_json(), indent=1, sort_keys=True) + "\n")
+        planfile.write(options.write, made.to_json())
     else:
         from peakmark.running import preflight
 
@@ -268,16 +257,6 @@ def _on(node: str) -> None:
         os.execvpe(argv[0], argv, pair.environment())  # noqa: S606 - no shell is wanted
 
 
-def _measure_node(options: argparse.Namespace) -> int:
-    from peakmark.measuring import node
-
-    if options.part == "pair":
-        _on(options.node)
-    _end_cleanly()
-    node.run(options.plan, options.node, options.part, options.output, options.kernels)
-    return 0
-
-
 def _decide(options: argparse.Namespace) -> int:
     from peakmark.planning import adaptive
     from peakmark.storage.campaign import Campaign
@@ -298,33 +277,22 @@ def _serve(_: argparse.Namespace) -> int:
 
 
 def _measure(options: argparse.Namespace) -> int:
-    from peakmark.cell import Cell
-    from peakmark.measuring.measure import Request, measure
+    from peakmark.measuring import job
+    from peakmark.measuring.measure import measure
+    from peakmark.storage import planfile
 
-    try:
-        cell = Cell.from_json(json.loads(options.cell))
-    except ValueError as error:
-        raise ConfigError(f"--cell is not JSON: {error}") from error
-    suffix = Path("cells") / f"{cell.id}.json"
-    if options.output.parts[-len(suffix.parts) :] != suffix.parts:
-        raise ConfigError(f"--output {options.output} does not end in {suffix}, which the cell asks for")
-    campaign = options.output.parents[len(suffix.parts) - 1]
-    if options.pair:
-        _on(cell.node)
+    name = options.cell or options.job
+    part = planfile.cell(options.plan, name) if options.cell else planfile.job(options.plan, name)
+    first = job.request(part, part.cells[0], options.kernels)
+    if first.pair:
+        _on(first.cell.node)
     _end_cleanly()
-    record = measure(
-        Request(
-            cell,
-            options.output,
-            campaign,
-            options.kernels,
-            tool=None if options.tool == "auto" else options.tool,
-            pair=options.pair,
-            modules=tuple(options.module),
-        )
-    )
+    if options.job:
+        job.run(part, name, options.kernels)
+        return 0
+    record = measure(first)
     if record["status"] != "ok":
-        print(f"peakmark: {cell.id} is {record['status']}: {record['reason']}", file=sys.stderr)
+        print(f"peakmark: {name} is {record['status']}: {record['reason']}", file=sys.stderr)
     return 0
 
 
@@ -339,9 +307,14 @@ def _machine(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from peakmark.running import doctor
+    from peakmark.planning import site
+    from peakmark.running import doctor, probe
 
-    text, healthy = doctor.examine(options.scratch, KERNELS)
+    if options.slurm:
+        facts = site.load(str(options.site), None) if options.site else {}
+        text, healthy = probe.examine(dict(facts.get("slurm") or {}), options.scratch, options.wait)
+    else:
+        text, healthy = doctor.examine(options.scratch, KERNELS, options.node)
     print(text)
     return 0 if healthy else 1
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from peakmark.errors import ConfigError
 
 _FACTORS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 LARGEST = 1 << 60
+_SECONDS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$", re.ASCII)
 
 
@@ -39,3 +41,12 @@ def format_size(size: int) -> str:
         if size >= factor and size % factor == 0:
             return f"{size // factor}{unit}"
     return f"{size}B"
+
+
+def parse_duration(where: str, value: str | float) -> float:
+    """Seconds of a time such as ``90 s``, ``30 min``, ``2 h`` or a number of seconds. Errors: ConfigError."""
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(s|min|h|)\s*", str(value))
+    seconds = float(match.group(1)) * _SECONDS[match.group(2)] if match else 0.0
+    if seconds <= 0:
+        raise ConfigError(f"{where} is {json.dumps(value)}: allowed is a time above 0, such as 90 s, 30 min or 2 h")
+    return seconds

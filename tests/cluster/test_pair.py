@@ -14,6 +14,7 @@ from testcluster import Cluster
 from testcluster.processes import wait_until
 
 from peakmark.cell import Cell
+from peakmark.storage import planfile
 from workflow import Workflow
 
 # Half a CPU, with a pause often enough to be seen in every short time.
@@ -44,7 +45,9 @@ def test_each_end_hears_its_own_node(cluster: Cluster, tmp_path: Path) -> None:
     workflow = Workflow.make(cluster, tmp_path / "checkout")
     cell = Cell("network", "netbench", "TCP", "", 1024, 1, "any", 0, {"seconds": 1.0, "warmup": 0.0})
     output = workflow.results / "cells" / f"{cell.id}.json"
-    words = [sys.executable, "-m", "peakmark", "measure", "--pair", "--cell", cell.spec(), "--output", str(output)]
+    plan, one = workflow.results / "plan.json", {"id": cell.id, **cell.to_json()}
+    planfile.write(plan, {"schema": 1, "config": {}, "cluster": {"partition": "main"}, "cells": [one]})
+    words = [sys.executable, "-m", "peakmark", "measure", "--plan", str(plan), "--cell", cell.id]
     with neighbour(cluster, "node2"):
         number = cluster.sbatch(shlex.join(words), "--nodes=2", "--exclusive", "--output=said", cwd=workflow.directory)
         ended = cluster.wait_for_job(number)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark.cell import Cell
+from peakmark.storage import planfile
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "build" / "kernels"
@@ -69,7 +70,11 @@ class Bench:
         return {**os.environ, MARK: str(self.directory), "TMPDIR": str(self.scratch)}
 
     def argv(self, cell: Cell, tool: str = "auto", kernels: Path = KERNELS) -> list[str]:
-        words = ["measure", "--cell", cell.spec(), "--output", str(self.record_path(cell)), "--tool", tool]
+        plan = self.campaign / "plan.json"
+        config = {"tools": {} if tool == "auto" else {cell.instrument: tool}, "modules": {}}
+        one = {"id": cell.id, **cell.to_json()}
+        planfile.write(plan, {"schema": 1, "campaign": "c", "config": config, "cluster": None, "cells": [one]})
+        words = ["measure", "--plan", str(plan), "--cell", cell.id]
         return [sys.executable, "-m", "peakmark", *words, "--kernels", str(kernels)]
 
     def record_path(self, cell: Cell) -> Path:

@@ -111,3 +111,12 @@ def test_report_and_bundle_without_names(campaign: Path, tmp_path: Path, capsys:
         assert name.lower() not in text.lower()
         for path, content in contents.items():
             assert name.lower().encode() not in path.lower().encode() + content.lower(), (name, path)
+
+
+def test_nodes_that_were_not_measured_have_no_name_left_either(campaign: Path) -> None:
+    path = campaign / "plan.json"
+    plan = json.loads(path.read_text())
+    kinds = [{"cpus": 2, "memory": 100, "nodes": ["fat-99"]}]
+    path.write_text(json.dumps({**plan, "cluster": {"nodes": ["any"], "left_out": {"slim-7": "down"}, "kinds": kinds}}))
+    replace = anonymise.replacer(Results.read(campaign))
+    assert "fat-99" not in replace("on fat-99") and "slim-7" not in replace("not slim-7")

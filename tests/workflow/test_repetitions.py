@@ -8,6 +8,8 @@ from typing import Any
 
 from checkout import TINY, Checkout
 
+from peakmark.storage import planfile
+
 # Nothing is as sure as that within eight repetitions; and no rate has a median below half of the highest one for long.
 NEVER, SOON = "0.000001%", "99%"
 
@@ -84,12 +86,15 @@ def test_the_job_of_a_node_decides_for_itself(checkout: Checkout) -> None:
     """``fan_out: node``: what a job on the cluster runs, here without the cluster."""
     grid = [wanted("DP", SOON), wanted("SP", NEVER)]
     config = checkout.write_config("tiny.yaml", {**TINY, "memory": [], "disk": [], "network": [], "cpu": grid})
-    ok(checkout.run("snakemake", "results/tiny/plan.json", "--profile", "local", "--configfile", str(config)))
-    argv = ["measure-node", "--plan", "results/tiny/plan.json", "--node", "any", "--part", "own"]
-    ok(checkout.peakmark(*argv, "--output", "results/tiny/nodes/any.own"))
+    ok(checkout.peakmark("plan", "--configfile", str(config), "--write", "results/tiny/plan.json"))
+    path = checkout.directory / "results/tiny/plan.json"
+    plan = json.loads(path.read_text())
+    planfile.write(path, {**plan, "cells": [{"job": "any.own", **cell} for cell in plan["cells"]]})
+    argv = ["measure", "--plan", "results/tiny/plan.json", "--job", "any.own"]
+    ok(checkout.peakmark(*argv))
     assert counts(checkout) == {"DP": 6, "SP": 8}
     before = checkout.started("tiny")
-    ok(checkout.peakmark(*argv, "--output", "results/tiny/nodes/any.own"))
+    ok(checkout.peakmark(*argv))
     assert checkout.started("tiny") == before
     assert {one["decision"] for one in decisions(checkout, "any.own").values()} == {"narrow", "cap"}
     assert "14 of 14 cells done; 2 spared" in ok(checkout.peakmark("status", "results/tiny"))

@@ -103,7 +103,11 @@ def _hosts(results: Results) -> Iterator[str]:
         for record in (*results.records, *results.attempts):
             for key in _HOST_KEYS:
                 yield record.data["context"].get(key)
-        yield from (results.plan.get("cluster") or {}).get("nodes", ())
+        cluster = results.plan.get("cluster") or {}
+        yield from cluster.get("nodes", ())
+        yield from cluster.get("left_out", ())
+        for kind in cluster.get("kinds", ()):
+            yield from kind["nodes"]
 
     for name in found():
         if isinstance(name, str) and name.lower() not in _COMMON:

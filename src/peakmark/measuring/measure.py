@@ -33,8 +33,7 @@ from peakmark.machine.host import Host
 from peakmark.measuring import execute, guard, interfaces, kernels, lock, modules, noise, pair, placing, scratch, tools
 from peakmark.measuring.pair import Peer
 from peakmark.resources import version
-from peakmark.storage import records
-from peakmark.storage.campaign import Campaign
+from peakmark.storage import attempts, records
 from peakmark.units import format_size
 
 NOT_POSSIBLE = 77
@@ -353,7 +352,7 @@ def _store_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
 
 def _store_attempt(request: Request, record: dict[str, Any], completed: Sequence[Completed]) -> Path:
     """Every failed attempt is kept under its own number."""
-    path = Campaign(request.campaign, {}).new_attempt(request.cell)
+    path = attempts.new(request.campaign, request.cell)
     record["raw"] = _store_raw(path.with_suffix(".raw"), completed)
     records.write(path, record)
     return path

@@ -180,13 +180,7 @@ def step(node: str, cpus: int) -> list[str]:
 
 def environment() -> dict[str, str]:
     """Without what the allocation says of its tasks, which srun would take for options."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SRUN_"))}
-    for name in ("SLURM_JOB_ID", "SLURM_CONF"):
-        if name in os.environ:
-            kept[name] = os.environ[name]
-    if slurm.CONFIG_VARIABLE in kept:
-        kept.setdefault("SLURM_CONF", kept[slurm.CONFIG_VARIABLE])
-    return kept
+    return slurm.environment() | {name: os.environ[name] for name in ("SLURM_JOB_ID",) if name in os.environ}
 
 
 def _line(process: subprocess.Popen[bytes], limit_s: float) -> dict[str, Any] | None:

@@ -22,9 +22,9 @@ from peakmark.cell import Cell
 from peakmark.errors import ConfigError, RecordError
 from peakmark.judging import statistics
 from peakmark.storage import integrity, records
+from peakmark.units import parse_duration
 
 FOLDER = "repetitions"
-_UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 CLOSED = ("narrow", "cap", "time", "unavailable")
 """Why a row gets no further round: narrow enough, all planned are made, no time left, nothing can be measured here."""
@@ -88,7 +88,7 @@ def parse(where: str, value: Any) -> Criterion | None:
         value["min"],
         value["max"],
         _share(f"{where}.until", value["until"]),
-        None if within is None else _seconds(f"{where}.within", within),
+        None if within is None else parse_duration(f"{where}.within", within),
     )
 
 
@@ -98,14 +98,6 @@ def _share(where: str, value: str | float) -> float:
     if not 0 < share < 1:
         raise ConfigError(f"{where} is {json.dumps(value)}: allowed is a share between 0 and 1, such as 2% or 0.02")
     return share
-
-
-def _seconds(where: str, value: str | float) -> float:
-    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(s|min|h|)\s*", str(value))
-    seconds = float(match.group(1)) * _UNITS[match.group(2)] if match else 0.0
-    if seconds <= 0:
-        raise ConfigError(f"{where} is {json.dumps(value)}: allowed is a time above 0, such as 90 s, 30 min or 2 h")
-    return seconds
 
 
 def rounds(criteria: Mapping[str, Criterion]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ class Cluster:
     limit      longest job of the partition in minutes, None without a limit
     count      nodes of the partition that can be used now
     left_out   node -> state, of nodes of ``all`` that cannot be used now
+    kinds      those that may be chosen, by size: ``cpus``, ``memory`` in MiB, ``nodes`` with their names
     """
 
     partition: str
@@ -41,6 +42,7 @@ class Cluster:
     limit: int | None
     count: int
     left_out: dict[str, str] = field(default_factory=dict)
+    kinds: list[dict[str, Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "nodes": list(self.nodes)}
@@ -80,7 +82,28 @@ def find(config: Mapping[str, Any], partition: str | None, earlier: Path | None 
         limit=everything[0].limit,
         count=sum(node.usable for node in fitting),
         left_out=left_out,
+        kinds=_kinds(candidates),
     )
+
+
+def _kinds(nodes: Iterable[slurm.Node]) -> list[dict[str, Any]]:
+    sizes: dict[tuple[int, int], list[str]] = {}
+    for node in nodes:
+        sizes.setdefault((node.cpus, node.memory), []).append(node.name)
+    return [{"cpus": cpus, "memory": memory, "nodes": names} for (cpus, memory), names in sorted(sizes.items())]
+
+
+def peers(nodes: Sequence[str], how: str, seed: int) -> dict[str, str]:
+    """Node -> the node its network cells talk to: the next one of a ``ring``, in the plan's order or a ``random`` one, or
+    ``fixed``: the first one, which itself talks to the second. Empty below two nodes."""
+    if len(nodes) < 2:
+        return {}
+    if how == "fixed":
+        return {node: nodes[0] if node != nodes[0] else nodes[1] for node in nodes}
+    order = list(nodes)
+    if how == "random":
+        random.Random(f"{seed}/peers").shuffle(order)  # noqa: S311 - an order, not a secret
+    return dict(zip(order, [*order[1:], order[0]], strict=True))
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,68 +1,66 @@
-"""What a cell's job asks for, and how a job and its cells find each other again.
-
-The executor plugin keeps a job's name for itself and makes its comment from rule and wildcards: the comment is the one
-thing by which squeue, scontrol and sacct tell which cell a job measures.
-"""
+"""What a job asks for, and how a job and its cells find each other again."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from peakmark.cell import Cell
-from peakmark.instruments import REGISTRY
 from peakmark.planning import plan as planning
 from peakmark.planning.cluster import ANY, Cluster, settings_of
+from peakmark.planning.grouping import alone, part, two_nodes
 
 MARGIN = 3.0
-PARTS = ("own", "disk", "pair")
-"""Jobs of a node in ``fan_out: node``: its own cells, those on a shared disk, those that need a second node."""
+GIVEN = {"slurm_partition": "partition", "slurm_account": "account", "qos": "qos", "constraint": "constraint"}
+"""Names of Snakemake's --default-resources -> keys of the site file's section ``slurm``."""
 
 
-def two_nodes(cell: Cell) -> bool:
-    """Whether the cell talks to a second node when there is one."""
-    return REGISTRY[cell.instrument].two_nodes
+def comment(made: planning.Plan, cells: Sequence[Cell], folder: Path | None = None) -> str:
+    """What squeue, scontrol and sacct show of a job: its cell or its name, the checkout, and what it will measure.
+
+    The last word changes with the cells' options: a job of an earlier run with the same comment measures the same.
+    """
+    name = made.job_of(cells[0])
+    what = cells[0].id if name is None else f"nodes/{name}"
+    return f"{made.campaign}/{what} {checkout(folder)}.{fingerprint(cells, made)[:8]}"
 
 
-def alone(cell: Cell, settings: Mapping[str, Any]) -> bool:
-    """Whether the cell uses what lies beyond its node, so that no other such cell may run at the same time."""
-    return two_nodes(cell) or (cell.subsystem == "disk" and bool(settings.get("scratch_shared")))
+def checkout(folder: Path | None = None) -> str:
+    """Eight letters that tell the folder with the campaigns from any other: its name may hold what a comment may not."""
+    return hashlib.sha256(str((folder or Path.cwd()).resolve()).encode(errors="surrogateescape")).hexdigest()[:8]
 
 
-def part(cell: Cell, settings: Mapping[str, Any]) -> str:
-    """The job of its node that measures the cell in ``fan_out: node``."""
-    if two_nodes(cell):
-        return "pair"
-    return "disk" if alone(cell, settings) else "own"
+def name(made: planning.Plan, cells: Sequence[Cell], settings: Mapping[str, Any]) -> str:
+    """A readable name. Those of jobs that may not run at once are equal, as Slurm's ``singleton`` goes by the name."""
+    first = cells[0]
+    if any(alone(cell, settings) for cell in cells):
+        return f"{made.campaign}.{part(first, settings)}{_lane(made, first, settings)}"
+    return made.job_of(first) or f"{first.instrument}.{first.point}.{first.repetition}"
 
 
-def groups(made: planning.Plan) -> dict[tuple[str, str], list[Cell]]:
-    """(node, part) -> its cells in running order."""
-    settings = settings_of(made.config)
-    found: dict[tuple[str, str], list[Cell]] = {}
-    for cell in made.cells:
-        found.setdefault((cell.node, part(cell, settings)), []).append(cell)
-    return found
-
-
-def comment(campaign: str, cell: Cell) -> str:
-    """The comment of the cell's own job."""
-    words = (campaign, cell.subsystem, cell.instrument, cell.point, cell.node, str(cell.repetition))
-    return f"rule_measure_wildcards_{'_'.join(words)}"
-
-
-def node_comment(campaign: str, node: str, its_part: str) -> str:
-    """The comment of a job that measures a node's cells one after the other."""
-    return f"rule_measure_node_wildcards_{campaign}_{node}_{its_part}"
+def _lane(made: planning.Plan, cell: Cell, settings: Mapping[str, Any]) -> str:
+    """Pairs of nodes that share nothing, as the site says, measure side by side: so many at a time."""
+    lanes = int(settings.get("pairs", 1))
+    if not two_nodes(cell) or lanes == 1 or made.cluster is None or cell.node == ANY:
+        return ""
+    return str(made.cluster.nodes.index(cell.node) % lanes)
 
 
 def fingerprint(cells: Iterable[Cell], made: planning.Plan) -> str:
-    """Changes whenever what is to be measured changes, or what decides how often."""
+    """Changes whenever what is to be measured changes, with what, or what decides how often."""
     cells = list(cells)
     criteria = sorted({f"{cell.row} {made.criteria[cell.row]}" for cell in cells if cell.row in made.criteria})
-    return hashlib.sha256("\n".join([*(cell.spec() for cell in cells), *criteria]).encode()).hexdigest()
+    words = sorted({" ".join(words_of(cell.instrument, made)) for cell in cells})
+    return hashlib.sha256("\n".join([*(cell.spec() for cell in cells), *criteria, *words]).encode()).hexdigest()
+
+
+def words_of(instrument: str, made: planning.Plan) -> list[str]:
+    """The program and the modules that measure."""
+    tool, modules = made.config["tools"].get(instrument), made.config["modules"].get(instrument, [])
+    return [str(tool or "auto"), *(f"--module={name}" for name in modules)]
 
 
 def threads(cells: Iterable[Cell], cluster: Cluster | None) -> int:
@@ -72,11 +70,6 @@ def threads(cells: Iterable[Cell], cluster: Cluster | None) -> int:
     if cluster is None:
         return wanted
     return cluster.cpus if any(cell.word for cell in cells) else min(wanted, cluster.cpus)
-
-
-def milliseconds(cells: Iterable[Cell]) -> int:
-    """Expected time for the progress bar; Snakemake's resources are whole numbers."""
-    return round(planning.total_cost(cells).seconds * 1000)
 
 
 def minutes(cells: Iterable[Cell], made: planning.Plan) -> int:
@@ -94,21 +87,47 @@ def megabytes(cells: Iterable[Cell], made: planning.Plan) -> int:
     return min(wanted, made.cluster.memory) if made.cluster else wanted
 
 
-def extra(cells: Iterable[Cell], made: planning.Plan) -> str:
-    """Further options of sbatch: the node to itself, the node that is meant, and after every other such job."""
-    cells = list(cells)
-    settings = settings_of(made.config)
-    words = ["--exclusive"]
+def options(cells: Sequence[Cell], made: planning.Plan, given: Mapping[str, Any]) -> list[str]:
+    """Options of sbatch for the job of these cells. ``given``: partition and the like of the command line."""
+    settings = {**settings_of(made.config), **given}
+    nodes = 2 if two_nodes(cells[0]) else 1
+    words = [f"--{key}={settings[key]}" for key in ("partition", "account", "qos", "constraint") if key in settings]
+    words += [f"--time={minutes(cells, made)}", f"--nodes={nodes}", "--ntasks-per-node=1", "--no-requeue"]
+    # A job that has its node to itself takes all of it: Slurm binds to the CPUs and the memory that were asked for.
+    words += ["--exclusive"] if settings.get("exclusive", True) else [f"--cpus-per-task={threads(cells, made.cluster)}"]
+    words += _memory(cells, made, settings)
     if cells[0].node != ANY:
-        words.append(f"--nodelist={cells[0].node}")
+        peer = made.peers.get(cells[0].node) if nodes == 2 else None
+        words.append(f"--nodelist={','.join(filter(None, (cells[0].node, peer)))}")
     if any(alone(cell, settings) for cell in cells):
-        # The plugin gives all jobs of a run one name: of those that say singleton, Slurm runs one at a time.
         words.append("--dependency=singleton")
-    return " ".join([*words, *([str(settings["extra"])] if "extra" in settings else [])])
+    return [*words, *str(settings.get("extra", "")).split()]
 
 
-def site_resources(made: planning.Plan) -> dict[str, str]:
-    """What the site file wants every job to say, as resources of the plugin."""
-    settings = settings_of(made.config)
-    names = {"partition": "slurm_partition", "account": "slurm_account", "qos": "qos", "constraint": "constraint"}
-    return {resource: str(settings[name]) for name, resource in names.items() if name in settings}
+def _memory(cells: Sequence[Cell], made: planning.Plan, settings: Mapping[str, Any]) -> list[str]:
+    how = settings.get("memory", "per_node")
+    if how == "none":
+        return []
+    wanted = megabytes(cells, made)
+    if how == "per_cpu":
+        cpus = made.cluster.cpus if made.cluster and settings.get("exclusive", True) else threads(cells, made.cluster)
+        return [f"--mem-per-cpu={math.ceil(wanted / cpus)}M"]
+    return ["--mem=0"] if settings.get("exclusive", True) else [f"--mem={wanted}M"]
+
+
+def resources(cells: Sequence[Cell], made: planning.Plan, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same in the words of Snakemake's own Slurm executor, whose options may not be in ``slurm_extra``."""
+    settings = {**settings_of(made.config), **given}
+    extra = [
+        word for word in options(cells, made, given) if word.startswith(("--exclusive", "--nodelist", "--dependency"))
+    ]
+    both = two_nodes(cells[0])
+    return {
+        "runtime": minutes(cells, made),
+        "mem_mb": megabytes(cells, made),
+        "slurm_extra": " ".join([*extra, *str(settings.get("extra", "")).split()]),
+        "nodes": 2 if both else None,
+        "tasks": 2 if both else None,
+        "mpi": "srun" if both else None,
+        **{resource: str(settings[key]) if key in settings else None for resource, key in GIVEN.items()},
+    }

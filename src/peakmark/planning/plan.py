@@ -8,6 +8,7 @@ import random
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,10 @@ from peakmark.instruments.rambench import AUTO
 from peakmark.judging import published
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.planning import adaptive, inputs, site
+from peakmark.planning import adaptive, grouping, inputs, site
 from peakmark.planning import config as configuration
 from peakmark.planning.adaptive import Criterion
-from peakmark.planning.cluster import Cluster, on_this_machine
+from peakmark.planning.cluster import Cluster, on_this_machine, peers
 from peakmark.storage import integrity
 from peakmark.tables import layouts
 from peakmark.units import format_size, parse_size
@@ -103,13 +104,37 @@ class Plan:
         """The cells that are measured in any case, in running order; all others may be spared."""
         return adaptive.in_round(self.cells, self.criteria, 0)
 
+    @cached_property
+    def peers(self) -> dict[str, str]:
+        """Node -> the other end of its network cells; none where Slurm chooses it, or only one node is measured."""
+        nodes = self.cluster.nodes if self.cluster else ()
+        return peers(nodes, str(self.config["peers"]), int(self.config["seed"]))
+
+    @cached_property
+    def jobs(self) -> dict[str, list[Cell]]:
+        """Name -> cells of the jobs that measure several; empty where each cell has a job, or there is no cluster."""
+        return grouping.jobs(self.cells, self.config, self.criteria) if self.cluster else {}
+
+    @cached_property
+    def _job_names(self) -> dict[str, str]:
+        return {cell.id: name for name, cells in self.jobs.items() for cell in cells}
+
+    def job_of(self, cell: Cell) -> str | None:
+        """The job that measures the cell together with others, None when it has one of its own."""
+        return self._job_names.get(cell.id)
+
+    def _job_of(self, cell: Cell) -> dict[str, str]:
+        name = self.job_of(cell)
+        return {} if name is None else {"job": name}
+
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": 1,
             "campaign": self.campaign,
             "config": self.config,
             "cluster": self.cluster.to_json() if self.cluster else None,
-            "cells": [cell.to_json() for cell in self.cells],
+            "peers": self.peers,
+            "cells": [{"id": cell.id, **self._job_of(cell), **cell.to_json()} for cell in self.cells],
             "references": [reference.to_json() for reference in self.references],
             "adaptive": {row: criterion.to_json() for row, criterion in sorted(self.criteria.items())},
         }

@@ -6,14 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from peakmark.cell import SUBSYSTEMS, Cell
-from peakmark.planning import jobs
+from peakmark.planning import grouping
 from peakmark.planning import plan as planning
 from peakmark.planning.adaptive import Criterion
 from peakmark.planning.cluster import ANY, Cluster, settings_of
 from peakmark.units import format_size
 
-OVERHEAD_S = 8.0
-"""What a job costs beside its cell: Slurm, and Snakemake started twice on the node."""
+JOB_S, CELL_S = 0.5, 0.4
+"""What a job costs on its node, and each cell in it beside the measuring: Python, facts of the machine, the record on
+disk. Slurm's own time between two jobs is not in it."""
 
 
 def describe(made: planning.Plan, every_cell: bool = False) -> str:
@@ -76,13 +77,14 @@ def _cluster(made: planning.Plan, cluster: Cluster) -> list[str]:
     for cell in made.cells:
         groups[cell.node].append(cell)
     count = 1 if made.config["fan_out"] == "node" else cluster.count
-    overhead = OVERHEAD_S if made.config["fan_out"] == "cell" else 0.0
+    many = len(made.jobs) or len(made.cells)
+    overhead = CELL_S + JOB_S * many / max(1, len(made.cells))
 
     def busy(cells: Iterable[Cell]) -> float:
         return sum(planning.cost(cell).seconds + overhead for cell in cells)
 
-    alone = busy(cell for cell in made.cells if jobs.alone(cell, settings))
-    node_seconds = sum(busy([cell]) * (2 if jobs.two_nodes(cell) else 1) for cell in made.cells)
+    alone = busy(cell for cell in made.cells if grouping.alone(cell, settings))
+    node_seconds = sum(busy([cell]) * (2 if grouping.two_nodes(cell) else 1) for cell in made.cells)
     per_node = [busy(cells) / (max(1, count) if node == ANY else 1) for node, cells in groups.items()]
     wall = max([alone, *per_node])
     chosen = "chosen by Slurm" if cluster.nodes == (ANY,) else shown(cluster.nodes)
@@ -91,14 +93,32 @@ def _cluster(made: planning.Plan, cluster: Cluster) -> list[str]:
     lines = [
         f"partition     {cluster.partition}: {cluster.count} nodes can be used now, {cluster.cpus} CPUs each{limit}",
         f"nodes         {chosen}",
-        f"jobs          {most}{len(jobs.groups(made)) if made.config['fan_out'] == 'node' else len(made.cells)}",
+        f"jobs          {most}{many}",
         f"node-hours    {most}{node_seconds / 3600:.2f}",
         f"wall time     {most}{duration(wall)} when the nodes are free, of it {duration(alone)} one cell at a time",
     ]
+    lines += [f"too small     {words}" for words in _too_small(made, cluster)]
     if cluster.left_out:
         names = ", ".join(f"{name} ({state})" for name, state in cluster.left_out.items())
         lines.append(f"left out      {names}; remove {made.directory}/plan.json to choose anew")
     return lines
+
+
+def _too_small(made: planning.Plan, cluster: Cluster) -> list[str]:
+    """Nodes that cannot give a cell the CPUs or the memory that it asks for."""
+    found = []
+    for kind in cluster.kinds:
+        here = [cell for cell in made.cells if cell.node == ANY or cell.node in kind["nodes"]]
+        threads = max((cell.concurrency for cell in here), default=0)
+        memory = max((planning.cost(cell).memory_bytes for cell in here), default=0)
+        short = []
+        if threads > kind["cpus"]:
+            short.append(f"{kind['cpus']} CPUs for up to {threads} threads, which will share them")
+        if memory > kind["memory"] << 20:
+            short.append(f"{format_size(kind['memory'] << 20)} of memory for up to {format_size(memory)}")
+        if short:
+            found.append(f"{shown(kind['nodes'])}: {' and '.join(short)}")
+    return found
 
 
 def shown(names: Iterable[str], most: int = 8) -> str:

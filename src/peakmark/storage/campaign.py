@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.planning import adaptive
 from peakmark.planning.adaptive import Criterion, Decisions
-from peakmark.storage import records
 
 
 @dataclass(frozen=True)
@@ -59,28 +57,3 @@ class Campaign:
 
     def record_path(self, cell: Cell) -> Path:
         return self.directory / "cells" / f"{cell.id}.json"
-
-    def attempts(self, cell: Cell) -> Iterator[Path]:
-        """Records of the failed attempts of a cell, oldest first."""
-        folder = self.directory / "attempts" / cell.id
-        if folder.is_dir():
-            yield from sorted(folder.glob("*.json"), key=lambda path: int(path.stem) if path.stem.isdigit() else 0)
-
-    def new_attempt(self, cell: Cell) -> Path:
-        """An empty file with the next free number, for the record of a failed attempt."""
-        folder = self.directory / "attempts" / cell.id
-        folder.mkdir(parents=True, exist_ok=True)
-        number = 0
-        while True:
-            path = folder / f"{number}.json"
-            try:
-                path.open("x").close()
-                return path
-            except FileExistsError:
-                number += 1
-
-    def store_attempt(self, cell: Cell, record: dict[str, Any]) -> Path:
-        """Keep the record of a failed attempt under its own number."""
-        path = self.new_attempt(cell)
-        records.write(path, record)
-        return path

@@ -46,7 +46,7 @@ def look(path: Path, cell: Cell | None) -> Finding:
         return Finding(DAMAGED, f"the record {path} is that of another cell, {measured.id}")
     if cell is None:
         return Finding(FOREIGN, f"the record {path} is of a cell that the configuration does not ask for", data)
-    if measured != cell:
+    if measured.spec() != cell.spec():
         return Finding(OTHER, f"the record {path} was measured with other options: {_difference(measured, cell)}", data)
     return Finding(GOOD, data=data)
 

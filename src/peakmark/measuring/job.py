@@ -1,0 +1,105 @@
+"""What a job of the plan measures: one cell, or in ``fan_out: node`` and ``batch`` several, one after the other."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from peakmark.cell import Cell
+from peakmark.errors import MeasurementError, PeakmarkError
+from peakmark.instruments import REGISTRY
+from peakmark.measuring.measure import Request, measure
+from peakmark.storage import integrity, records
+from peakmark.storage.planfile import Part
+
+NODES = "nodes"
+"""Folder of a campaign: what jobs of several cells say of themselves."""
+
+
+def output_path(directory: Path, name: str) -> Path:
+    """File that says that nothing of the job is missing any more."""
+    return directory / NODES / name
+
+
+def present_path(directory: Path, name: str) -> Path:
+    """File that names the cell a job is just measuring, so that one ended by Slurm can be told."""
+    return directory / NODES / f"{name}.now"
+
+
+def request(part: Part, cell: Cell, kernels: Path) -> Request:
+    """What to measure for a cell of a plan: the plan holds tools and modules, and whether there is a second node."""
+    config: Mapping[str, Any] = part.plan["config"]
+    tool = config.get("tools", {}).get(cell.instrument)
+    return Request(
+        cell,
+        part.directory / "cells" / f"{cell.id}.json",
+        part.directory,
+        kernels,
+        tool=str(tool) if tool else None,
+        pair=bool(part.plan.get("cluster")) and REGISTRY[cell.instrument].two_nodes,
+        modules=tuple(config.get("modules", {}).get(cell.instrument, ())),
+    )
+
+
+def run(part: Part, name: str, kernels: Path) -> None:
+    """Measure every cell of a job that is needed and has no valid record, in the plan's order; then say that all is there.
+
+    Which repetitions are needed is decided after each round, as between Snakemake's jobs.
+    Errors: MeasurementError when cells failed; all others have been measured nevertheless.
+    """
+    output = output_path(part.directory, name)
+    output.unlink(missing_ok=True)
+    tried: list[Cell] = []
+    failed: list[Cell] = []
+
+    def go_on(cells: Iterable[Cell]) -> None:
+        waiting = [cell for cell in cells if not _measured(part.directory / "cells" / f"{cell.id}.json", cell)]
+        tried.extend(waiting)
+        failed.extend(_measure(part, waiting, present_path(part.directory, name), kernels))
+
+    rows = {cell.row for cell in part.cells}
+    criteria = {row: one for row, one in part.plan.get("adaptive", {}).items() if row in rows}
+    if criteria:
+        _in_rounds(part, name, criteria, go_on)
+    else:
+        go_on(part.cells)
+    if failed:
+        raise MeasurementError(f"{len(failed)} of {len(tried)} cells of {name} failed: {failed[0].id}, ...")
+    records.write_file(output, json.dumps({"cells": [cell.id for cell in part.cells]}, indent=1) + "\n")
+
+
+def _in_rounds(
+    part: Part, name: str, entries: Mapping[str, Mapping[str, Any]], go_on: Callable[[Iterable[Cell]], None]
+) -> None:
+    from peakmark.planning import adaptive  # brings numpy: only where repetitions are decided
+
+    criteria = {row: adaptive.Criterion(**entry) for row, entry in entries.items()}
+    decisions: adaptive.Decisions = {}
+    for number in range(max(1, adaptive.rounds(criteria))):
+        go_on(adaptive.asked(part.cells, criteria, decisions, number))
+        stored = adaptive.read_records(part.directory, part.cells, criteria)
+        decisions = adaptive.decide(part.cells, criteria, decisions, number, stored)
+    adaptive.write(part.directory / adaptive.FOLDER / f"{name}.json", decisions)
+
+
+def _measure(part: Part, cells: Sequence[Cell], now: Path, kernels: Path) -> list[Cell]:
+    """Measure one after the other; ``now`` names the present one. Returns those that failed."""
+    failed = []
+    for cell in cells:
+        records.write_file(now, cell.id + "\n")
+        integrity.set_aside(part.directory, cell)  # one that was damaged since this run began
+        try:
+            measure(request(part, cell, kernels))
+        except PeakmarkError as error:
+            failed.append(cell)
+            print(f"peakmark: {error}", file=sys.stderr, flush=True)
+    now.unlink(missing_ok=True)
+    return failed
+
+
+def _measured(path: Path, cell: Cell) -> bool:
+    """Whether there is a record of exactly this cell; one that is damaged or has other options does not count."""
+    return integrity.look(path, cell).state == integrity.GOOD

@@ -1,0 +1,54 @@
+"""Which cells share a job: ``fan_out: cell``, ``node``, or ``{batch: 20}``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from peakmark.cell import Cell
+from peakmark.instruments import REGISTRY
+from peakmark.planning.cluster import settings_of
+
+
+def two_nodes(cell: Cell) -> bool:
+    """Whether the cell talks to a second node when there is one."""
+    return REGISTRY[cell.instrument].two_nodes
+
+
+def alone(cell: Cell, settings: Mapping[str, Any]) -> bool:
+    """Whether the cell uses what lies beyond its node, so that no other such cell may run at the same time."""
+    return two_nodes(cell) or (cell.subsystem == "disk" and bool(settings.get("scratch_shared")))
+
+
+def part(cell: Cell, settings: Mapping[str, Any]) -> str:
+    """What a job may hold beside the cell: ``own`` of its node, those on a shared ``disk``, those of a ``pair``."""
+    if two_nodes(cell):
+        return "pair"
+    return "disk" if alone(cell, settings) else "own"
+
+
+def jobs(cells: Iterable[Cell], config: Mapping[str, Any], adaptive: Iterable[str] = ()) -> dict[str, list[Cell]]:
+    """Name of a job -> its cells in running order; empty with ``fan_out: cell``.
+
+    adaptive  rows whose job decides itself how often it measures them: all their repetitions are in one
+    """
+    fan_out = config["fan_out"]
+    if fan_out == "cell":
+        return {}
+    size = fan_out["batch"] if isinstance(fan_out, Mapping) else None
+    settings, rows = settings_of(config), frozenset(adaptive)
+    units: dict[str, list[Cell]] = {}
+    for cell in cells:
+        units.setdefault(cell.row if cell.row in rows else cell.id, []).append(cell)
+    found: dict[str, list[Cell]] = {}
+    numbers: dict[str, int] = {}
+    for unit in units.values():
+        name = f"{unit[0].node}.{part(unit[0], settings)}"
+        if size is not None:
+            number = numbers.setdefault(name, 0)
+            if len(found.get(f"{name}.{number}", ())) >= size:
+                numbers[name] = number = number + 1
+            name = f"{name}.{number}"
+        found.setdefault(name, []).extend(unit)
+    order = {cell.id: place for place, cell in enumerate(cells)} if rows else {}
+    return {name: sorted(group, key=lambda one: order[one.id]) if rows else group for name, group in found.items()}

@@ -1,0 +1,95 @@
+"""``plan.json``: what a campaign consists of. A cell has a line of its own, by which a job finds it among ten thousand.
+
+The file is plain JSON. Its lines are laid out so that whoever measures one cell reads a line instead of all: the keys that
+say something about the campaign stand first, each on its line, then the cells, and last what only decides on repetitions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from peakmark.cell import Cell
+from peakmark.errors import RecordError
+from peakmark.storage import records
+
+_FIRST, _LAST = b'"cells": [\n', b'\n],\n"adaptive": '
+_NAMES = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some cells of a campaign and all that is needed to measure them.
+
+    directory  folder of the campaign
+    plan       the plan without its cells: config, cluster, references, adaptive
+    """
+
+    directory: Path
+    plan: Mapping[str, Any]
+    cells: tuple[Cell, ...]
+
+
+def text(plan: Mapping[str, Any]) -> str:
+    """A plan as it stands on disk; ``cells`` and ``adaptive`` may be missing, cells have their ``id``."""
+    first = [
+        f"{json.dumps(key)}: {json.dumps(plan[key], sort_keys=True)},\n"
+        for key in sorted(plan)
+        if key not in ("cells", "adaptive")
+    ]
+    cells = ",\n".join(_NAMES.encode(cell) for cell in plan.get("cells", ()))
+    return f'{{\n{"".join(first)}"cells": [\n{cells}\n],\n"adaptive": {json.dumps(plan.get("adaptive", {}))}\n}}\n'
+
+
+def write(path: Path, plan: Mapping[str, Any]) -> None:
+    """Replace the plan in one step, if it is another one. Errors: OSError."""
+    new = text(plan)
+    try:
+        if path.read_text(encoding="utf-8") == new:
+            return
+    except (OSError, ValueError):
+        pass
+    records.write_file(path, new)
+
+
+def cell(path: Path, name: str) -> Part:
+    """One cell by its id. Errors: RecordError when there is no plan, or it has no such cell."""
+    return _part(path, "id", name)
+
+
+def job(path: Path, name: str) -> Part:
+    """The cells of one job in running order. Errors: RecordError as above."""
+    return _part(path, "job", name)
+
+
+def _part(path: Path, key: str, name: str) -> Part:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise RecordError(
+            f"the plan {path} cannot be read ({error.strerror}): snakemake writes one when it starts"
+        ) from error
+    first, last = data.find(_FIRST), data.find(_LAST)
+    if first < 0 or last < 0:
+        raise RecordError(f"{path} is no plan of this peakmark: delete it, the next run writes it anew")
+    try:
+        plan = json.loads(data[:first] + b'"adaptive": ' + data[last + len(_LAST) :])
+        lines = _lines(data, _NAMES.encode({key: name})[1:-1].encode(), first + len(_FIRST), last)
+        cells = tuple(Cell.from_json(json.loads(line)) for line in lines)
+    except ValueError as error:
+        raise RecordError(f"{path} is damaged ({error}): delete it, the next run writes it anew") from error
+    if not cells:
+        raise RecordError(f"the plan {path} has no {name!r}: peakmark plan --cells lists its cells")
+    return Part(path.parent, plan, cells)
+
+
+def _lines(data: bytes, word: bytes, start: int, end: int) -> Iterator[bytes]:
+    """The lines between two places that hold a word, without the comma at their ends."""
+    place = data.find(word, start, end)
+    while place >= 0:
+        begin, stop = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
+        yield data[begin:stop].rstrip(b",")
+        place = data.find(word, stop, end)
