@@ -15,34 +15,27 @@ report: "reports/snakemake/workflow.rst"
 
 include: "rules/common.smk"
 include: "rules/cells.smk"
+include: "rules/repetitions.smk"
+include: "rules/tables.smk"
+include: "rules/report.smk"
 
 
-# A job on a node needs no more, and starts the sooner.
-if workflow.is_main_process:
-
-    include: "rules/plan.smk"
-    include: "rules/repetitions.smk"
-    include: "rules/build.smk"
-    include: "rules/tables.smk"
-    include: "rules/report.smk"
-
-    rule all:
-        default_target: True
-        input:
-            rules.report.output,
-            rules.html.output,
-            rules.tables.output,
-            all_records if ROUNDS else LOST,
+rule all:
+    default_target: True
+    input:
+        rules.report.output,
+        rules.html.output,
+        rules.tables.output,
+        all_records if RUN.rounds else RUN.lost,
 
 
-# Two campaigns that measure at once would measure each other.
 onstart:
-    MEASURING = take_machine()
+    HELD = or_sentence(RUN.begin)
 
 
 onsuccess:
-    shell("peakmark summary {CAMPAIGN:q}")
+    shell("peakmark summary {RUN.folder:q}")
 
 
 onerror:
-    shell("peakmark status {CAMPAIGN:q} --failed")
+    shell("peakmark status {RUN.folder:q} --failed")

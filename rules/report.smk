@@ -1,6 +1,6 @@
 # Tables -> figures -> the PDF and the HTML page. report() is for snakemake --report.
 
-MADE_BY = makers.of_report(PLAN.config["report"])
+MADE_BY = makers.of_report(RUN.plan.config["report"])
 
 
 rule figures:
@@ -8,14 +8,14 @@ rule figures:
         rules.tables.output,
     output:
         report(
-            directory(f"{CAMPAIGN}/figures"),
+            directory(f"{RUN.folder}/figures"),
             patterns=["{figure}.svg"],
             caption="../reports/snakemake/figure.rst",
             category="Figures",
             labels={"figure": "{figure}"},
         ),
     log:
-        f"{CAMPAIGN}/logs/figures.log",
+        f"{RUN.folder}/logs/figures.log",
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),
@@ -31,13 +31,13 @@ rule report:
         rules.figures.output,
     output:
         report(
-            f"{CAMPAIGN}/report.pdf",
+            f"{RUN.folder}/report.pdf",
             caption="../reports/snakemake/pdf.rst",
             category="Report",
             labels={"report": "PDF"},
         ),
     log:
-        f"{CAMPAIGN}/logs/report.log",
+        f"{RUN.folder}/logs/report.log",
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),
@@ -52,13 +52,13 @@ rule html:
         rules.figures.output,
     output:
         report(
-            f"{CAMPAIGN}/report.html",
+            f"{RUN.folder}/report.html",
             caption="../reports/snakemake/html.rst",
             category="Report",
             labels={"report": "HTML page"},
         ),
     log:
-        f"{CAMPAIGN}/logs/html.log",
+        f"{RUN.folder}/logs/html.log",
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),

@@ -3,17 +3,18 @@
 
 rule tables:
     input:
-        rules.plan.output,
-        all_records if ROUNDS else RECORDS,
+        RUN.plan_there,
+        all_records if RUN.rounds else RUN.records,
     output:
         [for_report(name, title) for name, title in captions.tables().items()],
         for_report("runs", "Every run", "runs"),
         for_report("measurements", "Every measurement", "measurements"),
     log:
-        f"{CAMPAIGN}/logs/tables.log",
+        f"{RUN.folder}/logs/tables.log",
     localrule: True
     params:
         campaign=subpath(output[0], ancestor=2),
-        made_by=makers.of_tables(PLAN.config["report"]),
+        plan=RUN.digest,
+        made_by=makers.of_tables(RUN.plan.config["report"]),
     shell:
         "peakmark tables {params.campaign:q} 2> {log:q}"

@@ -7,17 +7,26 @@ import re
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError
 
 LIMIT_S = 60.0
-CONFIG_VARIABLE = "PEAKMARK_SLURM_CONF"
-"""Carries SLURM_CONF into jobs: the executor plugin removes every SLURM_ variable there but the job's number."""
-
 ENDED_BADLY = frozenset(
-    ["BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "NODE_FAIL", OUT_OF_MEMORY, "PREEMPTED", "REVOKED", "TIMEOUT"]
+    [
+        "BOOT_FAIL",
+        "CANCELLED",
+        "DEADLINE",
+        "FAILED",
+        "NODE_FAIL",
+        OUT_OF_MEMORY,
+        "PREEMPTED",
+        "REVOKED",
+        "SPECIAL_EXIT",
+        "TIMEOUT",
+    ]
 )
+"""States that a job does not leave, COMPLETED apart; in all others it waits or runs."""
+WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"])
 NOT_TO_USE = ("down", "drain", "fail", "error", "unknown", "inval", "power", "maint", "no_respond", "future")
 
 
@@ -51,24 +60,20 @@ class Job:
     comment: str
     nodes: str
     reason: str
-    directory: str
     elapsed: str
 
 
-def ask(*argv: str, limit_s: float = LIMIT_S) -> str:
-    """Standard output of a Slurm command. Errors: SlurmError with its own words."""
-    environment = dict(os.environ)
-    if CONFIG_VARIABLE in environment:
-        environment.setdefault("SLURM_CONF", environment[CONFIG_VARIABLE])
+def ask(*argv: str, limit_s: float = LIMIT_S, text: str | None = None) -> str:
+    """Standard output of a Slurm command that reads ``text``. Errors: SlurmError with its own words."""
     try:
         done = subprocess.run(
             argv,
-            env=environment,
+            env=environment(),
             capture_output=True,
             text=True,
             timeout=limit_s,
             check=False,
-            stdin=subprocess.DEVNULL,
+            **({"stdin": subprocess.DEVNULL} if text is None else {"input": text}),
         )
     except FileNotFoundError:
         raise SlurmError(
@@ -81,6 +86,12 @@ def ask(*argv: str, limit_s: float = LIMIT_S) -> str:
         words = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
         raise SlurmError(f"{argv[0]} failed: {words}")
     return done.stdout
+
+
+def environment() -> dict[str, str]:
+    """Without what a job that this runs in says of itself, which Slurm's commands would take for options."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SBATCH_", "SRUN_"))}
+    return kept | {name: os.environ[name] for name in ("SLURM_CONF",) if name in os.environ}
 
 
 def nodes(partition: str | None) -> list[Node]:
@@ -112,13 +123,33 @@ def nodes(partition: str | None) -> list[Node]:
     return sorted(found, key=lambda node: natural(node.name))
 
 
-def jobs(directory: Path | None = None) -> list[Job]:
-    """My jobs that have not ended, those submitted from ``directory`` if given."""
+def jobs(states: str | None = None) -> list[Job]:
+    """My jobs that have not ended; with ``states="all"`` also those that Slurm has not yet forgotten. Errors: SlurmError."""
+    more = [f"--states={states}"] if states else []
     found = []
-    for line in ask("squeue", "--me", "--noheader", "--format=%i|%T|%N|%r|%M|%k|%Z").splitlines():
-        number, state, where, reason, elapsed, comment, place = line.split("|", 6)
-        if directory is None or Path(place) == directory:
-            found.append(Job(number, state, comment, where, reason, place, elapsed))
+    for line in ask("squeue", "--me", "--noheader", "--format=%i|%T|%N|%M|%k|%r", *more).splitlines():
+        words = line.split("|", 5)
+        if len(words) == 6:
+            number, state, where, elapsed, comment, reason = words
+            found.append(Job(number, state, comment, where, reason, elapsed))
+    return found
+
+
+def submit(options: Iterable[str], script: str, limit_s: float = LIMIT_S) -> str:
+    """Hand a script to sbatch, without a file and without a shell that could read it. Returns the job's number.
+
+    Errors: SlurmError with sbatch's words.
+    """
+    return ask("sbatch", "--parsable", *options, text=script, limit_s=limit_s).strip().partition(";")[0]
+
+
+def unusable() -> dict[str, str]:
+    """Node -> its state and the reason that Slurm has for it, of those that take no job now. Errors: SlurmError."""
+    found = {}
+    for line in ask("sinfo", "--noheader", "--Node", "--format=%N|%T|%E").splitlines():
+        name, state, reason = line.split("|", 2)
+        if any(word in state.lower() for word in NOT_TO_USE):
+            found[name] = state if reason in ("none", "") else f"{state}: {reason}"
     return found
 
 

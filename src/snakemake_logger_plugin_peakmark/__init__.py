@@ -1,7 +1,8 @@
 """Snakemake logger ``peakmark``: one bar with the time that is left, one line per failure, nothing else.
 
-The time left comes from the expected time of the cells (resource ``estimate_ms``), corrected by how long the finished
-ones really took: a bar by the number of jobs would jump, as a reference tool can take fifty times as long as a kernel.
+The time left comes from the expected time of the cells, corrected by how much of it was done since the first job began to
+measure: a bar by the number of jobs would jump, as a reference tool can take fifty times as long as a kernel, and what a
+job waited in a queue says nothing about those that run side by side.
 """
 
 from __future__ import annotations
@@ -26,12 +27,6 @@ from peakmark.planning import given
 
 PLAIN_STEP = 0.1
 """Without a terminal a line is printed each time this share of the expected time has passed."""
-
-GUESSES = ("No SLURM account given", "not able to get a SLURM account", "Unable to guess SLURM account")
-"""Warnings of the executor plugin about accounts, two for every job."""
-
-BESIDE = ("For further error details", "Detailed failure reason unavailable")
-"""What the executor plugin adds to why a job failed: where to look, which the list at the end says; advice to use sacct."""
 
 
 @dataclass
@@ -79,8 +74,6 @@ class LogHandler(LogHandlerBase):
                 self.console.print(self.format(record), markup=False, soft_wrap=True)
         elif event == LogEvent.ERROR and getattr(record, "exception", "") == "RuleException":
             pass  # repeats, with the whole command, what the failure line and the log have said
-        elif event is None and any(word in record.getMessage() for word in GUESSES):
-            pass  # a default account is for Slurm to know; sbatch says so if it wants one named
         elif event is None and record.getMessage().startswith("Nothing to be done"):
             self.console.print("nothing to do: every cell is measured and the report is newer than all of them")
             self._last_words()
@@ -108,8 +101,6 @@ class LogHandler(LogHandlerBase):
             return
         # The executor's words: what Slurm calls the end of the job, or why sbatch refused it.
         message = str(values.get("rule_msg") or "")
-        for words in BESIDE:
-            message = message.split(words)[0].strip()
         self.console.print(f"[red]failed[/red] {name}{': ' + escape(message) if message else ''}", soft_wrap=True)
         if text:
             self.console.print(text, markup=False, soft_wrap=True)
@@ -173,9 +164,8 @@ class _Bar:
         )
         self.task: TaskID | None = None
         self.start = 0.0
-        self.estimates: dict[int, tuple[float, float]] = {}
+        self.estimates: dict[int, float] = {}
         self.expected_done = 0.0
-        self.took = 0.0
         self.printed = 0.0
 
     def started(self, values: dict[str, Any]) -> None:
@@ -184,14 +174,11 @@ class _Bar:
             self.task = self.progress.add_task("", total=None, left="")
             if self.console.is_terminal:
                 self.progress.start()
-        self.estimates[values["jobid"]] = (_estimate(values), time.monotonic())
+        self.estimates[values["jobid"]] = _estimate(values)
         self.progress.update(self.task, description=_name(values))
 
     def finished(self, jobid: int) -> None:
-        estimate, start = self.estimates.pop(jobid, (0.0, 0.0))
-        if estimate:
-            self.expected_done += estimate
-            self.took += time.monotonic() - start
+        self.expected_done += self.estimates.pop(jobid, 0.0)
 
     def counted(self, done: int, total: int) -> None:
         if self.task is None:
@@ -208,28 +195,31 @@ class _Bar:
             self.stop()  # what is printed at the end must not share the line with the bar
 
     def _left(self) -> float | None:
-        """Seconds left: what is expected of the cells still to come, times how wrong expectations were so far."""
+        """Seconds left: what is expected of the cells still to come, at the rate since the first one began."""
         from peakmark.running import progress
 
-        if not progress.expected_seconds or not self.expected_done:
+        expected = sum(progress.estimates.values())
+        if not expected or not self.expected_done:
             return None
-        rest = max(0.0, progress.expected_seconds - self.expected_done)
-        return rest * self.took / self.expected_done
+        elapsed = time.monotonic() - (progress.started or self.start)
+        return max(0.0, expected - self.expected_done) * elapsed / self.expected_done
 
     def stop(self) -> None:
         self.progress.stop()
 
 
 def _estimate(values: dict[str, Any]) -> float:
-    resources = values.get("resources")
-    value = getattr(resources, "estimate_ms", 0) if resources is not None else 0
-    return float(value) / 1000 if isinstance(value, (int, float)) else 0.0
+    from peakmark.running import progress
+
+    return progress.estimates.get(str((values.get("output") or [""])[0]), 0.0)
 
 
 def _name(values: dict[str, Any]) -> str:
     outputs = values.get("output") or [""]
     if values.get("rule_name") == "measure":
         return str(outputs[0]).split("/cells/")[-1].removesuffix(".json")
+    if values.get("rule_name") == "measure_job":
+        return f"job {str(outputs[0]).split('/nodes/')[-1]}"
     return str(values.get("rule_name", ""))
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from testcluster import Cluster
+from testcluster import Cluster, ClusterError
 from testcluster.processes import wait_until
 
 from workflow import Workflow
@@ -79,7 +79,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
 def test_a_cell_without_memory_is_told_and_measured_when_it_has_some(workflow: Workflow) -> None:
     """A pool of 1 GiB does not fit into half of what its job would ask for; what the other cell needs does."""
     workflow.configure(
-        site=workflow.site("{memory_factor: 0.5}"),
+        site=workflow.site("{exclusive: false, memory_factor: 0.5}"),
         cpu=[{"workloads": ["DP"], "concurrency": [1]}],
         memory=[
             {
@@ -115,7 +115,7 @@ def test_a_cell_without_memory_is_told_and_measured_when_it_has_some(workflow: W
     appendix = " ".join(subprocess.check_output(["pdftotext", pdf, "-"], text=True).split())
     assert "OUT_OF_MEMORY: it used more memory than it had been granted (848M)" in appendix
 
-    workflow.site("{memory_factor: 1.5}")
+    workflow.site("{exclusive: false, memory_factor: 1.5}")
     assert workflow.planned() == {lost}
     assert f"results/short/cells/{lost}.json" in again
     second = workflow.snakemake()
@@ -284,12 +284,9 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(workflow: Wo
     } - set(before)
 
     third = workflow.start()
-    wait_until(
-        lambda: (now := set(cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split())) and not now & left,
-        60,
-        "the jobs of the killed run are gone and new ones have come",
-        0.2,
-    )
+    wait_until(lambda: "earlier run are still in the queue and go on" in workflow.said, 90, "jobs are taken over", 0.2)
+    now = set(cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split())
+    assert left <= now, "no job has lost its place in the queue"
     workflow.wait_for_tools(2)
     cluster.stop_controller()
     cluster.start_controller()
@@ -350,3 +347,52 @@ def test_a_node_lost_in_the_middle_costs_its_cell_only_and_its_files_are_found(w
         2.0,
     )
     assert not list(scratch.iterdir())
+
+
+def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> None:
+    blocks = ["4KiB", "8KiB", "16KiB"]
+    tool = workflow.holding("/usr/bin/fio")
+    workflow.configure(disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}], tools={"fio": tool})
+    (workflow.directory / "hold").touch()
+    process = workflow.start()
+    workflow.wait_for_tools(2)
+    process.send_signal(signal.SIGINT)
+    wait_until(lambda: process.poll() is not None or "user request" in workflow.said, 30, "it is heard", 0.05)
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    assert workflow.end(process) != 0
+    assert "Traceback" not in workflow.said
+    wait_until(lambda: not workflow.cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split(), 60, "no job is left", 0.2)
+    before = workflow.started()
+    (workflow.directory / "hold").unlink()
+    again = workflow.snakemake()
+    assert again.returncode == 0, again.stdout + again.stderr
+    after = workflow.started()
+    assert len(after) == 6 and {name: after[name] for name in before} == before
+
+
+def test_batches_of_cells_share_a_job(workflow: Workflow) -> None:
+    workflow.configure(cpu=[{"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 3}], fan_out={"batch": 4})
+    done = workflow.snakemake()
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = workflow.records()
+    assert len(records) == 6 and len({record["context"]["job_id"] for record in records.values()}) == 2
+    lost = sorted(records)[0]
+    (workflow.results / "cells" / f"{lost}.json").unlink()
+    again = workflow.snakemake()
+    assert again.returncode == 0, again.stdout + again.stderr
+    after = workflow.records()
+    assert {name: after[name] for name in records if name != lost} == {
+        name: record for name, record in records.items() if name != lost
+    }
+    assert lost in after
+
+
+def test_the_doctor_asks_slurm_and_a_node_of_each_kind(workflow: Workflow) -> None:
+    said = workflow.peakmark("doctor", "--slurm")
+    assert "one node      Slurm would take such a job" in said and "2 x 2 CPUs, 4096 MiB: node1, node2" in said
+    assert "scratch" in said and "cpubench" in said and "a core" in said
+    site = workflow.directory / "site.yaml"
+    site.write_text("{schema: 1, name: here, slurm: {partition: nowhere}}")
+    with pytest.raises(ClusterError, match="has no partition 'nowhere'"):
+        workflow.peakmark("doctor", "--slurm", "--site", str(site))

@@ -171,9 +171,9 @@ class Workflow:
 
     def job_of(self, cell: str) -> int | None:
         """Number of the running job that measures the cell."""
-        comment = "rule_measure_wildcards_" + str(SHORT["campaign"]) + "_" + cell.replace("/", "_")
+        comment = f"{SHORT['campaign']}/{cell}"
         listed = self.cluster.run(["squeue", "--noheader", "--states=running", "--format=%i|%k"]).stdout.splitlines()
-        found = [int(line.split("|")[0]) for line in listed if line.split("|")[1] == comment]
+        found = [int(line.split("|")[0]) for line in listed if line.split("|")[1].partition(" ")[0] == comment]
         return found[0] if found else None
 
     def wait_for_tools(self, count: int, seconds: float = 90.0) -> dict[str, str]:

@@ -13,9 +13,9 @@ import pytest
 from peakmark import slurm
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
-from peakmark.planning import cluster, jobs, plan
+from peakmark.planning import cluster, jobs, plan, plan_text
 from peakmark.planning.cluster import Cluster
-from peakmark.running import failures, status, watch
+from peakmark.running import failures, status
 from peakmark.storage import records
 from peakmark.storage.campaign import Campaign
 
@@ -70,37 +70,99 @@ def test_the_limit_lies_between_two_minutes_and_that_of_the_partition(
     assert jobs.minutes(unlimited.cells[:1], unlimited) > 180
 
 
+def asked(one: plan.Plan, **given: Any) -> dict[str, list[str]]:
+    return {cell.subsystem: jobs.options([cell], one, given) for cell in one.cells}
+
+
 def test_only_what_is_shared_beyond_the_node_waits_for_its_like(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[CPU], disk=[DISK], network=[NETWORK])
-    extra = {cell.subsystem: jobs.extra([cell], one) for cell in one.cells}  # noqa: S610 - no Django here
-    assert extra["cpu"] == "--exclusive --nodelist=n1" == extra["disk"]
-    assert extra["network"] == "--exclusive --nodelist=n1 --dependency=singleton"
-    parts = {part for _, part in jobs.groups(one)}
-    assert parts == {"own", "pair"}
+    words = asked(one)
+    assert "--nodelist=n1" in words["cpu"] and "--nodes=1" in words["cpu"] and "--nodes=2" in words["network"]
+    assert {name for name, found in words.items() if "--dependency=singleton" in found} == {"network"}
+    (network,) = (cell for cell in one.cells if cell.subsystem == "network")
+    assert jobs.name(one, [network], {}) == "c.pair", "singleton goes by the name"
 
 
-def test_a_comment_leads_back_to_its_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exclusive_job_takes_all_of_its_node_and_a_site_may_forbid_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = made(tmp_path, monkeypatch, cpu=[CPU])
+    words = asked(one)["cpu"]
+    assert "--exclusive" in words and "--mem=0" in words and not any("cpus" in word for word in words)
+    shared = asked(one, exclusive=False)["cpu"]
+    assert "--exclusive" not in shared and "--cpus-per-task=8" in shared and "--mem=660M" in shared
+    assert "--mem-per-cpu=83M" in asked(one, memory="per_cpu")["cpu"]
+    assert not [word for word in asked(one, memory="none")["cpu"] if "mem" in word]
+    assert "--account=a" in asked(one, account="a")["cpu"]
+
+
+def test_both_ends_of_a_pair_are_in_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = ("n1", "n2", "n3")
+    ring, fixed, chance = (
+        made(tmp_path, monkeypatch, where(nodes=nodes), network=[NETWORK], peers=how)
+        for how in ("ring", "fixed", "random")
+    )
+    assert ring.peers == {"n1": "n2", "n2": "n3", "n3": "n1"}
+    assert fixed.peers == {"n1": "n2", "n2": "n1", "n3": "n1"}
+    assert set(chance.peers) == set(chance.peers.values()) == set(nodes)
+    assert all(node != peer for node, peer in chance.peers.items())
+    lists = {word for cell in ring.cells for word in jobs.options([cell], ring, {}) if word.startswith("--nodelist")}
+    assert lists == {"--nodelist=n1,n2", "--nodelist=n2,n3", "--nodelist=n3,n1"}
+    lanes = {cell.node: jobs.name(ring, [cell], {"pairs": 2}) for cell in ring.cells}
+    assert lanes == {"n1": "c.pair0", "n2": "c.pair1", "n3": "c.pair0"}
+
+
+def test_a_comment_has_the_cell_and_changes_with_what_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = made(tmp_path, monkeypatch, cpu=[CPU], disk=[DISK])
-    comments = [jobs.comment("c", cell) for cell in one.cells]
-    assert len(set(comments)) == len(one.cells)
-    for cell, comment in zip(one.cells, comments, strict=True):
-        assert failures.cell_of(one, comment) == cell
-    assert failures.cell_of(one, "rule_measure_wildcards_other_cpu") is None
+    comments = [jobs.comment(one, [cell]) for cell in one.cells]
+    assert [comment.partition(" ")[0] for comment in comments] == [f"c/{cell.id}" for cell in one.cells]
+    longer = made(tmp_path, monkeypatch, cpu=[CPU], disk=[DISK], seconds=9)
+    assert not {jobs.comment(longer, [cell]) for cell in longer.cells} & set(comments)
+    elsewhere = jobs.comment(one, one.cells[:1], tmp_path / "other")
+    assert elsewhere != comments[0], "a job of another checkout is no job of this one"
+
+
+def test_batches_hold_so_many_cells_in_running_order_and_rows_that_decide_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = {"workloads": ["DP", "SP", "HP"], "concurrency": [1]}
+    one = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[grid], repetitions=3, fan_out={"batch": 4})
+    assert [len(cells) for cells in one.jobs.values()] == [4, 4, 1]
+    assert [cell for cells in one.jobs.values() for cell in cells] == list(one.cells)
+    narrow = {**grid, "repetitions": {"min": 6, "max": 8, "until": "2%"}}
+    two = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[narrow], fan_out={"batch": 4})
+    assert [{cell.row for cell in cells} for cells in two.jobs.values()] and len(two.jobs) == 3
+    assert all(len({cell.row for cell in cells}) == 1 for cells in two.jobs.values())
+
+
+def test_the_plan_names_nodes_that_are_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = [
+        {"cpus": 2, "memory": 500, "nodes": ["n1", "n2"]},
+        {"cpus": 256, "memory": 64000, "nodes": ["n3"]},
+    ]
+    memory = {"workloads": ["RS"], "variants": ["pool"], "blocks": ["1MiB"], "concurrency": [1], "pool": "1GiB"}
+    one = made(tmp_path, monkeypatch, where(kinds=kinds), cpu=[CPU], memory=[memory])
+    (line,) = (line for line in plan_text.describe(one).splitlines() if line.startswith("too small"))
+    assert "n1, n2: 2 CPUs for up to 128 threads" in line and "of memory for up to" in line and "n3" not in line
 
 
 @pytest.mark.parametrize("state", sorted(slurm.ENDED_BADLY))
 def test_every_bad_end_becomes_an_attempt_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str) -> None:
     one = made(tmp_path, monkeypatch, cpu=[CPU])
     cell = one.cells[0]
-    details = {"Comment": jobs.comment("c", cell), "BatchHost": "node7.site", "ExitCode": "9:0", "StdOut": "/logs/5"}
-    path = failures.keep(one, "5", state, details, NOW)
+    details = {"BatchHost": "node7.site", "ExitCode": "9:0", "StdOut": "/logs/5"}
+    path = failures.keep(one, [cell], "5", state, details, NOW)
     assert path is not None
     record = records.read(path)
     assert (record["status"], record["context"]["host"], record["context"]["job_id"]) == ("failed", "node7", "5")
     assert record["reason"].startswith(f"Slurm ended job 5: {state}")
-    assert failures.keep(one, "5", state, details, NOW) is None, "a job that wrote its own attempt gets no second"
+    assert failures.keep(one, [cell], "5", state, details, NOW) is None, (
+        "a job that wrote its own attempt gets no second"
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,13 +182,12 @@ def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(
 ) -> None:
     one = made(tmp_path, monkeypatch, cpu=[CPU])
     details = {
-        "Comment": jobs.comment("c", one.cells[0]),
         "BatchHost": "node7",
         "ExitCode": "1:0",
         "StdOut": str(DATA / log),
         "MinMemoryNode": "300M",
     }
-    path = failures.keep(one, "5", "FAILED", details, NOW)
+    path = failures.keep(one, one.cells[:1], "5", "FAILED", details, NOW)
     assert path is not None
     record = records.read(path)
     assert record["reason"].startswith(f"Slurm ended job 5: {words}")
@@ -154,10 +215,11 @@ def test_of_a_job_for_a_node_the_cell_it_was_at_is_the_one_that_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[CPU], fan_out="node")
-    comment = jobs.node_comment("c", "n1", "own")
-    assert failures.cell_of(one, comment) is None
+    ((name, cells),) = one.jobs.items()
+    assert name == "n1.own" and failures.keep(one, cells, "5", "NODE_FAIL", {}, NOW) is None
     records.write_file(one.directory / "nodes" / "n1.own.now", one.cells[1].id + "\n")
-    assert failures.cell_of(one, comment) == one.cells[1]
+    path = failures.keep(one, cells, "5", "NODE_FAIL", {}, NOW)
+    assert path is not None and Cell.from_json(records.read(path)["cell"]) == one.cells[1]
 
 
 def nodes(*names: str, state: str = "idle") -> list[slurm.Node]:
@@ -206,41 +268,6 @@ def test_a_second_run_keeps_the_nodes_of_the_first(tmp_path: Path, monkeypatch: 
     later = [*nodes("n1", "n3"), *nodes("n2", state="down")]
     assert chooser(monkeypatch, later)("all", path).nodes == ("n1", "n2")
     assert set(chooser(monkeypatch, later)({"sample": 2}, path).nodes) == {"n1", "n3"}, "another choice is a new one"
-
-
-@pytest.fixture
-def looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[watch.Watch, list[tuple[str, str]]]:
-    """A watch on jobs 1, 2 and 3, and what it keeps."""
-    one = watch.Watch(made(tmp_path, monkeypatch, cpu=[CPU]))
-    for number in ("1", "2", "3"):
-        one.submitted(number)
-    kept: list[tuple[str, str]] = []
-    monkeypatch.setattr(one, "_keep", lambda number, state: kept.append((number, state)))
-    return one, kept
-
-
-def test_a_query_that_failed_ends_no_job(looking: tuple[watch.Watch, list[tuple[str, str]]]) -> None:
-    one, kept = looking
-    assert one.corrected(None) == {}
-    assert set(one.waiting) == {"1", "2", "3"}
-    assert kept == []
-
-
-def test_a_job_that_slurm_forgot_is_looked_for_by_its_outputs(
-    looking: tuple[watch.Watch, list[tuple[str, str]]],
-) -> None:
-    one, _ = looking
-    assert "3" not in one.corrected({"1": "RUNNING", "2": "PENDING"}), "it may only be too new to be in the answer"
-    assert one.corrected({"1": "RUNNING", "2": "PENDING"})["3"] == "UNKNOWN"
-    assert set(one.waiting) == {"1", "2"}
-
-
-def test_a_preempted_job_counts_as_ended_and_is_kept(looking: tuple[watch.Watch, list[tuple[str, str]]]) -> None:
-    one, kept = looking
-    states = one.corrected({"1": "PREEMPTED", "2": "COMPLETED", "3": "OUT_OF_MEMORY"})
-    assert states == {"1": "CANCELLED", "2": "COMPLETED", "3": "OUT_OF_MEMORY"}
-    assert sorted(kept) == [("1", "PREEMPTED"), ("3", "OUT_OF_MEMORY")]
-    assert one.waiting == {}
 
 
 def test_cells_are_what_their_paths_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,28 +38,38 @@ def send(
     return output
 
 
-def job(number: int, estimate_ms: int) -> dict[str, Any]:
-    return {
-        "jobid": number,
-        "rule_name": "measure",
-        "wildcards": {"instrument": "fio", "point": "RS_1MiB_x1", "repetition": "0"},
-        "resources": SimpleNamespace(estimate_ms=estimate_ms),
-    }
+def job(number: int) -> dict[str, Any]:
+    return {"jobid": number, "rule_name": "measure", "output": [f"results/a/cells/{number}.json"]}
 
 
 def test_the_time_left_follows_how_wrong_the_estimates_were(
     handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "expected_seconds", 100.0)
-    send(handler, LogEvent.JOB_INFO, **job(1, 10_000))
+    monkeypatch.setattr(progress, "estimates", {f"results/a/cells/{number}.json": 10.0 for number in range(1, 11)})
+    monkeypatch.setattr(progress, "started", None)
+    send(handler, LogEvent.JOB_INFO, **job(1))
     handler.now[0] += 20.0  # type: ignore[attr-defined] - twice as long as expected
     send(handler, LogEvent.JOB_FINISHED, job_id=1)
     output = send(handler, LogEvent.PROGRESS, done=1, total=5)
     assert "1 of 5 jobs, 20 s, 3:00 left" in output
 
 
+def test_what_jobs_waited_and_that_they_ran_side_by_side_makes_no_time_longer(
+    handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "estimates", {f"results/a/cells/{number}.json": 10.0 for number in range(1, 11)})
+    for number in range(1, 11):
+        send(handler, LogEvent.JOB_INFO, **job(number))
+    handler.now[0] += 500.0  # type: ignore[attr-defined] - all wait for a node
+    monkeypatch.setattr(progress, "started", handler.now[0])  # type: ignore[attr-defined]
+    handler.now[0] += 10.0  # type: ignore[attr-defined]
+    send(handler, LogEvent.JOB_FINISHED, job_id=1)
+    send(handler, LogEvent.JOB_FINISHED, job_id=2)
+    assert "0:40 left" in send(handler, LogEvent.PROGRESS, done=2, total=11)
+
+
 def test_without_estimates_no_time_is_promised(handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "expected_seconds", 0.0)
+    monkeypatch.setattr(progress, "estimates", {})
     send(handler, LogEvent.JOB_INFO, jobid=1, rule_name="plan", wildcards={}, resources=None)
     output = send(handler, LogEvent.PROGRESS, done=1, total=2)
     assert "left" not in output and "done" not in output
@@ -75,16 +85,6 @@ def test_a_failure_is_named_with_the_end_of_its_log(handler: plugin.LogHandler, 
     assert "[red]no luck[/red]" in output, "what a tool says is no markup"
 
 
-def test_of_what_the_executor_says_only_the_reason_is_shown(handler: plugin.LogHandler) -> None:
-    said = (
-        "SLURM-job '1' failed, SLURM status is: 'CANCELLED'. Detailed failure reason unavailable (status command is "
-        "not 'sacct').For further error details see the cluster/cloud log and the log files of the involved rule(s)."
-    )
-    values = {"rule_name": "measure", "output": ["results/a/cells/disk/fio/x/any/0.json"], "rule_msg": said}
-    output = send(handler, LogEvent.JOB_ERROR, logging.ERROR, **values)
-    assert output.strip() == "failed disk/fio/x/any/0: SLURM-job '1' failed, SLURM status is: 'CANCELLED'."
-
-
 def test_warnings_are_shown_and_chatter_is_not(handler: plugin.LogHandler) -> None:
     handler.setFormatter(logging.Formatter("%(message)s"))
     assert "careful" in send(handler, None, logging.WARNING, "careful")
@@ -93,7 +93,7 @@ def test_warnings_are_shown_and_chatter_is_not(handler: plugin.LogHandler) -> No
 
 def test_the_bar_is_gone_when_all_is_done(handler: plugin.LogHandler) -> None:
     handler.bar = plugin._Bar(Console(file=io.StringIO(), width=200, force_terminal=True))
-    send(handler, LogEvent.JOB_INFO, **job(1, 1000))
+    send(handler, LogEvent.JOB_INFO, **job(1))
     assert handler.bar.progress.live.is_started
     send(handler, LogEvent.PROGRESS, done=1, total=2)
     assert handler.bar.progress.live.is_started

@@ -14,6 +14,7 @@ from peakmark.machine import libraries
 from peakmark.machine.host import Host
 from peakmark.measuring import kernels as compiled
 from peakmark.measuring import lock
+from peakmark.running import probe
 
 
 @dataclass
@@ -41,9 +42,11 @@ class _Findings:
         self.lines.append(f"{mark:<8}{what:<14}{finding}")
 
 
-def examine(scratch: Path | None, kernels: Path) -> tuple[str, bool]:
-    """A line per finding, and whether nothing that is needed is missing."""
+def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[str, bool]:
+    """A line per finding, and whether nothing that is needed is missing. ``node``: inside a job, on its node."""
     findings = _Findings()
+    for mark, what, words in probe.of_node() if node else ():
+        findings._add(mark, what, words)
     _programs(findings)
     _instruments(findings, kernels)
     _toolchain(findings, kernels)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import datetime
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from peakmark import __version__, files
 from peakmark.cell import Cell
 from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, RecordError, sentence
-from peakmark.measuring.node import present_path
-from peakmark.planning import jobs
+from peakmark.measuring.job import present_path
 from peakmark.planning.plan import Plan
-from peakmark.storage import records
-from peakmark.storage.campaign import Campaign
+from peakmark.storage import attempts, records
 
 WORDS = {
     "TIMEOUT": "it passed its time limit; runtime_factor in the site file's section slurm makes limits longer",
@@ -32,21 +30,36 @@ _MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
 """slurmstepd's words in the log of a job: with memory limited by control groups, and by OverMemoryKill."""
 
 
-def keep(made: Plan, number: str, state: str, details: Mapping[str, str], now: datetime.datetime) -> Path | None:
-    """Write the attempt of the cell that the job was measuring, unless the job did so itself. Returns its path, None when
+def keep(
+    made: Plan, cells: Sequence[Cell], number: str, state: str, details: Mapping[str, str], now: datetime.datetime
+) -> Path | None:
+    """Write the attempt of the cell that a job was measuring, unless the job did so itself. Returns its path, None when
     it cannot be written, which is said once. Never raises for a disk: the campaign goes on.
 
-    ``details`` as of ``scontrol show job``; without them nothing is known of the cell and None is returned.
+    ``details`` as of ``scontrol show job``; None is returned where nobody knows which cell it was.
     """
-    cell = cell_of(made, details.get("Comment", ""))
-    if cell is None:
+    cell = _present(made, cells)
+    if cell is None or any(_number(path) == number for path in attempts.paths(made.directory, cell)):
         return None
-    campaign = Campaign(made.directory, {})
-    if any(_number(path) == number for path in campaign.attempts(cell)):
-        return None
+    code = details.get("ExitCode", "")
+    name = OUT_OF_MEMORY if state == "FAILED" and _memory_ran_out(details.get("StdOut", "")) else state
+    granted = details.get("MinMemoryNode", "0")
+    words = WORDS.get(name, "").format(granted="" if granted == "0" else f" ({granted})")
+    reason = f"{name}: {words}" if words else f"{name}, exit code {code.partition(':')[0] or 'unknown'}"
+    told = {
+        "state": state,
+        "exit_code": code,
+        "reason": details.get("Reason", ""),
+        "log": details.get("StdOut", ""),
+    }
     host = (host_of(details) or "unknown").partition(".")[0]
+    record = _record(cell, f"Slurm ended job {number}: {reason}", host, now, number, told)
+    return _store(made, cell, record)
+
+
+def _store(made: Plan, cell: Cell, record: dict[str, Any]) -> Path | None:
     try:
-        return campaign.store_attempt(cell, _record(cell, number, state, host, details, now))
+        return attempts.store(made.directory, cell, record)
     except (OSError, RecordError) as error:
         why = sentence(error) if isinstance(error, OSError) else str(error)
         _say_once(files.full(made.directory) or f"how jobs ended cannot be kept: {why}")
@@ -62,19 +75,27 @@ def _say_once(text: str) -> None:
         print(f"peakmark: {text}", file=sys.stderr)
 
 
-def cell_of(made: Plan, comment: str) -> Cell | None:
-    """The cell that a job with this comment measures, or was measuring when it ended; None when that is not known."""
-    for cell in made.cells:
-        if jobs.comment(made.campaign, cell) == comment:
-            return cell
-    for node, part in jobs.groups(made):
-        if jobs.node_comment(made.campaign, node, part) == comment:
-            try:
-                name = present_path(made.directory, node, part).read_text(encoding="utf-8").strip()
-            except OSError:
-                return None
-            return next((cell for cell in made.cells if cell.id == name), None)
-    return None
+def refused(made: Plan, cells: Iterable[Cell], reason: str, now: datetime.datetime) -> None:
+    """An attempt of each cell whose job never ran."""
+    for cell in cells:
+        _store(made, cell, _record(cell, reason, cell.node, now))
+
+
+def told(made: Plan, cells: Iterable[Cell], number: str) -> bool:
+    """Whether the job has left an attempt of one of its cells."""
+    return any(_number(path) == number for cell in cells for path in attempts.paths(made.directory, cell))
+
+
+def _present(made: Plan, cells: Sequence[Cell]) -> Cell | None:
+    """The cell that a job of these measures, or was measuring when it ended; None when that is not known."""
+    name = made.job_of(cells[0])
+    if name is None:
+        return cells[0]
+    try:
+        text = present_path(made.directory, name).read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+    return next((cell for cell in cells if cell.id == text), None)
 
 
 def host_of(details: Mapping[str, str]) -> str | None:
@@ -87,18 +108,18 @@ def host_of(details: Mapping[str, str]) -> str | None:
 
 
 def _record(
-    cell: Cell, number: str, state: str, host: str, details: Mapping[str, str], now: datetime.datetime
+    cell: Cell,
+    reason: str,
+    host: str,
+    now: datetime.datetime,
+    number: str | None = None,
+    told: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    code = details.get("ExitCode", "")
-    name = OUT_OF_MEMORY if state == "FAILED" and _memory_ran_out(details.get("StdOut", "")) else state
-    granted = details.get("MinMemoryNode", "0")
-    words = WORDS.get(name, "").format(granted="" if granted == "0" else f" ({granted})")
-    reason = f"{name}: {words}" if words else f"{name}, exit code {code.partition(':')[0] or 'unknown'}"
     return {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),
         "status": "failed",
-        "reason": f"Slurm ended job {number}: {reason}",
+        "reason": reason,
         "measurements": [],
         "context": {
             "host": host,
@@ -111,12 +132,7 @@ def _record(
             "cpus": [],
             "commands": [],
             "peakmark": __version__,
-            "slurm": {
-                "state": state,
-                "exit_code": code,
-                "reason": details.get("Reason", ""),
-                "log": details.get("StdOut", ""),
-            },
+            **({"slurm": dict(told)} if told is not None else {}),
         },
         "warnings": [],
         "raw": {},

@@ -1,73 +1,28 @@
-"""What the controlling process of a campaign on a cluster does beside Snakemake, before and while jobs run."""
+"""What the process that runs a campaign on a cluster does before its first job: be alone, be seen, outlive its terminal."""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
-import shlex
-import shutil
+import signal
 import socket
-import stat
 import sys
 import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from peakmark import slurm
+from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.planning import jobs
-from peakmark.planning.plan import Plan
+from peakmark.running import refusals
 
-SHORTEST_MEMORY_S = 30
-"""A job that Slurm forgets sooner after its end could be missed between two looks of the executor plugin."""
+if TYPE_CHECKING:
+    from peakmark.running.run import Run
+
 GONE_S = 120.0
-COMMANDS = ("srun", "squeue", "scontrol")
-
-
-def prepare() -> None:
-    """What jobs must find in the environment they inherit. Errors: PeakmarkError, SlurmError.
-
-    The plugin's job step removes SLURM_CONF before it calls srun, which then fails wherever the configuration is not at
-    its default place: commands of the same names, which put it back, stand before Slurm's own on PATH.
-    """
-    check_folder(Path.cwd())
-    place = os.environ.get("SLURM_CONF")
-    if not place or slurm.CONFIG_VARIABLE in os.environ:
-        return
-    os.environ[slurm.CONFIG_VARIABLE] = place
-    folder = Path(".snakemake/peakmark-bin").resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in COMMANDS:
-        program = shutil.which(name)
-        if program:
-            path = folder / name
-            path.write_text(f'#!/bin/sh\nSLURM_CONF={shlex.quote(place)} exec {shlex.quote(program)} "$@"\n')
-            path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
-    os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
-
-
-def check_folder(folder: Path) -> None:
-    """Errors: PeakmarkError when a job's commands could not name this folder.
-
-    Snakemake 9.27 quotes paths in the commands of jobs as Python does (repr), which a shell reads otherwise where there
-    is a single quote, a backslash or a control character; Slurm takes % in the name of a job's log for a pattern.
-    """
-    wrong = [letter for letter in str(folder) if letter in "'\\%" or not letter.isprintable()]
-    if wrong:
-        raise PeakmarkError(
-            f"the folder {str(folder)!r} has {wrong[0]!r} in its name, which the commands of Slurm jobs cannot carry: "
-            "rename it, or move the checkout to another one"
-        )
-
-
-def check() -> None:
-    """Errors: SlurmError when this Slurm forgets jobs before anybody can have seen how they ended."""
-    age = slurm.setting("MinJobAge")
-    words = (age or "").split()
-    if words and words[0].isdigit() and int(words[0]) < SHORTEST_MEMORY_S:
-        raise slurm.SlurmError(
-            f"this Slurm forgets a job {words[0]} s after its end (MinJobAge in slurm.conf), too soon to learn how it "
-            f"ended: ask the administrators for at least {SHORTEST_MEMORY_S} s (Slurm's own default is 300 s)"
-        )
 
 
 def lock(directory: Path) -> int:
@@ -93,31 +48,90 @@ def lock(directory: Path) -> int:
     return descriptor
 
 
-def cancel_left_over(made: Plan) -> list[str]:
-    """End the jobs that a killed run of this campaign left in the queue, and wait until they are gone.
+def survive_hangup(log: Path) -> None:
+    """A terminal that goes away ends nothing: what would have been printed there goes to ``log``."""
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        return
 
-    They would measure the same cells a second time, beside this run's jobs. Returns their numbers.
-    Errors: SlurmError when they do not end in time.
+    def hung_up(*_: object) -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        for stream in (1, 2):
+            os.dup2(descriptor, stream)
+        os.close(descriptor)
+        os.write(2, b"peakmark: the terminal has gone, the campaign goes on\n")
+
+    with contextlib.suppress(ValueError):  # not in the main thread, as in tests
+        signal.signal(signal.SIGHUP, hung_up)
+
+
+def adopt(run: Run) -> dict[str, str]:
+    """The jobs of a killed run of this campaign that measure what this one will: comment -> number, with their place in
+    the queue. Those that measure anything else are ended. Errors: SlurmError when they do not end in time.
     """
-    own = {jobs.comment(made.campaign, cell) for cell in made.cells}
-    own |= {jobs.node_comment(made.campaign, node, part) for node, part in jobs.groups(made)}
-    prefixes = (f"rule_measure_wildcards_{made.campaign}_", f"rule_measure_node_wildcards_{made.campaign}_")
+    own = {jobs.comment(run.plan, cells) for cells in groups(run)}
+    start = f"{run.plan.campaign}/"
+    mark = f" {jobs.checkout()}."
 
-    def left() -> list[str]:
-        here = Path.cwd().resolve()
-        return [job.number for job in slurm.jobs(here) if job.comment in own or job.comment.startswith(prefixes)]
+    def left() -> dict[str, str]:
+        return {
+            job.number: job.comment for job in slurm.jobs() if job.comment.startswith(start) and mark in job.comment
+        }
 
-    numbers = left()
-    if not numbers:
-        return []
-    print(f"{len(numbers)} jobs of an earlier run are still in the queue: ending them", file=sys.stderr)
+    found = left()
+    kept: dict[str, str] = {}
+    for number, comment in found.items():
+        if comment in own and comment not in kept:
+            kept[comment] = number
+    over = [number for number in found if number not in kept.values()]
+    if kept:
+        print(f"peakmark: {len(kept)} jobs of an earlier run are still in the queue and go on", file=sys.stderr)
+    if over:
+        print(f"peakmark: {len(over)} jobs of an earlier run measure something else: ending them", file=sys.stderr)
+        _end(over, left)
+    return kept
+
+
+def _end(numbers: list[str], left: Callable[[], dict[str, str]]) -> None:
     slurm.cancel(numbers)
     deadline = time.monotonic() + GONE_S
-    while rest := left():
+    while rest := [number for number in left() if number in numbers]:
         if time.monotonic() > deadline:
             raise slurm.SlurmError(
                 f"the jobs {', '.join(rest)} of an earlier run did not end within {GONE_S:.0f} s of scancel: "
                 "see squeue, and start again when they are gone"
             )
         time.sleep(0.5)
-    return numbers
+
+
+def groups(run: Run) -> Iterable[Sequence[Cell]]:
+    """The cells of each job of the plan."""
+    return run.plan.jobs.values() if run.plan.jobs else ([cell] for cell in run.plan.cells)
+
+
+def check(run: Run) -> None:
+    """Let Slurm say of each kind of job whether it would take it, before any is handed over.
+
+    Errors: SlurmError, one sentence for all of them.
+    """
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for cells in groups(run):
+        if not any(not run.is_measured(cell) for cell in cells):
+            continue
+        words = jobs.options(cells, run.plan, run.given)
+        kind = tuple(word for word in words if not word.startswith(("--time", "--nodelist", "--dependency")))
+        longest = kinds.setdefault(kind, words)
+        if _minutes(words) > _minutes(longest):
+            kinds[kind] = words
+    for words in kinds.values():
+        asked = [word for word in words if not word.startswith("--dependency")]
+        try:
+            slurm.ask("sbatch", "--test-only", *asked, text="#!/bin/sh\n")
+        except slurm.SlurmError as error:
+            if not refusals.later(str(error)) and not refusals.away(str(error)):
+                raise slurm.SlurmError(f"{refusals.sentence(str(error))} (asked for: {' '.join(asked)})") from None
+
+
+def _minutes(words: Iterable[str]) -> int:
+    return next((int(word.partition("=")[2]) for word in words if word.startswith("--time=")), 0)

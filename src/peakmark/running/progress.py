@@ -1,9 +1,12 @@
-"""What the progress bar is told by the Snakefile; the logger plugin lives in the same process."""
+"""What the progress bar is told of a campaign; Snakefile, executor and logger plugin live in the same process."""
 
 from __future__ import annotations
 
-expected_seconds: float = 0.0
-"""Expected seconds of all cells that this run will measure; 0 when not known."""
+estimates: dict[str, float] = {}
+"""Output of each job that this run may start -> its expected seconds."""
+
+started: float | None = None
+"""When the first job began to measure, by ``time.monotonic``: what it waited before is no measure of what is left."""
 
 campaign: str = ""
 """Folder of the campaign, for the last words of a run that has nothing to do."""

@@ -11,7 +11,6 @@ from peakmark.planning.plan import Plan
 from peakmark.storage import facts, integrity
 from peakmark.storage.integrity import Finding
 
-NEWER = Path(".snakemake/peakmark-resume")
 NAMED = 5
 """So many damaged records are named one by one."""
 
@@ -32,14 +31,6 @@ def survey(directory: Path, cells: Iterable[Cell]) -> dict[str, Finding]:
 def unfit(finding: Finding | None) -> bool:
     """Whether there is a record that does not count."""
     return finding is not None and finding.state in (integrity.DAMAGED, integrity.OTHER)
-
-
-def newer_than_all(found: Mapping[str, Finding]) -> str:
-    """A file that is newer than every record, if one does not count: as an input it makes Snakemake measure again."""
-    if any(unfit(finding) for finding in found.values()):
-        NEWER.parent.mkdir(exist_ok=True)
-        NEWER.touch()
-    return str(NEWER)
 
 
 def begin(made: Plan, found: Mapping[str, Finding]) -> None:

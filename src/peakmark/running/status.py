@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,14 +13,17 @@ from typing import Any
 from peakmark import files, slurm
 from peakmark.cell import SUBSYSTEMS, Cell
 from peakmark.errors import RecordError
+from peakmark.measuring.job import NODES, output_path
 from peakmark.planning import jobs
-from peakmark.planning.cluster import settings_of
 from peakmark.resources import program
 from peakmark.running import impossible
-from peakmark.storage import facts, integrity, records
+from peakmark.storage import attempts, facts, integrity, records
 from peakmark.storage.campaign import Campaign
 
 STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing", "spared")
+ALIKE = 4
+"""So many failures with one reason are told together."""
+_NUMBER = re.compile(r"\bjob [0-9]+")
 UNFIT = {integrity.DAMAGED: "damaged", integrity.OTHER: "outdated"}
 """Records that do not count, and what such a cell is called here."""
 
@@ -79,12 +83,14 @@ def describe(campaign: Campaign, only_failed: bool = False) -> str:
     failed = [one for one in standings if one.state == "failed"]
     if failed:
         lines.append(f"{len(failed)} failed; the next run measures them again:")
-        for one in failed:
-            lines += _failure(campaign, one)
-    elif only_failed and missing:
-        lines.append(f"{len(missing)} cells are not measured; the next run goes on with them")
+        lines += _failures(campaign, failed)
+    if only_failed and (rest := [one for one in missing if one.state != "failed"]):
+        lines.append(f"{len(rest)}{' more' if failed else ''} cells are not measured; the next run goes on with them:")
+        lines += [f"  {one.cell.id}" for one in rest]
     elif not missing:
-        lines.append("complete")
+        # The run that asks only for what failed has ended badly, whatever is measured.
+        all_there = "every cell is measured: it is tables, figures or report that failed, and their log says why"
+        lines.append(all_there if only_failed else "complete")
     full = files.full(campaign.directory) if missing else None
     if full:
         lines.append(full)
@@ -97,15 +103,15 @@ def describe(campaign: Campaign, only_failed: bool = False) -> str:
 
 def look(campaign: Campaign, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
     """Every cell of the plan and where it stands."""
-    by_comment = {job.comment: job for job in queue}
+    by_name = {job.comment.partition(" ")[0]: job for job in queue}
     name = str(campaign.plan["campaign"])
-    settings = settings_of(campaign.plan.get("config", {}))
+    names = {cell["id"]: cell["job"] for cell in campaign.plan["cells"] if "job" in cell}
     current = _current(campaign)
     spared = campaign.spared()
     found = []
     for cell in campaign.cells:
-        own = by_comment.get(jobs.comment(name, cell))
-        its_node = by_comment.get(jobs.node_comment(name, cell.node, jobs.part(cell, settings)))
+        own = by_name.get(f"{name}/{cell.id}")
+        its_node = by_name.get(f"{name}/{NODES}/{names.get(cell.id)}")
         record = integrity.look(campaign.record_path(cell), cell)
         if record.state == integrity.GOOD:
             found.append(Standing(cell, "done", record=record.data))
@@ -127,16 +133,16 @@ def look(campaign: Campaign, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
 
 def last_failure(campaign: Campaign, cell: Cell) -> Failure | None:
     """The newest failed attempt, None when there was none."""
-    attempts = list(campaign.attempts(cell))
-    if not attempts:
+    found = list(attempts.paths(campaign.directory, cell))
+    if not found:
         return None
     try:
-        record = records.read(attempts[-1])
+        record = records.read(found[-1])
     except RecordError as error:
-        return Failure("unknown", str(error), attempts[-1])
+        return Failure("unknown", str(error), found[-1])
     context = record["context"]
     log = (context.get("slurm") or {}).get("log")
-    return Failure(str(context["host"]), str(record["reason"]), attempts[-1], Path(log) if log else None)
+    return Failure(str(context["host"]), str(record["reason"]), found[-1], Path(log) if log else None)
 
 
 def _queue(campaign: Campaign) -> tuple[list[slurm.Job], str | None]:
@@ -144,14 +150,15 @@ def _queue(campaign: Campaign) -> tuple[list[slurm.Job], str | None]:
     if not campaign.plan.get("cluster"):
         return [], None
     try:
-        return slurm.jobs(campaign.directory.resolve().parents[1]), None
+        mark = f" {jobs.checkout(campaign.directory.resolve().parents[1])}."
+        return [job for job in slurm.jobs() if mark in job.comment], None
     except slurm.SlurmError as error:
         return [], str(error)
 
 
 def _current(campaign: Campaign) -> set[str]:
     """Cells that jobs of whole nodes are measuring just now."""
-    return {path.read_text(encoding="utf-8").strip() for path in (campaign.directory / "nodes").glob("*.now")}
+    return {path.read_text(encoding="utf-8").strip() for path in (campaign.directory / NODES).glob("*.now")}
 
 
 def _counts(title: str, names: Iterable[str], standings: list[Standing], of: Any) -> list[str]:
@@ -180,6 +187,24 @@ def _jobs(queue: list[slurm.Job], standings: list[Standing]) -> list[str]:
     return lines
 
 
+def _failures(campaign: Campaign, failed: list[Standing]) -> list[str]:
+    """Every cell that has failed; where many give the same reason, it is told once."""
+    groups: dict[str, list[Standing]] = {}
+    for one in failed:
+        assert one.failure is not None  # noqa: S101 - only failed ones come here
+        groups.setdefault(_NUMBER.sub("job", one.failure.reason), []).append(one)
+    lines = []
+    for reason, group in groups.items():
+        if len(group) < ALIKE:
+            lines += [line for one in group for line in _failure(campaign, one)]
+            continue
+        nodes = sorted({one.node for one in group}, key=slurm.natural)
+        lines += [f"  {len(group)} cells, {', '.join(nodes)}: {reason}"]
+        lines += [f"    {one.cell.id}" for one in group]
+        lines += _failure(campaign, group[0])[2:]
+    return lines
+
+
 def _failure(campaign: Campaign, one: Standing) -> list[str]:
     assert one.failure is not None  # noqa: S101 - only failed ones come here
     log = campaign.directory / "logs" / f"{one.cell.id}.log"
@@ -192,11 +217,9 @@ def _failure(campaign: Campaign, one: Standing) -> list[str]:
 
 def command(campaign: Campaign, cell: Cell) -> str:
     """What measures this cell alone, to be pasted into a shell in the checkout."""
-    config: Mapping[str, Any] = campaign.plan.get("config", {})
     profile = "slurm" if campaign.plan.get("cluster") else "local"
-    target = campaign.record_path(cell)
-    if profile == "slurm" and config.get("fan_out") == "node":
-        target = campaign.directory / "nodes" / f"{cell.node}.{jobs.part(cell, settings_of(config))}"
+    name = next((one.get("job") for one in campaign.plan["cells"] if one.get("id") == cell.id), None)
+    target = campaign.record_path(cell) if name is None else output_path(campaign.directory, name)
     # The target comes first: --configfile would take it for one more file.
     words = [str(target), "--profile", profile, "--configfile", str(campaign.directory / "config.json")]
     return f"{program('snakemake')} {shlex.join(words)}"

@@ -1,0 +1,300 @@
+"""The jobs of a campaign in Slurm: handed over in the plan's order, asked about all at once, told how they ended.
+
+One thread calls ``step`` again and again; nothing here knows of Snakemake.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import heapq
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from peakmark import slurm
+from peakmark.cell import Cell
+from peakmark.errors import PeakmarkError
+from peakmark.planning.plan import Plan
+from peakmark.running import failures, progress, refusals
+
+AT_ONCE = 4
+"""Calls of sbatch side by side: one waits for the controller most of the time."""
+BATCH = 16
+LOOK_S, SHARE = 1.0, 20.0
+"""Slurm is asked every second, and never more than a twentieth of the time is its answer."""
+LATER_S = 3.0
+NODES_S = 10.0
+SILENT_S = 20.0
+MISSES = 2
+"""A job absent from so many answers in a row is forgotten by Slurm, not merely too new to be in one."""
+MAX_JOBS = 1000
+_STUCK = (
+    *("ReqNodeNotAvail", "DOWN", "DRAINED", "BadConstraints", "PartitionDown", "PartitionInactive", "Held", "held"),
+    *("Invalid", "NotAllowed", "PartitionNodeLimit", "PartitionTimeLimit", "NodeDown"),
+)
+"""Words in Slurm's reason why a job waits that no other job's end will change."""
+
+
+@dataclass(eq=False)
+class Task:
+    """A job to be: ``place`` in the plan's order, ``output`` that it makes, all that sbatch is told.
+
+    before  when the output that is there already was written (ns), None where there is none
+    """
+
+    place: int
+    cells: tuple[Cell, ...]
+    output: Path
+    comment: str
+    options: tuple[str, ...]
+    script: str
+    before: int | None = None
+    number: str | None = None
+    misses: int = 0
+    stuck_since: float | None = None
+
+    def __lt__(self, other: Task) -> bool:
+        return self.place < other.place
+
+    def is_made(self) -> bool:
+        """Whether the output is there, and is not the one from before."""
+        return written(self.output) not in (None, self.before)
+
+
+def written(path: Path) -> int | None:
+    """When a file was written (ns), None where there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """``words`` say why it failed, None when it did not."""
+
+    task: Task
+    words: str | None = None
+
+
+@dataclass
+class Queue:
+    """All jobs of a run.
+
+    adopted     comment -> number of jobs that an earlier run has left in the queue
+    max_jobs    most that are in Slurm's queue at a time
+    give_up_s   how long a job may wait for a node that takes none
+    say         gets a sentence for the user
+    """
+
+    made: Plan
+    adopted: dict[str, str] = field(default_factory=dict)
+    max_jobs: int = MAX_JOBS
+    give_up_s: float = 3600.0
+    say: Callable[[str], None] = print
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self.waiting: list[Task] = []
+        self.active: dict[str, Task] = {}
+        self.interval = LOOK_S
+        self._look_at = self._submit_at = self._nodes_at = 0.0
+        self._silent_since: float | None = None
+        self._said: set[str] = set()
+        self._unusable: dict[str, str] = {}
+        self._pool = ThreadPoolExecutor(AT_ONCE, "sbatch")
+
+    def add(self, task: Task) -> None:
+        """A job to be submitted, or to be taken over from an earlier run."""
+        number = self.adopted.pop(task.comment, None)
+        if number is None:
+            heapq.heappush(self.waiting, task)
+        else:
+            task.number = number
+            self.active[number] = task
+
+    def step(self) -> list[Ended]:
+        """Submit for at most about a second, then look how jobs are, if it is time to. Returns those that have ended."""
+        ended = list(self._submit())
+        now = self.clock()
+        if self.active and now >= self._look_at:
+            ended += self._look(now)
+            took = self.clock() - now
+            self.interval = max(LOOK_S, SHARE * took)
+            self._look_at = now + self.interval
+        return ended
+
+    def cancel(self) -> None:
+        """End all jobs, as far as Slurm answers."""
+        self.waiting.clear()
+        numbers = list(self.active)
+        with contextlib.suppress(slurm.SlurmError):
+            for first in range(0, len(numbers), 500):
+                slurm.cancel(numbers[first : first + 500])
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    # -- submitting
+
+    def _submit(self) -> Iterator[Ended]:
+        until = self.clock() + LOOK_S
+        while self.waiting and self._submit_at <= self.clock() < until:
+            room = min(BATCH, self.max_jobs - len(self.active), len(self.waiting))
+            if room <= 0:
+                return
+            tasks = [heapq.heappop(self.waiting) for _ in range(room)]
+            for task, refusal in zip(tasks, self._pool.map(self._hand_over, tasks), strict=True):
+                if refusal is None:
+                    if task.number is None:
+                        yield Ended(task)
+                    else:
+                        self.active[task.number] = task
+                elif refusals.later(refusal):
+                    heapq.heappush(self.waiting, task)
+                    self._wait(refusal)
+                else:
+                    words = refusals.sentence(refusal)
+                    self._keep_refusal(task, words)
+                    yield Ended(task, words)
+
+    def _hand_over(self, task: Task) -> str | None:
+        """Submit one. Returns why not. A record that another run's job has made meanwhile needs no job."""
+        if task.is_made():
+            return None
+        try:
+            task.number = slurm.submit((*task.options, f"--comment={task.comment}"), task.script)
+        except slurm.SlurmError as error:
+            return str(error)
+        return None
+
+    def _wait(self, words: str) -> None:
+        self._submit_at = self.clock() + LATER_S
+        many = len(self.active)
+        self._tell(
+            "later",
+            f"Slurm takes no further jobs for now ({refusals.said(words)}): {many} are in its "
+            "queue, the rest follows as it takes them",
+        )
+
+    def _keep_refusal(self, task: Task, words: str) -> None:
+        with contextlib.suppress(OSError, PeakmarkError):
+            failures.refused(self.made, task.cells, words, datetime.datetime.now().astimezone())
+
+    # -- looking
+
+    def _look(self, now: float) -> list[Ended]:
+        try:
+            known = {job.number: job for job in slurm.jobs("all")}
+        except slurm.SlurmError as error:
+            self._silent_since = self._silent_since or now
+            if now - self._silent_since > SILENT_S:
+                self._tell("silent", f"{error}: waiting until it answers; jobs go on meanwhile")
+            return []
+        if self._silent_since is not None:
+            self._silent_since = None
+            self._said.discard("silent")
+        ended = []
+        for number, task in list(self.active.items()):
+            job = known.get(number)
+            outcome = self._forgotten(task) if job is None else self._judge(task, job, now)
+            if outcome is not None:
+                del self.active[number]
+                ended.append(outcome)
+        if ended:
+            self._submit_at = 0.0  # there may be room again
+        return ended + self._give_up(known, now)
+
+    def _judge(self, task: Task, job: slurm.Job, now: float) -> Ended | None:
+        task.misses = 0
+        if job.state == "COMPLETED":
+            return Ended(task)
+        if job.state in slurm.ENDED_BADLY:
+            return Ended(task, None if task.is_made() else self._failed(task, job))
+        if job.state not in slurm.WAITING and progress.started is None:
+            progress.started = now
+        return None
+
+    def _failed(self, task: Task, job: slurm.Job) -> str:
+        if job.state == "SPECIAL_EXIT":
+            with contextlib.suppress(slurm.SlurmError):
+                slurm.cancel([job.number])
+        with contextlib.suppress(OSError, PeakmarkError):
+            details = slurm.job(job.number)
+            now = datetime.datetime.now().astimezone()
+            if failures.keep(self.made, task.cells, job.number, job.state, details, now) is not None:
+                where = f" on {job.nodes}" if job.nodes else ""
+                return f"Slurm ended job {job.number}{where}: {job.state}"
+        return ""  # the job has told why itself
+
+    def _forgotten(self, task: Task) -> Ended | None:
+        """A job that Slurm does not know any more: its record tells, or nobody."""
+        task.misses += 1
+        if task.misses < MISSES:
+            return None
+        if task.is_made():
+            return Ended(task)
+        words = f"Slurm has forgotten job {task.number} before anybody saw how it ended, and there is no record"
+        with contextlib.suppress(OSError, PeakmarkError):
+            if failures.told(self.made, task.cells, str(task.number)):
+                return Ended(task, "")
+            failures.refused(self.made, task.cells, words, datetime.datetime.now().astimezone())
+        return Ended(task, words)
+
+    # -- nodes that take no jobs
+
+    def _give_up(self, known: Mapping[str, slurm.Job], now: float) -> list[Ended]:
+        waiting = [(task, job) for task in self.active.values() if (job := known.get(str(task.number))) and _waits(job)]
+        if not waiting:
+            return []
+        if now >= self._nodes_at or any(_held(job) and task.stuck_since is None for task, job in waiting):
+            self._nodes_at = now + min(NODES_S, self.give_up_s / 4)
+            with contextlib.suppress(slurm.SlurmError):
+                self._unusable = slurm.unusable()
+        ended = []
+        for task, job in waiting:
+            why = self._why_stuck(task, job)
+            if why is None:
+                task.stuck_since = None
+                continue
+            if task.stuck_since is None:
+                task.stuck_since = now
+                self._tell(
+                    why, f"jobs wait, and would for ever: {why}; given up after {self.give_up_s:g} s (give_up_after)"
+                )
+            elif now - task.stuck_since >= self.give_up_s:
+                ended.append(Ended(task, f"{why}; given up after {self.give_up_s:g} s of waiting (give_up_after)"))
+        self._drop(ended)
+        return ended
+
+    def _why_stuck(self, task: Task, job: slurm.Job) -> str | None:
+        """Why no end of another job lets this one begin; None where it just waits."""
+        down = self._unusable.get(task.cells[0].node)
+        if down is not None:
+            return f"{task.cells[0].node} is {down}"
+        if _held(job):
+            nodes = "; ".join(f"{name} is {state}" for name, state in list(self._unusable.items())[:4])
+            return f"Slurm says {job.reason}{f' ({nodes})' if nodes else ''}"
+        return None
+
+    def _drop(self, ended: Iterable[Ended]) -> None:
+        for one in ended:
+            with contextlib.suppress(slurm.SlurmError):
+                slurm.cancel([str(one.task.number)])
+            self.active.pop(str(one.task.number), None)
+            self._keep_refusal(one.task, one.words or "")
+
+    def _tell(self, key: str, sentence: str) -> None:
+        """Say something once."""
+        if key not in self._said:
+            self._said.add(key)
+            self.say(sentence)
+
+
+def _held(job: slurm.Job) -> bool:
+    return job.state == "REQUEUE_HOLD" or any(word in job.reason for word in _STUCK)
+
+
+def _waits(job: slurm.Job) -> bool:
+    return job.state in slurm.WAITING

@@ -1,0 +1,58 @@
+"""What sbatch says when it takes no job: whether to try again, and what would mend it."""
+
+from __future__ import annotations
+
+import re
+
+_LATER = re.compile(
+    r"MaxSubmit|submit limit|rate limit|[Uu]nable to contact|timed? ?out|no answer|temporarily|try again|[Cc]onnection|"
+    r"standby|Zero Bytes|Communication|slurmctld is|in recovery|Resource temporarily",
+)
+_NEVER = re.compile(r"(MaxWall|MaxCpus|MaxCPU|MaxNode|MaxMem|MaxTRES|MinCpus|MinTRES)\w*PerJob|MaxWallDuration")
+_NODES = re.compile(r"[Rr]equired nodes? not available|nodes are busy|ReqNodeNotAvail|down, drained")
+
+_REMEDIES = (
+    (r"account", "name one: slurm.account in the site file, or --default-resources slurm_account=NAME"),
+    (r"qos", "name one: slurm.qos in the site file"),
+    (
+        r"[Ee]xclusive|OverSubscribe",
+        "slurm.exclusive: false in the site file asks for a node without asking for it alone",
+    ),
+    (r"[Mm]emory", "slurm.memory: per_cpu or none in the site file asks for it in another way"),
+    (
+        r"[Tt]ime limit|MaxWall",
+        "slurm.partition in the site file names one with longer jobs; slurm.runtime_factor makes them shorter",
+    ),
+    (
+        r"[Nn]ode count|configuration is not available",
+        "slurm.partition in the site file names another; cells of the network take two nodes",
+    ),
+    (
+        r"permi|denied|[Aa]ccess",
+        "slurm.partition names a partition that takes your jobs from this node; sinfo lists them",
+    ),
+    (r"partition", "slurm.partition in the site file, or --default-resources slurm_partition=NAME; sinfo lists them"),
+)
+_REMEDY = "the site file's section slurm has what can be changed"
+
+
+def later(words: str) -> bool:
+    """Whether the same submission may succeed later: a limit of jobs in the queue, or a controller that is away."""
+    return bool(_LATER.search(words)) and not _NEVER.search(words)
+
+
+def away(words: str) -> bool:
+    """Whether only the state of nodes speaks against it: the job may wait in the queue."""
+    return bool(_NODES.search(words))
+
+
+def said(words: str) -> str:
+    """sbatch's words without its own name in every line."""
+    text = re.sub(r"^(sbatch failed: )?(sbatch: )?(error: )?", "", words)
+    return re.sub(r"\s*sbatch: (error: )?", "; ", text).strip("; ")
+
+
+def sentence(words: str) -> str:
+    """sbatch's words and what would mend it."""
+    remedy = next((text for pattern, text in _REMEDIES if re.search(pattern, words)), _REMEDY)
+    return f"Slurm takes no such job: {said(words)}; {remedy}"

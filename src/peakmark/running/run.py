@@ -1,0 +1,288 @@
+"""What the Snakefile knows of its campaign: what is asked for, what is there already, and what each rule is told."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from peakmark.cell import Cell
+from peakmark.measuring import build, guard, job, lock
+from peakmark.planning import adaptive, cluster, grouping, jobs, plan
+from peakmark.planning.cluster import Cluster, settings_of
+from peakmark.planning.plan import Plan
+from peakmark.running import head, preflight, present, progress, resume
+from peakmark.running.queue import MAX_JOBS, Queue, Task, written
+from peakmark.storage import integrity, planfile, records
+from peakmark.units import parse_duration
+
+GIVEN = jobs.GIVEN
+NEWER = Path(".snakemake/peakmark-again")
+Callback = Callable[[Any], Any]
+
+
+class Run:
+    """One reading of the Snakefile. Before ``begin`` it writes nothing into the campaign and deletes nothing.
+
+    config   as Snakemake has it
+    main     whether this process runs the campaign, or is a job that Snakemake itself started on a node
+    remote   whether an executor hands jobs to a cluster
+    given    partition, account and the like of the command line
+    """
+
+    def __init__(self, config: Mapping[str, Any], main: bool, remote: bool, given: Mapping[str, str]) -> None:
+        _settle()
+        self.config, self.main = config, main
+        self.given = {jobs.GIVEN[name]: value for name, value in given.items() if name in jobs.GIVEN}
+        completed = plan.complete(config, on_cluster=remote or cluster.VARIABLE in os.environ, checked=not main)
+        self.plan: Plan = plan.build(
+            completed, _cluster(completed, self.given) if main and remote else _inherited(main)
+        )
+        self.folder = str(self.plan.directory)
+        self.cells = {cell.id: cell for cell in self.plan.cells}
+        self.found = resume.survey(self.plan.directory, self.plan.cells) if main else {}
+        self.kernels_ready = build.up_to_date() if main else True
+        if main:
+            preflight.say(preflight.check(self.plan, [cell for cell in self.wanted if not self.is_measured(cell)]))
+        present.run = self
+        progress.campaign = self.folder
+
+    # -- what is asked for
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of repetitions that Snakemake decides on; jobs of several cells decide for themselves."""
+        return 0 if self.plan.jobs else adaptive.rounds(self.plan.criteria)
+
+    @cached_property
+    def wanted(self) -> list[Cell]:
+        return self.plan.wanted()
+
+    @cached_property
+    def records(self) -> list[str]:
+        """What must be there before the tables: every record needed in any case, or the word of each job that all are."""
+        if not self.plan.jobs:
+            return [self.plan.record_name(cell) for cell in self.plan.surely()]
+        return [self.job_output(name) for name in self.plan.jobs]
+
+    @property
+    def lost(self) -> list[str]:
+        """Behind tables that still stand, Snakemake would not miss a lost record: it must be asked for by name."""
+        return [path for path in self.records if self.is_there("tables") and not Path(path).exists()]
+
+    def job_output(self, name: str) -> str:
+        return str(job.output_path(self.plan.directory, name))
+
+    def is_there(self, name: str) -> bool:
+        return (self.plan.directory / name).exists()
+
+    def asked_in(self, number: int, decision: str | None) -> list[str]:
+        """Records of a round of repetitions, by the decisions after the round before."""
+        if decision is None:
+            return self.records
+        found = adaptive.asked(self.plan.cells, self.plan.criteria, adaptive.read(Path(decision)), number)
+        return [decision, *(self.plan.record_name(cell) for cell in found)]
+
+    @cached_property
+    def digest(self) -> str:
+        """Changes with the plan: tables made from another one are made anew."""
+        return hashlib.sha256(planfile.text(self.plan.to_json()).encode()).hexdigest()
+
+    @property
+    def plan_there(self) -> list[str]:
+        """A reason to begin where tables stand without their plan, which somebody has removed."""
+        return [self.again] if self.is_there("tables") and not self.is_there("plan.json") else []
+
+    @cached_property
+    def again(self) -> str:
+        """A file that is newer than every record, if one does not count: as an input it makes Snakemake measure again what
+        is there. It lies among Snakemake's own; a rule would not do, as nobody misses what only finished cells need."""
+        NEWER.parent.mkdir(exist_ok=True)
+        NEWER.touch()
+        return str(NEWER)
+
+    # -- what is there already
+
+    def is_measured(self, cell: Cell) -> bool:
+        """Whether the cell has a whole, unchanged record with its present options."""
+        return cell.id in self.found and self.found[cell.id].state == integrity.GOOD
+
+    @property
+    def before_cell(self) -> Callback | list[str]:
+        """Input of a cell's rule. To ask each of ten thousand takes seconds, and mostly none has anything to wait for."""
+        unfit = any(resume.unfit(finding) for finding in self.found.values())
+        return self._before_cell if self.main and (unfit or not self.kernels_ready) else []
+
+    def _before_cell(self, wildcards: Any) -> list[str]:
+        """The kernels, where they must be compiled before this cell. A finished cell does not depend on them: kernels that
+        were compiled anew or removed void no measurement (the record names the version that measured). ``ancient`` cannot
+        say this: with it, Snakemake 9.27 takes all cells behind an outdated kernel for finished.
+        """
+        cell = self.cells[wildcards.cell]
+        again = [self.again] if resume.unfit(self.found[cell.id]) else []
+        return again if self.kernels_ready or self.is_measured(cell) else [*again, *build.programs()]
+
+    def before_job(self, wildcards: Any) -> list[str]:
+        """The same for a job of several cells: what it once said of them may not be true any more."""
+        if not self.main or not self.missing(wildcards.job):
+            return []
+        return [self.again] if self.kernels_ready else [self.again, *build.programs()]
+
+    def missing(self, name: str) -> list[Cell]:
+        """What the job will have to do."""
+        wanted = {cell.id for cell in self.wanted}
+        return [cell for cell in self.plan.jobs[name] if cell.id in wanted and not self.is_measured(cell)]
+
+    # -- what rules are told
+
+    def words(self, wildcards: Any) -> str:
+        """A cell whose words change is measured again."""
+        cell = self.cells[wildcards.cell]
+        words = ["--cell", cell.spec(), "--tool", *jobs.words_of(cell.instrument, self.plan)]
+        return shlex.join([*words, "--pair"] if self.plan.cluster and grouping.two_nodes(cell) else words)
+
+    def job_words(self, wildcards: Any) -> str:
+        return jobs.fingerprint(self.plan.jobs[wildcards.job], self.plan)
+
+    @property
+    def priority(self) -> Callback | int:
+        """The plan's order, which mixes programs and repetitions: here, Snakemake would run cells in an order of its own.
+        On a cluster the queue keeps it."""
+        if self.plan.cluster is not None:
+            return 0
+        most, places = len(self.plan.cells), self.places
+        return lambda wildcards: most - places[wildcards.cell]
+
+    @property
+    def resources(self) -> dict[str, Callback]:
+        """For Snakemake's own Slurm executor; ours asks the plan."""
+        if self.plan.cluster is None:
+            return {}
+        names = jobs.resources(self.plan.cells[:1], self.plan, {}) if self.plan.cells else {}
+        return {name: self._resource(name) for name in names if jobs.GIVEN.get(name) not in self.given}
+
+    def _resource(self, name: str) -> Callback:
+        return lambda wildcards: jobs.resources(self.cells_of(wildcards), self.plan, {})[name]
+
+    def cells_of(self, wildcards: Any) -> Sequence[Cell]:
+        """The cells of a job of Snakemake's."""
+        name = getattr(wildcards, "job", None)
+        return [self.cells[wildcards.cell]] if name is None else self.plan.jobs[name]
+
+    def task(self, wildcards: Any, output: Path, command: str) -> Task:
+        """What Slurm is told of a job of Snakemake's."""
+        cells = tuple(self.cells_of(wildcards))
+        settings = settings_of(self.plan.config)
+        options = (
+            f"--job-name={jobs.name(self.plan, cells, settings)}",
+            f"--output={_log(self.plan.directory / 'logs' / 'slurm')}",
+            *jobs.options(cells, self.plan, self.given),
+        )
+        absent = len(cells) == 1 and self.found[cells[0].id].state == integrity.ABSENT
+        before = None if absent else written(output)
+        comment = jobs.comment(self.plan, cells)
+        return Task(self.places[cells[0].id], cells, output, comment, options, script(command), before)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        return {cell.id: place for place, cell in enumerate(self.plan.cells)}
+
+    def queue(self, say: Callable[[str], None]) -> Queue:
+        """Where an executor puts those jobs."""
+        most = int(settings_of(self.plan.config).get("max_jobs", MAX_JOBS))
+        seconds = parse_duration("give_up_after", self.plan.config["give_up_after"])
+        present.queue = Queue(self.plan, max_jobs=most, give_up_s=seconds, say=say)
+        return present.queue
+
+    # -- beginning
+
+    def begin(self) -> list[int]:
+        """Take the machine or the campaign, write the plan, set aside what does not count. Returns what holds the locks.
+
+        Two campaigns that measure at once would measure each other. Errors: PeakmarkError.
+        """
+        held = [head.lock(self.plan.directory)]
+        if self.plan.cluster is None:
+            held.append(lock.acquire("campaign"))
+            # A cell does not outlive a killed Snakemake here; jobs of a cluster do, until the next run.
+            os.environ[guard.OWNER] = guard.own()
+        else:
+            head.survive_hangup(self.plan.directory / "logs" / "hangup.log")
+        self._write()
+        if present.queue is not None:
+            present.queue.adopted |= head.adopt(self)
+            head.check(self)
+        resume.begin(self.plan, self.found)
+        self._estimate()
+        return held
+
+    def _write(self) -> None:
+        """Everything that a cell needs to be measured, by a job or again by hand; the plan last, as it tells that all is
+        there."""
+        text = json.dumps(self.config, indent=1, sort_keys=True) + "\n"
+        path = self.plan.directory / "config.json"
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            records.write_file(path, text)
+        planfile.write(self.plan.directory / "plan.json", self.plan.to_json())
+
+    def _estimate(self) -> None:
+        if self.plan.jobs:
+            each = {self.job_output(name): self.missing(name) for name in self.plan.jobs}
+        else:
+            missing = [cell for cell in self.wanted if not self.is_measured(cell)]
+            each = {self.plan.record_name(cell): [cell] for cell in missing}
+        progress.estimates = {path: plan.total_cost(cells).seconds for path, cells in each.items() if cells}
+        if self.plan.cluster is not None and each:
+            cells, seconds = sum(map(len, each.values())), sum(progress.estimates.values())
+            print(
+                f"peakmark: {cells} cells through Slurm, partition {self.plan.cluster.partition}, nodes "
+                f"{', '.join(self.plan.cluster.nodes[:8])}; {seconds:.0f} s of measuring, then the report",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+def _settle() -> None:
+    # Ten thousand jobs are some million objects that live to the end. Python would look for garbage among them time and
+    # again, which took a sixth of the planning; what is garbage dies young and is still found.
+    gc.set_threshold(100_000, 20, 20)
+    os.umask(os.umask(0o077) | 0o002)  # Snakemake makes folders too: none is for everybody to write
+
+
+def _cluster(completed: Mapping[str, Any], given: Mapping[str, str]) -> Cluster:
+    """The cluster, asked by the process that submits and handed to jobs that read the Snakefile again."""
+    os.environ.pop(guard.OWNER, None)
+    earlier = plan.RESULTS / completed["campaign"] / "plan.json"
+    found = cluster.find(completed, given.get("partition"), earlier)
+    os.environ[cluster.VARIABLE] = json.dumps(found.to_json())
+    return found
+
+
+def _inherited(main: bool) -> Cluster | None:
+    if main:
+        os.environ.pop(cluster.VARIABLE, None)
+        os.environ.pop(guard.OWNER, None)
+    return cluster.from_environment()
+
+
+def _log(folder: Path) -> str:
+    """Where Slurm writes what it has to say of a job: it takes % for a pattern, and \\ for the end of all patterns."""
+    place = str(folder.resolve())
+    return "/dev/null" if "\\" in place else f"{place.replace('%', '%%')}/%j.log"
+
+
+def shell_prefix() -> str:
+    """Rules call the peakmark that stands beside this Python, on a node of a cluster as well as here."""
+    return f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
+
+
+def script(command: str) -> str:
+    """What a node runs of a job: its rule's command, and no Snakemake."""
+    return f"#!/bin/bash\n{shell_prefix()}\n{command}\n"
