@@ -20,8 +20,10 @@ POOL_SHARE = 0.5
 ROUND = 64 << 20
 
 
-def allowed(host: Host, limits: Mapping[str, Any]) -> dict[str, Any]:
-    """What the job may use, for the record's context: CPUs, cores, quota, memory (B), NUMA nodes that may give memory."""
+def allowed(host: Host, limits: Mapping[str, Any], seats: Topology) -> dict[str, Any]:
+    """What the job may use, for the record's context: CPUs, cores, quota, memory (B), NUMA nodes that may give memory;
+    and how many cores there are in the whole node.
+    """
     return {
         "cpus": sorted(limits["cpus_allowed"]),
         "cores": limits["physical_cores_allowed"],
@@ -29,6 +31,7 @@ def allowed(host: Host, limits: Mapping[str, Any]) -> dict[str, Any]:
         "memory_bytes": limits["memory_bytes"],
         "memory_limited_by": limits["memory_limited_by"],
         "memory_nodes": memory_nodes(host),
+        "node_cores": topology.reach(seats, seats)["cores"],
     }
 
 
