@@ -240,7 +240,8 @@ def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: 
     if invocation.server is not None and request.far_end is not None:
         return stack.enter_context(request.far_end(invocation.server, space.directory))
     if invocation.server is not None:
-        return stack.enter_context(pair.serving(invocation.server, space.directory))
+        server = placing.other_end(request.cell, invocation.server, space.cpus)
+        return stack.enter_context(pair.serving(server, space.directory))
     return pair.target() if pair.wanted(invocation) else None
 
 
@@ -264,7 +265,8 @@ def _execute(
             values, context.server_host, context.server_noise = peer.values, peer.host, peer.noise
             link = None if peer.interface == "lo" else network.collect(Host(), peer.interface)
             context.network = {**peer.to_json(), "shaping": interfaces.shaping(peer.interface), "link": link}
-        for number, command in enumerate(invocation.commands):
+        for number, prepared in enumerate(invocation.commands):
+            command = placing.pinned(request.cell, prepared, space.cpus)
             folder = space.directory / f"run{number}"
             folder.mkdir()
             killed = limits.oom_kills(Host())
