@@ -127,7 +127,21 @@ static void the_best_kernel_is_found(void **state) {
     }
 }
 
+/* Kernels that no test here can run, in the lines that are counted. */
+static void say_what_this_cpu_lacks(void) {
+    for (int table = 0; kernel_tables[table] != NULL; table++) {
+        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL; kernel++) {
+            bool isa = isa_available(kernel->isa);
+            if (!isa || !isa_feature_available(kernel->feature)) {
+                printf("SKIPPED [1] test_cpu_kernels.c: this CPU has no %s\n",
+                       isa ? isa_feature_name(kernel->feature) : isa_name(kernel->isa));
+            }
+        }
+    }
+}
+
 int main(void) {
+    say_what_this_cpu_lacks();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_kernels_match),        cmocka_unit_test(all_kernels_notice_lost_steps),
         cmocka_unit_test(all_floats_stay_normal),   cmocka_unit_test(operations_follow_from_the_width),
