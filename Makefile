@@ -44,7 +44,7 @@ lint: setup-test ## formatting, types, linters
 	ruff check .
 	ruff format --check .
 	mypy
-	shellcheck envs/install.sh .ci/run benchmarks/guest/init tests/kernels/runs/*.sh
+	shellcheck envs/install.sh .ci/run src/kernels/probe.sh benchmarks/guest/init tests/kernels/runs/*.sh
 	@$(MAKE) --no-print-directory -C src/kernels format-check cppcheck
 
 test-unit: setup-test kernels

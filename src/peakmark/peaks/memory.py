@@ -6,9 +6,10 @@ import re
 from dataclasses import replace
 
 from peakmark import data
+from peakmark.formatting import plural
 from peakmark.peaks import cpu
 from peakmark.peaks.base import Kind, Peak, Question
-from peakmark.peaks.words import plural, quantity
+from peakmark.peaks.words import quantity
 from peakmark.units import format_size
 
 LINE, PAGE = 64, 4096
