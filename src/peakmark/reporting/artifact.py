@@ -113,7 +113,8 @@ def _time(results: Results) -> Lines:
         return [["Measuring", "no record yet"]]
     ended = [start + timedelta(seconds=length) for start, length in zip(begun, seconds, strict=True)]
     sizes = [int(cell.options.get("size") or 0) for cell in results.cells]
-    pools = [int(cell.options.get("pool") or 0) for cell in results.cells]
+    # The rows of one block, and of latency, walk no pool: it stands in their cells unused.
+    pools = [int(cell.options.get("pool") or 0) for cell in results.cells if cell.variant == "pool"]
     lines = [
         ["Measuring", f"{duration(sum(seconds))} for {len(seconds)} cells, one after the other"],
         ["From first start to last end", duration((max(ended) - min(begun)).total_seconds())],
