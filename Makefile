@@ -5,7 +5,7 @@ PRESET ?= config/presets/quick.yaml
 # The environment's programs first, so that rules and tests find the same ones.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-trouble fuzz soak cluster cluster-down lint format requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-trouble fuzz soak cluster cluster-down lint format requirements clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -31,13 +31,20 @@ bench-method: setup-test kernels ## does the method see faults put in on purpose
 bench-workflow: setup-test kernels ## what planning, jobs and the report cost; ARGS="--only planning", see docs/workflow.md
 	@PYTHONPATH=src python -m benchmarks.workflow $(ARGS)
 
-test: setup-test lint test-unit test-kernels test-workflow test-faults test-cluster ## everything, below 20 minutes on 2 cores
+PARTS := lint test-unit test-kernels test-workflow test-faults test-cluster
+test: setup-test ## everything, with times and what was skipped at the end
+	@+MAKE="$(MAKE)" python tests/parts.py $(PARTS)
+
+TIMES ?= 10
+LOAD ?= 8
+test-loaded: setup-test ## the same TIMES=10 times while LOAD=8 processes keep the machine busy; PARTS="test-unit test-faults"
+	@+MAKE="$(MAKE)" python tests/parts.py --times $(TIMES) --load $(LOAD) $(PARTS)
 
 lint: setup-test ## formatting, types, linters
 	ruff check .
 	ruff format --check .
 	mypy
-	shellcheck envs/install.sh .ci/run benchmarks/guest/init tests/kernels/runs/*.sh
+	shellcheck envs/install.sh .ci/run src/kernels/probe.sh benchmarks/guest/init tests/kernels/runs/*.sh
 	@$(MAKE) --no-print-directory -C src/kernels format-check cppcheck
 
 test-unit: setup-test kernels

@@ -88,7 +88,7 @@ static void memory_is_no_disk(void **state) {
     struct volume volume;
     int directory = open("/dev/shm", O_RDONLY | O_DIRECTORY);
     if (directory < 0 || !volume_inspect(directory, &volume) || strcmp(volume.filesystem, "tmpfs") != 0) {
-        skip();
+        skip_because("/dev/shm is no tmpfs");
         return;
     }
     uint64_t read, written;

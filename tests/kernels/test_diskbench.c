@@ -99,7 +99,7 @@ static void direct_reaches_the_device(void **state) {
         assert_int_equal(process->status, 0);
         if (strncmp(json_at(process, "device_bytes"), "null", 4) == 0) {
             process_free(process);
-            skip(); /* no block device below this directory */
+            skip_because("the scratch directory is on no block device");
             return;
         }
         if (strncmp(json_at(process, "direct"), "true", 4) == 0) {
@@ -114,7 +114,7 @@ static void memory_is_labelled(void **state) {
     (void)state;
     struct stat status;
     if (stat("/dev/shm", &status) != 0 || access("/dev/shm", W_OK) != 0) {
-        skip();
+        skip_because("/dev/shm cannot be written");
         return;
     }
     struct process *process = process_run(NULL, ARGV("diskbench", "--workload", "WS", "--size", "1MiB",
@@ -177,7 +177,7 @@ static void queue_of_requests(void **state) {
         if (process->status == 77) {
             assert_non_null(strstr(process->error, "--engine psync"));
             process_free(process);
-            skip();
+            skip_because("no io_uring here");
             return;
         }
         assert_int_equal(process->status, 0);
@@ -217,7 +217,7 @@ static void a_forbidden_engine_is_impossible(void **state) {
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 2) {
-        skip(); /* no seccomp here */
+        skip_because("no seccomp here");
         return;
     }
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);

@@ -83,8 +83,7 @@ static void skip_if_instrumented(void) {
     char command[256];
     snprintf(command, sizeof command, "%s --version >/dev/null 2>&1", objdump());
     if (system(command) != 0) {
-        print_message("%s is not installed\n", objdump());
-        skip();
+        skip_because("%s is not installed", objdump());
     }
 }
 

@@ -117,7 +117,7 @@ static void udp_with_offload(void **state) {
     if (client->status == 77 || strstr(client->error, "UDP_GRO") != NULL) {
         process_free(client);
         process_free(server);
-        skip(); /* an old kernel */
+        skip_because("this kernel has no UDP_SEGMENT or UDP_GRO");
         return;
     }
     process_expect(server, 0, NULL);
@@ -153,7 +153,7 @@ static void ipv6(void **state) {
     (void)state;
     struct process *server = serve("::1");
     if (server == NULL) {
-        skip();
+        skip_because("no IPv6 on the loopback interface");
         return;
     }
     struct process *client =

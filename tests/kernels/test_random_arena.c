@@ -104,7 +104,7 @@ static void small_pages_stay_small(void **state) {
     (void)state;
     struct arena arena;
     if (strcmp(arena_huge_policy(), "always") == 0) {
-        skip();
+        skip_because("transparent huge pages are set to always");
     }
     assert_true(arena_create(&arena, 4 * HUGE_PAGE, false));
     memset(arena.base, 1, arena.bytes);

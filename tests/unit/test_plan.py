@@ -6,7 +6,10 @@ import pytest
 
 from peakmark.catalogue import KERNELS, REFERENCES, WORKLOADS
 from peakmark.errors import ConfigError
-from peakmark.planning import config, plan, plan_text
+from peakmark.machine import topology
+from peakmark.machine.host import Host
+from peakmark.planning import config, jobs, plan, plan_text
+from peakmark.planning.cluster import Cluster
 from peakmark.resources import ROOT
 
 GRID = {
@@ -121,7 +124,8 @@ def test_quick_shows_every_workload_and_every_instrument(every_tool: Path) -> No
     for subsystem, workloads in WORKLOADS.items():
         mine = [cell for cell in own if cell.subsystem == subsystem]
         assert {cell.workload for cell in mine} == set(workloads)
-        assert len({cell.concurrency for cell in mine}) == 2
+        more = plan.alike([1, "cores"], here=True)["cores"] != 1  # this machine has more than one core
+        assert len({cell.asked for cell in mine}) >= (2 if more else 1)
         assert {cell.repetition for cell in mine} == {0, 1, 2}
     assert {cell.instrument for cell in made.cells} == set(KERNELS.values()) | set(REFERENCES)
 
@@ -141,3 +145,43 @@ def test_the_site_is_read_when_planning_and_kept_in_the_plan() -> None:
     assert made.to_json()["config"]["site_facts"]["name"]
     with pytest.raises(ConfigError, match=r"absent\.yaml cannot be read"):
         make(cpu=grid, site="absent.yaml")
+
+
+def test_a_word_is_planned_as_a_word_and_numbers_come_with_the_node(every_tool: Path) -> None:
+    grid = [
+        {"workloads": ["DP"], "concurrency": [1, "socket", "cores"], "references": {"hpl": {"concurrency": ["cores"]}}}
+    ]
+    on_nodes = Cluster("p", "any", ("any",), cpus=8, memory=1 << 20, limit=None, count=1)
+    made = plan.make({"cpu": grid, "repetitions": 1}, on_nodes)
+    assert sorted(cell.id for cell in made.cells) == [
+        *(f"cpu/cpubench/DP_none_x{asked}/any/0" for asked in (1, "cores", "socket")),
+        "cpu/hpl/DP_none_xcores/any/0",
+    ]
+    assert [cell.to_json()["concurrency"] for cell in made.cells if cell.word == "cores"] == ["cores"] * 2
+    assert jobs.threads(made.cells, on_nodes) == 8  # what the word means there is not known before
+
+
+def test_what_a_word_says_here_is_not_measured_twice() -> None:
+    cores = topology.resolve(topology.read(Host()), os.sched_getaffinity(0), "cores")
+    assert plan.alike([cores, "cores"], here=True) == {cores: cores, "cores": cores}
+    assert plan.alike([cores, "cores"], here=False) == {cores: cores, "cores": "cores"}
+    only = plan.alike([cores + 1, "cores", "cpus", "socket"], here=True)
+    assert only["cores"] == "cores" and set(only) == {cores + 1, "cores", "cpus", "socket"}
+
+
+def test_pools_and_placement_are_options_of_the_cells_that_have_them() -> None:
+    grid = {"workloads": ["RWS"], "variants": ["pool"], "blocks": ["1MiB"], "concurrency": ["cpus"]}
+    for pool, planned in ((None, "auto"), ("auto", "auto"), ("1GiB", 1 << 30)):
+        made = plan.make({"memory": [grid | ({"pool": pool} if pool else {})], "repetitions": 1})
+        assert [cell.options["pool"] for cell in made.cells] == [planned]
+        assert "placement" not in made.cells[0].options
+    spread = plan.make({"memory": [grid], "repetitions": 1, "placement": "spread"})
+    assert spread.cells[0].options["placement"] == "spread"
+
+
+def test_words_are_for_what_runs_on_cores() -> None:
+    disk = {"workloads": ["RS"], "blocks": ["1MiB"], "concurrency": ["cores"]}
+    with pytest.raises(ConfigError, match=r"disk\[0\].concurrency has 'cores': words are for cpu and memory"):
+        plan.make({"disk": [disk]})
+    with pytest.raises(ConfigError, match=r"cpu\[0\].concurrency\[0\] is .*core"):
+        plan.make({"cpu": [{"workloads": ["DP"], "concurrency": ["core"]}]})

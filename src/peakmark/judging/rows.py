@@ -32,13 +32,17 @@ _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 
 
 class Key(NamedTuple):
-    """What makes a row: block in bytes, None where there is none."""
+    """What makes a row: block in bytes, None where there is none.
+
+    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is then what it meant
+    """
 
     node: str
     workload: str
     variant: str
     block: int | None
     concurrency: int
+    word: str = ""
 
 
 @dataclass(frozen=True)
@@ -199,6 +203,7 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     drafts: dict[Key, _Draft] = defaultdict(_Draft)
     echoes: dict[tuple[str, int], list[Point]] = defaultdict(list)
     headings = {series.instrument for series in table.series}
+    meant = _meant(results)
     for record in results.records:
         cell = record.cell
         if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
@@ -210,7 +215,8 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
             if entry["workload"] == "LAT-ICMP":  # neither TCP nor UDP: stands beside both, see _with_echoes
                 echoes[cell.node, entry["concurrency"]].append(point)
                 continue
-            key = Key(cell.node, entry["workload"], entry["variant"], entry["block"], entry["concurrency"])
+            count = meant.get((cell.node, cell.word), entry["concurrency"])
+            key = Key(cell.node, entry["workload"], entry["variant"], entry["block"], count, cell.word)
             drafts[key].points[cell.instrument].append(point)
     for cell in results.cells:
         fits = (
@@ -218,7 +224,8 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
         )
         if not fits or cell.workload in ("ALL", "LAT-ICMP"):
             continue
-        key = Key(cell.node, cell.workload, cell.variant, cell.block, cell.concurrency)
+        count = meant.get((cell.node, cell.word), cell.concurrency)
+        key = Key(cell.node, cell.workload, cell.variant, cell.block, count, cell.word)
         if cell.instrument == table.own.instrument or key in drafts:
             drafts[key].planned.append(cell)
     _with_echoes(drafts, echoes)
@@ -234,6 +241,17 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     if layout is None:
         return found
     return [replace(row, sheet=layout.sheet_of(table, row.key.workload, row.key.variant)) for row in found]
+
+
+def _meant(results: Results) -> dict[tuple[str, str], int]:
+    """(node, word) -> the number of threads that the word meant there, by the records; the largest where hosts differ."""
+    found: dict[tuple[str, str], int] = {}
+    for record in results.records:
+        cell, placed = record.cell, record.data["context"].get("placed")
+        if cell.word and placed:
+            place = (cell.node, cell.word)
+            found[place] = max(found.get(place, 0), int(placed["threads"]))
+    return found
 
 
 def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Point]]) -> None:
@@ -264,7 +282,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     shares = _shares(results, table, key, own_points, facts, own.centre) if own and peak.value is not None else {}
     row = Row(table, key, series, peak, missing=max(0, len(planned) - done), shares=shares, mixed=len(hosts) > 1)
     checked = _checked(row, facts, _nominal(results, facts))
-    said = [*_holes(results, row, planned), *checked, *_unsure(results, row), *_remarks(row)]
+    said = [*_holes(results, row, planned), *checked, *_unsure(results, row), *_other_streams(row), *_remarks(row)]
     return replace(row, marks=tuple(said))
 
 
@@ -291,7 +309,7 @@ def _shares(
     clocks = peaks.clocks(facts, results.config.get("site_facts") or {})
     for name in ("nominal", "maximum"):
         peak = _peak(results, table, key, points, facts, clocks[name]) if clocks[name] else None
-        share = peaks.efficiency(value, peak) if peak and "clock)" in peak.formula else None
+        share = peaks.efficiency(value, peak) if peak and " clock" in peak.formula else None
         if share is not None:
             found[name] = share
     return found
@@ -313,8 +331,10 @@ def _peak(
 ) -> Peak:
     """The row's limit at the clock that was seen while its points were measured, if it was; or at ``clock_hz``."""
     contexts = [point.record.data["context"] for point in points]
+    runs = [checks.Run(p.value, p.details, p.record.data["context"]) for p in points]
+    loaded = clock_hz is None and any(run.known("clock_hz_loaded") for run in runs)
     if clock_hz is None:
-        clock_hz = checks.seen_clock([checks.Run(p.value, p.details, p.record.data["context"]) for p in points])
+        clock_hz = checks.seen_clock(runs)
     return peaks.for_row(
         subsystem=table.subsystem,
         workload=key.workload,
@@ -326,6 +346,7 @@ def _peak(
         site=results.config.get("site_facts") or {},
         clock_hz=clock_hz,
         loopback=any((context.get("network") or {}).get("loopback") for context in contexts),
+        clock_loaded=loaded,
         placed=_placed(contexts),
     )
 
@@ -346,7 +367,10 @@ def _checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None
             concurrency=key.concurrency,
             metric=table.metric,
             unit=table.unit,
-            runs=[checks.Run(point.value, point.details, point.record.data["context"]) for point in series.points],
+            runs=[
+                checks.Run(point.value, point.details, point.record.data["context"], point.record.cell.options)
+                for point in series.points
+            ],
             summary=series.summary,
             centre=series.centre,
             peak=row.peak,
@@ -385,6 +409,16 @@ def _unsure(results: Results, row: Row) -> Iterator[Note]:
         text = adaptive.shortfall(decision) if decision else None
         if text:
             yield Note("shortfall", f"{entry.heading}: {text}", Level.NOTE)
+
+
+def _other_streams(row: Row) -> Iterator[Note]:
+    """Echoes of another number of streams than the row's own: the fewest there are stand beside every row without."""
+    ping = row.series.get("ping")
+    streams = {point.record.cell.concurrency for point in ping.points} if ping else set()
+    if streams and streams != {row.key.concurrency}:
+        many = row.key.concurrency
+        text = f"ping: echoes of {min(streams)} stream{'s' * (min(streams) > 1)} stand beside {many} stream{'s' * (many > 1)} here"
+        yield Note("ping-streams", text, Level.NOTE, "ping")
 
 
 def _remarks(row: Row) -> Iterator[Note]:

@@ -54,7 +54,7 @@ def settled(cell: Cell, seats: Topology, cpus: list[int], memory: int) -> Cell:
     """
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(seats, cpus, cell.word))
-    if cell.options.get("pool") == rambench.AUTO:
+    if cell.variant == "pool" and cell.options.get("pool") == rambench.AUTO:
         held = topology.reach(seats, cpus[: cell.concurrency])["last_level_bytes"]
         cell = replace(cell, options={**cell.options, "pool": pool(cell, held, memory)})
     return cell

@@ -31,7 +31,7 @@ def limit(question: Question) -> Peak:
         how = f" ({design}, {line['isa'].upper()}: {line['how']})"
     value = cores * clock * per_cycle
     formula = (
-        f"{plural(cores, 'core')} x {quantity(clock, 'Hz')} ({clock_name} clock) x {per_cycle:.4g} operations per cycle"
+        f"{plural(cores, 'core')} x {quantity(clock, 'Hz')} ({clock_words(question, clock_name)}) x {per_cycle:.4g} operations per cycle"
         f" and core = {quantity(value, 'op/s')}{how}"
     )
     fewer = None
@@ -71,6 +71,11 @@ def clock_of(question: Question) -> tuple[float | None, str, Kind]:
         if value is not None:
             return value, name, kind
     return None, "", "unknown"
+
+
+def clock_words(question: Question, name: str) -> str:
+    """``observed clock``; that of the work itself says so, as wide multiplications lower it."""
+    return "clock observed under the work" if name == "observed" and question.clock_loaded else f"{name} clock"
 
 
 def clocks_of(question: Question) -> dict[str, tuple[float | None, Kind]]:

@@ -14,6 +14,7 @@ import yaml
 from peakmark import schemas
 from peakmark.catalogue import WORKLOADS
 from peakmark.errors import ConfigError
+from peakmark.instruments.rambench import AUTO
 from peakmark.planning import adaptive
 from peakmark.resources import schema
 from peakmark.units import parse_size
@@ -130,11 +131,16 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
         for key in ("blocks", "pool", "size"):
             values = part.get(key, [])
             for value in values if isinstance(values, list) else [values]:
+                if key == "pool" and value == AUTO:
+                    continue
                 try:
                     parse_size(value)
                 except ConfigError as error:
                     raise ConfigError(f"{place}.{key}: {error}") from error
         adaptive.parse(f"{place}.repetitions", part.get("repetitions"))
+        words = [one for one in part.get("concurrency", []) if isinstance(one, str)]
+        if words and subsystem not in ("cpu", "memory"):
+            raise ConfigError(f"{place}.concurrency has {words[0]!r}: words are for cpu and memory, give a number here")
     if subsystem != "cpu" and "blocks" not in grid:
         raise ConfigError(f"{where} lacks blocks: {subsystem} needs sizes such as [4KiB, 1MiB]")
     if subsystem == "cpu" and "blocks" in grid:

@@ -67,8 +67,11 @@ def fingerprint(cells: Iterable[Cell], made: planning.Plan) -> str:
 
 def threads(cells: Iterable[Cell], cluster: Cluster | None) -> int:
     """CPUs to ask for: as many as the hungriest cell has threads, but never more than a node has."""
+    cells = list(cells)
     wanted = max(cell.concurrency for cell in cells)
-    return min(wanted, cluster.cpus) if cluster else wanted
+    if cluster is None:
+        return wanted
+    return cluster.cpus if any(cell.word for cell in cells) else min(wanted, cluster.cpus)
 
 
 def milliseconds(cells: Iterable[Cell]) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import random
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,10 @@ from peakmark.cell import SUBSYSTEMS, Cell, Scalar
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Cost
+from peakmark.instruments.rambench import AUTO
 from peakmark.judging import published
+from peakmark.machine import topology
+from peakmark.machine.host import Host
 from peakmark.planning import adaptive, site
 from peakmark.planning import config as configuration
 from peakmark.planning.adaptive import Criterion
@@ -26,7 +31,6 @@ from peakmark.tables import layouts
 from peakmark.units import parse_size
 
 RESULTS = Path("results")
-DEFAULT_POOL = 1 << 30
 DEFAULT_SIZE = 1 << 30
 SHORTEST_S = 0.01  # what a scaled time is never below
 TOTALS = {"cpu": "operations", "memory": "total", "disk": "total", "network": "total"}
@@ -139,7 +143,7 @@ def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
     missing = {reference.instrument for reference in references if reference.path is None}
     cells: dict[str, Cell] = {}
     criteria: dict[str, Criterion | None] = {}
-    for cell, criterion in (one for node in nodes for one in _cells(completed, node)):
+    for cell, criterion in (one for node in nodes for one in _cells(completed, node, cluster is None)):
         if cell.instrument in missing:
             continue
         if criteria.setdefault(cell.row, criterion) != criterion:
@@ -159,8 +163,30 @@ def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
 
 
 def cost(cell: Cell) -> Cost:
-    """Expected cost of one cell."""
+    """Expected cost of one cell; where a word says how many threads, as many as it means on this machine."""
+    if cell.word:
+        cell = replace(cell, concurrency=_here(cell.word))
     return REGISTRY[cell.instrument].estimate(cell)
+
+
+@functools.cache
+def _here(word: str) -> int:
+    """How many threads a word means on the machine that plans, by what this process may use."""
+    cpus = os.sched_getaffinity(0)
+    return topology.resolve(topology.read(Host(), cpus), cpus, word)
+
+
+def alike(asked: Sequence[int | str], here: bool) -> dict[int | str, int | str]:
+    """Each concurrency of a grid -> the one that stands for it: on the machine that measures (``here``) a word that says
+    a number which is there already is not measured twice.
+    """
+    if not here:
+        return {one: one for one in asked}
+    first: dict[int, int | str] = {one: one for one in asked if isinstance(one, int)}
+    # Of words for the same number the one that says most: all cores of a node with one socket are not just a socket.
+    for word in (word for word in ("cores", "socket", "numa", "cpus") if word in asked):
+        first.setdefault(_here(word), word)
+    return {one: first[_here(one)] if isinstance(one, str) else one for one in asked}
 
 
 def total_cost(cells: Iterable[Cell]) -> Cost:
@@ -198,16 +224,21 @@ def _references(config: Mapping[str, Any]) -> Iterator[Reference]:
 Planned = tuple[Cell, Criterion | None]
 
 
-def _cells(config: Mapping[str, Any], node: str) -> Iterator[Planned]:
+def _cells(config: Mapping[str, Any], node: str, here: bool) -> Iterator[Planned]:
     for subsystem in SUBSYSTEMS:
-        for grid in config[subsystem]:
+        for asked in config[subsystem]:
+            same = alike(asked["concurrency"], here)
+            grid = {**asked, "concurrency": list(dict.fromkeys(same.values()))}
             yield from _own_cells(config, subsystem, grid, node)
             for name, narrow in grid.get("references", {}).items():
+                if "concurrency" in narrow:
+                    chosen = dict.fromkeys(same.get(one, one) for one in narrow["concurrency"])
+                    narrow = {**narrow, "concurrency": list(chosen)}  # noqa: PLW2901 - as the grid has it
                 yield from _reference_cells(config, subsystem, grid, name, narrow, node)
 
 
-def _points(subsystem: str, grid: Mapping[str, Any]) -> Iterator[tuple[str, str, int | None, int]]:
-    """(workload, variant, block, concurrency) of a grid, in table order."""
+def _points(subsystem: str, grid: Mapping[str, Any]) -> Iterator[tuple[str, str, int | None, int | str]]:
+    """(workload, variant, block, concurrency as it was asked for) of a grid, in table order."""
     blocks = [None] if subsystem == "cpu" else [parse_size(block) for block in grid["blocks"]]
     for workload in grid["workloads"]:
         variants = grid.get("variants", [DEFAULT_VARIANTS[subsystem]])
@@ -224,6 +255,19 @@ def _scaled(config: Mapping[str, Any], value: float, least: float = 0.0) -> floa
 def _scaled_count(config: Mapping[str, Any], value: int, unit: int = 1) -> int:
     """An amount of work or bytes, made shorter by ``scale``, in whole ``unit``s of which one is left at least."""
     return value if config["scale"] == 1 else max(1, round(value * config["scale"] / unit)) * unit
+
+
+def _cell(
+    subsystem: str,
+    instrument: str,
+    point: tuple[str, str, int | None, int | str],
+    node: str,
+    repetition: int,
+    options: Mapping[str, Scalar],
+) -> Cell:
+    workload, variant, block, asked = point
+    threads, word = (1, asked) if isinstance(asked, str) else (asked, "")
+    return Cell(subsystem, instrument, workload, variant, block, threads, node, repetition, options, word)
 
 
 def _round(subsystem: str, workload: str, block: int | None, concurrency: int) -> int:
@@ -243,7 +287,10 @@ def _options(
     if subsystem in ("cpu", "memory"):
         options["isa"] = config["isa"]
     if subsystem == "memory":
-        options["pool"] = parse_size(grid.get("pool", DEFAULT_POOL))
+        pool = grid.get("pool", AUTO)
+        options["pool"] = AUTO if pool == AUTO else parse_size(pool)
+    if subsystem in ("cpu", "memory") and config["placement"] != "compact":
+        options["placement"] = config["placement"]
     if subsystem == "disk":
         options["size"] = _scaled_count(config, parse_size(grid.get("size", DEFAULT_SIZE)), round_of)
         options["scratch"] = config["scratch"]
@@ -262,7 +309,9 @@ def _total_key(subsystem: str, workload: str) -> str:
 
 def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], node: str) -> Iterator[Planned]:
     count, criterion = _repetitions(grid.get("repetitions", config["repetitions"]))
-    for (workload, variant, block, concurrency), repetition in product(list(_points(subsystem, grid)), range(count)):
+    for point, repetition in product(list(_points(subsystem, grid)), range(count)):
+        workload, _, block, asked = point
+        concurrency = asked if isinstance(asked, int) else 1
         round_of = _round(subsystem, workload, block, concurrency)
         options = _options(config, subsystem, grid, repetition, round_of)
         if "total" in grid:
@@ -270,7 +319,7 @@ def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any
             total = configuration.parse_total(f"{subsystem} total", grid["total"])
             options[key] = _scaled_count(config, total, round_of if key == "total" else concurrency)
         kernel = KERNELS[subsystem]
-        yield Cell(subsystem, kernel, workload, variant, block, concurrency, node, repetition, options), criterion
+        yield _cell(subsystem, kernel, point, node, repetition, options), criterion
 
 
 def _repetitions(value: Any) -> tuple[int, Criterion | None]:
@@ -288,8 +337,8 @@ def _reference_cells(
         **{key: narrow[key] for key in ("workloads", "concurrency", "blocks", "variants") if key in narrow},
     }
     count, criterion = _repetitions(narrow.get("repetitions", config["reference_repetitions"]))
-    seen: set[tuple[str, str, int | None, int]] = set()
-    for workload, variant, block, concurrency in _points(subsystem, narrowed):
+    seen: set[tuple[str, str, int | None, int | str]] = set()
+    for workload, variant, block, asked in _points(subsystem, narrowed):
         coverage = _coverage(name, subsystem, workload, variant, block)
         if coverage is None:
             continue
@@ -297,13 +346,13 @@ def _reference_cells(
             coverage.cell or workload,
             variant,
             block if coverage.per_block else None,
-            concurrency if coverage.per_concurrency else 1,
+            asked if coverage.per_concurrency else 1,
         )
         if point in seen:
             continue
         seen.add(point)
         for repetition in range(count):
-            round_of = _round(subsystem, workload, block, concurrency)
+            round_of = _round(subsystem, workload, block, asked if isinstance(asked, int) else 1)
             options = _options(config, subsystem, {**grid, **narrow}, repetition, round_of)
             for key in ("budget_s", "nb", "ops", "count"):
                 if key in narrow:
@@ -312,7 +361,7 @@ def _reference_cells(
                 options["budget_s"] = _scaled(config, narrow["budget_s"], SHORTEST_S)
             if "count" in narrow:
                 options["count"] = _scaled_count(config, narrow["count"])
-            yield Cell(subsystem, name, *point, node, repetition, options), criterion
+            yield _cell(subsystem, name, point, node, repetition, options), criterion
 
 
 def _coverage(name: str, subsystem: str, workload: str, variant: str, block: int | None) -> Coverage | None:

@@ -120,10 +120,11 @@ def _subsystem(made: planning.Plan, subsystem: str, cells: list[Cell], every_cel
         groups[cell.instrument, cell.variant].append(cell)
     for (instrument, variant), group in sorted(groups.items()):
         name = f"{instrument} ({variant})" if variant else instrument
-        repetitions = Counter((cell.workload, cell.block, cell.concurrency) for cell in group)
+        repetitions = Counter((cell.workload, cell.block, cell.asked) for cell in group)
         workloads = " ".join(_ordered(cell.workload for cell in sorted(group, key=lambda cell: cell.id)))
         blocks = " ".join(format_size(block) for block in sorted({cell.block for cell in group if cell.block}))
-        concurrency = " ".join(str(one) for one in sorted({cell.concurrency for cell in group}))
+        asked = sorted({(bool(cell.word), cell.asked) for cell in group})
+        concurrency = " ".join(str(one) for _, one in asked)
         lines.append(
             f"  {name:<22} {workloads}{'; ' + blocks if blocks else ''}; x{concurrency}; "
             f"{_count(made, group, max(repetitions.values()))}"

@@ -113,8 +113,7 @@ def _time(results: Results) -> Lines:
         return [["Measuring", "no record yet"]]
     ended = [start + timedelta(seconds=length) for start, length in zip(begun, seconds, strict=True)]
     sizes = [int(cell.options.get("size") or 0) for cell in results.cells]
-    # The rows of one block, and of latency, walk no pool: it stands in their cells unused.
-    pools = [int(cell.options.get("pool") or 0) for cell in results.cells if cell.variant == "pool"]
+    pools = [_pool(record.data) for record in results.records]
     lines = [
         ["Measuring", f"{duration(sum(seconds))} for {len(seconds)} cells, one after the other"],
         ["From first start to last end", duration((max(ended) - min(begun)).total_seconds())],
@@ -125,6 +124,13 @@ def _time(results: Results) -> Lines:
     if max(pools, default=0):
         lines.append(["Memory while measuring", f"{binary(max(pools))} for the pool of the memory cells"])
     return lines
+
+
+def _pool(record: Mapping[str, Any]) -> int:
+    """Bytes of the pool that a record's program walked, 0 where it had none."""
+    pools = [entry["details"].get("pool") for entry in record["measurements"] if entry["variant"] == "pool"]
+    asked = record["cell"]["options"].get("pool") if pools else None
+    return max([int(one) for one in (*pools, asked) if isinstance(one, int)], default=0)
 
 
 def duration(seconds: float) -> str:

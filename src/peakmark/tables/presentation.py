@@ -14,6 +14,7 @@ from peakmark.formatting import percent, significant, size, typeset
 from peakmark.judging.merging import merge
 from peakmark.judging.rows import Row, published_names
 from peakmark.storage.results import Results
+from peakmark.tables import layout
 from peakmark.tables.layout import Table
 
 NOT_MEASURED = "not measured"
@@ -182,7 +183,7 @@ def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...
 
     key = row.key
     cells = [key.node] if with_node else []
-    cells += [table.workload_label(key.workload), str(key.concurrency)]
+    cells += [table.workload_label(key.workload), str(layout.count(key.concurrency, key.word))]
     if table.block:
         cells.append(size(key.block))
     if table.variant:

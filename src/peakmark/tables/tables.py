@@ -13,7 +13,7 @@ from peakmark.judging.rows import Row, published_names
 from peakmark.judging.rows import build as build_rows
 from peakmark.storage import measurements
 from peakmark.storage.results import Results
-from peakmark.tables import latex, layouts, presentation, sheets
+from peakmark.tables import latex, layout, layouts, presentation, sheets
 from peakmark.tables.layout import TABLES, Table
 from peakmark.units import format_size
 
@@ -113,7 +113,10 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
 
     own = row.own.summary if row.own else None
     line: dict[str, Any] = {"Node": row.key.node} if with_node else {}
-    line |= {table.first: table.workload_label(row.key.workload), "Concurrency": row.key.concurrency}
+    line |= {
+        table.first: table.workload_label(row.key.workload),
+        "Concurrency": layout.count(row.key.concurrency, row.key.word),
+    }
     if table.block:
         line[table.block] = "" if row.key.block is None else format_size(row.key.block)
     if table.variant:
@@ -151,6 +154,7 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
             "variant": row.key.variant,
             "block": row.key.block,
             "concurrency": row.key.concurrency,
+            "asked": row.key.word,
             "unit": row.table.unit,
             "n": series.summary.n,
             "mean": series.summary.mean,

@@ -68,6 +68,10 @@ class Words:
         """``1 thread``, ``8 streams``."""
         return f"{count} {noun(self.table)}{'' if count == 1 else 's'}"
 
+    def threads(self, row: Row) -> str:
+        """``8 threads``, or ``8 threads (socket)`` where that was asked for."""
+        return self.many(row.key.concurrency) + (f" ({row.key.word})" if row.key.word else "")
+
     def program(self, series: Series) -> str:
         """The program as the headings call it: ``FileIO`` of ``FileIO Measured Throughput (MB/sec)``."""
         for column in self.sheet.columns if self.sheet is not None else ():
@@ -93,15 +97,15 @@ class Words:
         """``RR of 4 KiB, 8 threads``, with the node where there are several."""
         block = f" of {self.block(row)}" if row.key.block else ""
         node = f" on {row.key.node}" if row.key.node != "any" else ""
-        return f"{self.workload(row)}{variant}{block}, {self.many(row.key.concurrency)}{node}"
+        return f"{self.workload(row)}{variant}{block}, {self.threads(row)}{node}"
 
     def place(self, row: Row, group: Sequence[Row]) -> str:
         """What makes this row in its group: ``16 MiB, 8 threads``; what is the same in all is not said."""
         parts = []
         if len({one.key.block for one in group}) > 1:
             parts.append(self.block(row))
-        if len({one.key.concurrency for one in group}) > 1 or not parts:
-            parts.append(self.many(row.key.concurrency))
+        if len({(one.key.concurrency, one.key.word) for one in group}) > 1 or not parts:
+            parts.append(self.threads(row))
         return ", ".join(parts)
 
 
