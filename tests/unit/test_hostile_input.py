@@ -358,7 +358,7 @@ def test_what_a_reference_cannot_do_is_said_in_the_plan(values: dict[str, Any], 
     """The own kernel's row stays; the tool's column is empty there."""
     made = plan.make(values)
     assert words in made.impossible[row]
-    assert row in "\n".join(preflight.words(preflight.check(made, made.cells)))
+    assert row in "\n".join(preflight.check(made, made.cells))
 
 
 HERE: dict[str, Any] = {"tools_on": "here"}
