@@ -126,7 +126,10 @@ def test_nodes_lie_over_the_rest() -> None:
             r'cpu\.clock is "turbo": allowed are "observed", "nominal", "maximum"',
         ),
         ("schema: 1\nname: x\ncpu: {nominal_hz: 2.3e9}", r'cpu\.nominal_hz is "2\.3e9": allowed is a number.*2.3e\+9'),
-        ("schema: 1\nname: x\ndisk: {throughput: {RS: 0}}", r"disk\.throughput\.RS is 0, which is not plausible: allowed is B/s"),
+        (
+            "schema: 1\nname: x\ndisk: {throughput: {RS: 0}}",
+            r"disk\.throughput\.RS is 0, which is not plausible: allowed is B/s",
+        ),
         ("name: x", r"the top level lacks schema"),
         ("- 1", r"must hold keys and values"),
         ("schema: 1\nname: [x", r"line 2 is not valid YAML"),
