@@ -391,3 +391,34 @@ def test_what_this_machine_has_is_measured() -> None:
     values = {**one("disk", size="1MiB"), **HERE, "scratch": "/tmp", "interface": "lo", "tools": {"fio": "/bin/sh"}}
     made = plan.make(values)
     assert not preflight.check(made, made.cells)
+
+
+@pytest.mark.parametrize("name", ["config", "site", "layout"])
+def test_every_pattern_is_told_in_words(name: str) -> None:
+    """A regular expression is no message for people."""
+
+    def patterns(part: Any) -> Iterator[dict[str, Any]]:
+        if isinstance(part, dict):
+            if isinstance(part.get("pattern"), str):
+                yield part
+            part = list(part.values())
+        for inner in part if isinstance(part, list) else ():
+            yield from patterns(inner)
+
+    found = list(patterns(schema(name)))
+    assert found
+    for part in found:
+        assert part.get("allowed"), part["pattern"]
+
+
+def test_a_message_shows_what_was_written(tmp_path: Path) -> None:
+    for values, words in (
+        ({"campaign": "Straße 東京"}, ['campaign is "Straße 東京"', "letters, digits"]),
+        ({"nodes": {"sample": 0}}, ["at least 1"]),
+        ({"cpu": [{"workloads": [], "concurrency": [1]}]}, ["cpu[0].workloads", "at least 1 entry"]),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            plan.make({**one("cpu"), **values})
+        refused(str(caught.value), *words)
+    made = plan.make({**one("cpu"), "repetitions": 1})
+    assert plan_text.describe(made).startswith("campaign node: 1 cell, ")
