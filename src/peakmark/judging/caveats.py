@@ -92,7 +92,8 @@ def _holes(rows: Rows) -> Iterator[str]:
     if holes:
         yield f"{holes} of {len(everything)} rows {'is' if holes == 1 else 'are'} not measured."
     most = max((row.own.summary.n for row in everything if row.own), default=0)
-    if 0 < most < ENOUGH:
+    said = any(note.code == "few" and note.whole for row in everything for note in row.marks)
+    if 0 < most < ENOUGH and not said:
         yield (
             f"With at most {most} repetition{'' if most == 1 else 's'} no single row is called faster than another; {ENOUGH} "
             "or more allow it."
