@@ -84,11 +84,11 @@ def test_one_node_comes_and_two_come_to_their_limits(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
     folder = make.write(tmp_path / "c", [], planned=[of])
     one = _data(folder)["meta"]
-    assert "comes to the limits of its CPU" in one["lead"]
+    assert "comes to the limits of its processor" in one["lead"]
     assert one["partial_text"] == "1 of 1 planned cell has no record yet; its row says “not measured”."
     results = dataclasses.replace(Results.read(folder), facts={"node1": {}, "node2": {}})
     two = document.build(results, rows.build(results), {}, None, partial=True)["meta"]
-    assert "how close 2 nodes come to the limits of their CPU" in two["lead"]
+    assert "how close 2 nodes come to the limits of their processor" in two["lead"]
 
 
 def test_an_empty_plan_still_gives_a_report(tmp_path: Path) -> None:
