@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit import campaign_data as make
 
 from peakmark import cli
 from peakmark.catalogue import WORKLOADS
@@ -422,3 +423,43 @@ def test_a_message_shows_what_was_written(tmp_path: Path) -> None:
         refused(str(caught.value), *words)
     made = plan.make({**one("cpu"), "repetitions": 1})
     assert plan_text.describe(made).startswith("campaign node: 1 cell, ")
+
+
+WRONG_PLANS = {
+    "a list": [],
+    "a number": 5,
+    "nothing": None,
+    "empty": {},
+    "cells that are a number": {"cells": 5},
+    "a cell that is nothing": {"cells": [None]},
+    "a cell without keys": {"cells": [{}]},
+    "a name that is a number": {"campaign": 5},
+    "a configuration that is a number": {"config": 5},
+    "a report that is a number": {"config": {"report": 5}},
+    "published results that are a number": {"config": {"report": {"published": 5}}},
+    "a title that is a list": {"config": {"report": {"title": ["x"]}}},
+    "references that are a number": {"references": 5},
+    "a reference that is a word": {"references": ["hpl"]},
+    "repetitions that are a list": {"adaptive": [1]},
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_PLANS)
+def test_a_plan_with_something_else_in_it(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of = make.cell("cpubench", "DP", subsystem="cpu")
+    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])])
+    path, wrong = folder / "plan.json", WRONG_PLANS[kind]
+    path.write_text(json.dumps({**json.loads(path.read_text()), **wrong} if wrong and wrong != 5 else wrong))  # type: ignore[dict-item]
+    for command in ("status", "summary", "tables", "figures", "report", "html", "bundle"):
+        assert cli.main([command, str(folder)]) != 0, command
+        refused(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("name", ["tables", "figures"])
+def test_a_file_where_a_folder_must_be(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of = make.cell("cpubench", "DP", subsystem="cpu")
+    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])])
+    (folder / name).write_text("mine")
+    assert cli.main([name, str(folder)]) != 0
+    refused(capsys.readouterr().err, str(folder / name))
+    assert (folder / name).read_text() == "mine"
