@@ -331,3 +331,23 @@ def test_a_last_level_cache_without_threads_holds_nothing() -> None:
     assert "fits L3" not in memory("RS", "block", block, 16, facts, clock_hz=3e9, placed=one).formula
     both = {**one, "sockets": 2, "numa_nodes": [0, 1], "last_level_bytes": 64 << 20}
     assert "fits L3" in memory("RS", "block", block, 16, facts, clock_hz=3e9, placed=both).formula
+
+
+@pytest.mark.parametrize(
+    ("workload", "share"), [("WS", 1 / 2), ("WR", 1 / 2), ("RWS", 2 / 3), ("RWR", 2 / 3), ("RS", 1)]
+)
+def test_an_ordinary_store_reads_its_line_first(workload: str, share: float) -> None:
+    site = {"memory": {"channels": 8, "speed_mts": 3200}}
+    best = memory(workload, "pool", 1 << 20, 2, VM, site=site, store="streaming")
+    assert best.value == pytest.approx(204.8e9)
+    ordinary = memory(workload, "pool", 1 << 20, 2, VM, site=site, store="temporal")
+    assert ordinary.value == pytest.approx(204.8e9 * share)
+    assert ("first reads the line" in ordinary.formula) == (share < 1)
+    assert memory(workload, "pool", 1 << 20, 2, VM, site=site).value == best.value  # a record that does not tell
+
+
+def test_designs_that_write_without_that_read_keep_the_whole_limit() -> None:
+    site = {"memory": {"channels": 8, "speed_mts": 3200}}
+    facts = machine(cpu={"microarchitecture": "Emerald Rapids"})
+    peak = memory("WS", "pool", 1 << 20, 2, facts, site=site, store="temporal")
+    assert peak.value == pytest.approx(204.8e9) and "without reading them first" in (peak.note or "")
