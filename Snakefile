@@ -10,9 +10,6 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-configfile: "config/config.yaml"
-
-
 report: "reports/snakemake/workflow.rst"
 
 

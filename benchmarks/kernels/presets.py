@@ -7,12 +7,13 @@ from pathlib import Path
 
 from benchmarks.kernels.pairs import AS_MUCH, Row
 from benchmarks.kernels.ratios import Target
+from peakmark import yamlfile
 from peakmark.cell import Cell
 from peakmark.errors import Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.machine.topology import Topology
 from peakmark.measuring.placing import settled
-from peakmark.planning import config, plan
+from peakmark.planning import plan
 
 PRESETS = Path("config/presets")
 GROUPS = ("cpu", "memory")
@@ -28,7 +29,7 @@ def rows(name: str, seats: Topology, cpus: list[int], memory: int) -> list[Row]:
     if not path.is_file():
         known = ", ".join(sorted(one.stem for one in PRESETS.glob("*.yaml")))
         raise Unavailable(f"--preset {name!r} is none: choose one of {known}")
-    cells = [cell for cell in plan.make(config.read(path)).cells if cell.repetition == 0 and cell.subsystem in GROUPS]
+    cells = [cell for cell in plan.make(yamlfile.read(path)).cells if cell.repetition == 0 and cell.subsystem in GROUPS]
     return list(_beside([settled(cell, seats, cpus, memory) for cell in cells]))
 
 

@@ -18,12 +18,12 @@ from benchmarks.kernels.ratios import Comparison, Pair, Target, compare, judge
 from benchmarks.kernels.run import Run, Runner
 from benchmarks.kernels.table import Line
 
-from peakmark import machine
+from peakmark import machine, yamlfile
 from peakmark.errors import Unavailable
 from peakmark.instruments import REGISTRY, rambench
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.planning import config, plan
+from peakmark.planning import plan
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 PLAN = Plan(seconds=0.5, cpus=2, small_pages=True)
@@ -256,7 +256,7 @@ def test_a_presets_rows_are_its_own_cells_each_beside_its_like(name: str) -> Non
     seats = topology.read(Host(), sorted(os.sched_getaffinity(0)))
     rows = presets.rows(name, seats, sorted(os.sched_getaffinity(0)), 64 << 30)
     assert {row.group for row in rows} == {"cpu", "memory"}
-    planned = {cell.id for cell in plan.make(config.read(Path(f"config/presets/{name}.yaml"))).cells}
+    planned = {cell.id for cell in plan.make(yamlfile.read(Path(f"config/presets/{name}.yaml"))).cells}
     for row in rows:
         assert row.ours.id in planned and (row.ours.variant != "pool" or row.ours.options["pool"] != "auto")
         if row.reference is not None:

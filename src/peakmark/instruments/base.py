@@ -52,6 +52,7 @@ class Command:
     files      name -> text, written into cwd before the start
     outputs    files the program leaves in cwd that belong to its output
     timeout_s  the process group is ended after this time: the cell has failed
+    cpus       CPUs that it may run on; empty: all of the job. For programs that cannot be told, or another's choice
     ok_codes   exit codes that are not a failure; 77 from an own kernel means ``Unavailable`` and is handled by measure
     """
 
@@ -61,6 +62,7 @@ class Command:
     files: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     ok_codes: tuple[int, ...] = (0,)
+    cpus: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,12 @@ class Instrument(Protocol):
 
     def find(self, path: str) -> Tool:
         """The tool at ``path`` with its version. Errors: Unavailable when it cannot be executed."""
+
+    def check(self, cell: Cell) -> None:
+        """All that is known of a cell before a machine is: asked for each when a campaign is planned.
+
+        Errors: Unavailable when the program cannot do this cell anywhere; ConfigError for an option that it cannot have.
+        """
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         """What to execute for ``cell``. Errors: Unavailable when the tool cannot do this cell, with the reason."""

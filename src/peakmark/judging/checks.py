@@ -39,7 +39,7 @@ class Thresholds:
 
     limit: float = 1.05
     clock: float = 0.05
-    lowered: float = 0.02
+    lowered: float = 0.04
     loss: float = 0.01
     device: float = 0.9
     pool: float = 4.0
@@ -459,7 +459,7 @@ def _few(row: Measured, _: Thresholds) -> Iterator[Note]:
     elif not row.summary.enough:
         text = (
             f"n = {n}: the range from lowest to highest value encloses the median with {row.summary.level:.0%} only;"
-            f" set repetitions: {statistics.ENOUGH} or more for 95 %"
+            f" no single row is called faster than another; set repetitions: {statistics.ENOUGH} or more for 95 %"
         )
         yield Note("few", text, Level.NOTE)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from peakmark import data
+from peakmark.formatting import plural
 from peakmark.peaks.base import Kind, Peak, Question
-from peakmark.peaks.words import plural, quantity
+from peakmark.peaks.words import quantity
 
 # Two fused units of the ISA's width: right for most designs, wrong for some. Only ever an estimate.
 _ESTIMATE_DP = {"avx512": 32.0, "avx2": 16.0, "neon": 8.0, "sse2": 4.0}
