@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -35,10 +36,13 @@ def unfit(finding: Finding | None) -> bool:
 
 
 def newer_than_all(found: Mapping[str, Finding]) -> str:
-    """A file that is newer than every record, if one does not count: as an input it makes Snakemake measure again."""
+    """A file that is newer than every record, if one does not count: as an input it makes Snakemake measure again.
+
+    Never twice of the same content: Snakemake takes an input that it has seen for that output before for unchanged.
+    """
     if any(unfit(finding) for finding in found.values()):
         NEWER.parent.mkdir(exist_ok=True)
-        NEWER.touch()
+        NEWER.write_text(f"{time.time_ns()}\n", encoding="utf-8")
     return str(NEWER)
 
 
