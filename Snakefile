@@ -7,10 +7,12 @@
 
 from snakemake.utils import min_version
 
+from peakmark.resources import of_checkout
+
 min_version("9.0")
 
 
-configfile: "config/config.yaml"
+configfile: str(of_checkout("config/config.yaml"))
 
 
 report: "reports/snakemake/workflow.rst"

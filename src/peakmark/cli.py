@@ -16,9 +16,10 @@ from typing import Any
 
 from peakmark import __version__
 from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
+from peakmark.resources import of_checkout
 
-DEFAULT_CONFIG = Path("config/config.yaml")
-KERNELS = Path("build/kernels")
+DEFAULT_CONFIG = of_checkout("config/config.yaml")
+KERNELS = of_checkout("build/kernels")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,7 +14,7 @@ from peakmark.cell import SUBSYSTEMS, Cell
 from peakmark.errors import RecordError
 from peakmark.planning import jobs
 from peakmark.planning.cluster import settings_of
-from peakmark.resources import program
+from peakmark.resources import program, snakemake
 from peakmark.running import impossible
 from peakmark.storage import facts, integrity, records
 from peakmark.storage.campaign import Campaign
@@ -198,5 +198,6 @@ def command(campaign: Campaign, cell: Cell) -> str:
     if profile == "slurm" and config.get("fan_out") == "node":
         target = campaign.directory / "nodes" / f"{cell.node}.{jobs.part(cell, settings_of(config))}"
     # The target comes first: --configfile would take it for one more file.
-    words = [str(target), "--profile", profile, "--configfile", str(campaign.directory / "config.json")]
-    return f"{program('snakemake')} {shlex.join(words)}"
+    config_file = shlex.quote(str(campaign.directory / "config.json"))
+    first, *more = snakemake(profile).partition(" ")
+    return f"{first} {shlex.quote(str(target))}{''.join(more)} --configfile {config_file}"
