@@ -7,12 +7,7 @@
 
 from snakemake.utils import min_version
 
-from peakmark.resources import of_checkout
-
 min_version("9.0")
-
-
-configfile: str(of_checkout("config/config.yaml"))
 
 
 report: "reports/snakemake/workflow.rst"

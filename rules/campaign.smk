@@ -5,7 +5,7 @@ from pathlib import Path
 
 from peakmark.measuring import build, guard, lock
 from peakmark.reporting import captions, makers
-from peakmark.running import head, progress, resume, watch
+from peakmark.running import head, preflight, progress, resume, watch
 from peakmark.storage import integrity
 
 # What is there already, read once.
@@ -23,6 +23,12 @@ def is_unfit(cell):
 
 
 WANTED = PLAN.wanted()
+try:
+    preflight.say(
+        preflight.check(PLAN, [cell for cell in WANTED if not is_measured(cell)])
+    )
+except PeakmarkError as error:
+    raise WorkflowError(str(error)) from None
 progress.campaign = CAMPAIGN
 progress.expected_seconds = plan.total_cost(
     cell for cell in WANTED if not is_measured(cell)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from peakmark.planning import cluster, jobs, plan
+from peakmark.planning import cluster, given, jobs, plan
 from peakmark.errors import PeakmarkError
 
 # Ten thousand jobs are some million objects that live to the end. Python would look for garbage among them time and
@@ -54,6 +54,10 @@ def find_cluster(completed):
 
 
 try:
+    # Not `configfile:`, which passes over what is lost, such as a key that stands twice.
+    config = given.read(
+        workflow.overwrite_configfiles, workflow.config_settings.config_args
+    )
     COMPLETED = plan.complete(
         config,
         # A job on a node knows by what it inherits that it is one: its plan must be the one that was submitted.

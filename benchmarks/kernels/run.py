@@ -189,8 +189,10 @@ class Runner:
         return Pair(value, theirs.value(row), away), "; ".join(filter(None, (ours.error, theirs.error)))
 
     def _peak(self, row: Row, mine: Measurement) -> float:
-        """Limit of the instruction at the clock seen before and after the run. Errors: Unavailable."""
-        clocks = [mine.details.get(f"clock_hz_{when}") for when in ("before", "after")]
+        """Limit of the instruction at the clock under the work, or else before and after it. Errors: Unavailable."""
+        under_work = mine.details.get("clock_hz_loaded")
+        whens = ("loaded",) if under_work else ("before", "after")
+        clocks = [mine.details.get(f"clock_hz_{when}") for when in whens]
         seen = [float(clock) for clock in clocks if isinstance(clock, int | float)]
         if not seen:
             raise Unavailable("cpubench told no clock")
@@ -198,6 +200,7 @@ class Runner:
         peak = peaks.for_row(
             *(cell.subsystem, cell.workload, cell.variant, cell.block, cell.concurrency, row.metric, self.facts),
             clock_hz=sum(seen) / len(seen),
+            clock_loaded=bool(under_work),
         )
         if peak.value is None:
             raise Unavailable(peak.reason or "no limit is known")

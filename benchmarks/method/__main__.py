@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from benchmarks.facts import facts_in_short
-from benchmarks.method import same, table, verdicts
+from benchmarks.method import promises, same, table, verdicts
 from benchmarks.method.faults import FAULTS
 from benchmarks.method.sides import Bench
 from peakmark import machine
@@ -33,7 +33,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         description="Like against like must show no difference; faults put in on purpose must be found and named.",
     )
     parser.add_argument("--quick", action="store_true", help="fewer rows and repetitions: half a minute")
-    parser.add_argument("--only", choices=["same", "faults"], help="one of the two halves")
+    parser.add_argument("--only", choices=["same", "faults", "promises"], help="one of the parts")
     parser.add_argument("--scratch", type=Path, default=Path(os.environ.get("TMPDIR") or "/tmp"), metavar="DIRECTORY",  # noqa: S108
                         help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
     parser.add_argument("--kernels", type=Path, default=Path("build/kernels"), metavar="DIRECTORY")
@@ -56,7 +56,7 @@ def main(words: Sequence[str] | None = None) -> int:
     outcomes: list[verdicts.Outcome] = []
     with tempfile.TemporaryDirectory(prefix="peakmark-method-", dir=chosen.scratch) as work:
         bench = Bench(chosen.kernels, Path(work), facts)
-        if chosen.only != "faults":
+        if chosen.only in (None, "same"):
             grids = same.QUICK if chosen.quick else same.GRIDS
             many = f"{repetitions} against {repetitions}"
             every, _, values = same.really(same.measure(bench, grids, blocks, repetitions))
@@ -70,12 +70,17 @@ def main(words: Sequence[str] | None = None) -> int:
                 if drawn.judged:
                     counts[f"drawn from the real values, {size} against {size}"] = drawn
             print(f"like against like: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
-        for number, fault in enumerate(FAULTS if chosen.only != "same" else ()):
+        for number, fault in enumerate(FAULTS if chosen.only in (None, "faults") else ()):
             outcomes.append(verdicts.judge_here_or_in_a_guest(bench, fault, number, 4 if chosen.quick else repetitions))
             print(f"{fault.name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    kept = promises.measure(chosen.quick) if chosen.only in (None, "promises") else []
     folder = chosen.out / datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     short = facts_in_short(facts)
-    text = "\n\n".join(part for part in (counts and table.same(counts), outcomes and table.faults(outcomes)) if part)
+    text = "\n\n".join(
+        part
+        for part in (counts and table.same(counts), outcomes and table.faults(outcomes), kept and promises.table(kept))
+        if part
+    )
     write_file(folder / "summary.csv", table.to_csv(counts, outcomes, short))
     write_file(folder / "table.md", text + "\n")
     write_file(folder / "machine.json", json.dumps(facts, indent=1, sort_keys=True) + "\n")
@@ -86,7 +91,7 @@ def main(words: Sequence[str] | None = None) -> int:
             print(f"{one.fault}: {one.note}")
     print(", ".join(f"{key} {value}" for key, value in short.items()))
     print(f"{time.monotonic() - started:.0f} s; written to {folder}")
-    wrong = table.missed(counts, outcomes)
+    wrong = [*table.missed(counts, outcomes), *promises.broken(kept)]
     for sentence in wrong:
         print(f"missed: {sentence}")
     return 1 if wrong else 0

@@ -18,7 +18,6 @@ from peakmark import __version__
 from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
 from peakmark.resources import of_checkout
 
-DEFAULT_CONFIG = of_checkout("config/config.yaml")
 KERNELS = of_checkout("build/kernels")
 
 
@@ -94,7 +93,11 @@ def _parser() -> argparse.ArgumentParser:
 
     plan = commands.add_parser("plan", help="what would be measured, with what, how long, how much disk")
     plan.add_argument(
-        "--configfile", type=Path, nargs="+", default=[], metavar="FILE", help="e.g. config/presets/quick.yaml"
+        "--configfile", "--configfiles", type=Path, nargs="+", default=[], metavar="FILE",
+        help="as for snakemake, e.g. config/presets/quick.yaml",
+    )  # fmt: skip
+    plan.add_argument(
+        "--config", "-C", nargs="*", default=[], metavar="KEY=VALUE", help="as for snakemake, e.g. scale=0.1"
     )
     plan.add_argument("--config-json", help=argparse.SUPPRESS)
     plan.add_argument("--write", type=Path, help=argparse.SUPPRESS)
@@ -223,13 +226,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from peakmark.planning import cluster, config, plan, plan_text
+    from peakmark.planning import cluster, given, plan, plan_text
     from peakmark.storage import records
 
     if options.config_json is not None:
         values: dict[str, Any] = json.loads(options.config_json)
     else:
-        values = config.read(*([DEFAULT_CONFIG] if DEFAULT_CONFIG.exists() else []), *options.configfile)
+        values = given.read(options.configfile, options.config)
     where = cluster.from_environment()
     if options.slurm and where is None:
         where = cluster.find(plan.complete(values, on_cluster=True), options.partition)
@@ -240,7 +243,10 @@ def _plan(options: argparse.Namespace) -> int:
         records.write_file(options.write.with_name("config.json"), text)
         records.write_file(options.write, json.dumps(made.to_json(), indent=1, sort_keys=True) + "\n")
     else:
-        print(plan_text.describe(made, every_cell=options.cells))
+        from peakmark.running import preflight
+
+        empty = preflight.check(made, made.cells)
+        print("\n".join([plan_text.describe(made, every_cell=options.cells), *preflight.words(empty)]))
     return 0
 
 

@@ -10,7 +10,12 @@ class PeakmarkError(Exception):
 
 
 class ConfigError(PeakmarkError):
-    """The configuration holds a value that is not allowed."""
+    """The configuration holds a value that is not allowed. In one line, whatever stands in the value."""
+
+    def __str__(self) -> str:
+        return "".join(
+            one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in super().__str__()
+        )
 
 
 class RecordError(PeakmarkError):

@@ -72,6 +72,12 @@ def percent(fraction: float, mark: str = ".") -> str:
     return f"{value:.{decimals}f}".replace(".", mark)
 
 
+def plural(count: float, word: str, words: str = "") -> str:
+    """``1 core``, ``2 cores``; ``words`` where an s does not make it: ``plural(2, "entry", "entries")``."""
+    number = str(count) if isinstance(count, int) else f"{count:g}"
+    return f"{number} {word}" if count == 1 else f"{number} {words or word + 's'}"
+
+
 def size(block: int | None) -> str:
     """``1 MiB`` for 1048576, ``1 MB`` for 1000000, nothing for None."""
     if block is None:

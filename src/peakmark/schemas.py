@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import reprlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from peakmark.errors import PeakmarkError, RecordError
+from peakmark.formatting import plural
 from peakmark.resources import schema
 
 if TYPE_CHECKING:
@@ -69,20 +71,24 @@ def validate_fast(instance: Any, name: str, what: str) -> None:
 
 
 def sentence(found: ValidationError) -> str:
-    """Where, what, and what is allowed: ``memory.channels is "six": allowed is integer``."""
+    """Where, what, and what is allowed: ``memory.channels is "six": allowed is a whole number``."""
     where = "".join(
         f"[{step}]" if isinstance(step, int) else f".{_shown(step)}" for step in found.absolute_path
     ).lstrip(".")
     where = where or "the top level"
     value = _short(found.instance)
     rule: Any = found.validator_value
+    part: Any = found.schema
+    if found.validator in ("type", "anyOf", "oneOf", "pattern") and "allowed" in part:
+        return f"{where} is {value}: allowed is {part['allowed']}"
     match found.validator:
         case "type":
             kinds = rule if isinstance(rule, list) else [rule]
             hint = " (YAML takes 2.3e9 for text: write 2.3e+9)" if _looks_like_a_number(found.instance) else ""
-            return f"{where} is {value}: allowed is {' or '.join(kinds)}{hint}"
+            return f"{where} is {value}: allowed is {' or '.join(_KINDS[kind] for kind in kinds)}{hint}"
         case "enum":
-            return f"{where} is {value}: allowed are {', '.join(_short(one) for one in rule)}"
+            words = ", ".join(_short(one) for one in rule)
+            return f"{where} is {value}: allowed are {words}{_meant(found.instance, rule)}"
         case "const":
             return f"{where} is {value}: allowed is {_short(rule)}"
         case "anyOf":
@@ -90,26 +96,44 @@ def sentence(found: ValidationError) -> str:
         case "required":
             return f"{where} lacks {', '.join(key for key in rule if key not in _keys(found.instance))}"
         case "additionalProperties":
-            allowed: Any = found.schema
-            known = sorted(allowed.get("properties", {}))
+            known = sorted(part.get("properties", {}))
             extra = [key for key in _keys(found.instance) if key not in known]
-            return f"{where} has the unknown key {', '.join(map(_shown, extra))}: allowed are {', '.join(known)}"
+            names = ", ".join(map(_shown, extra))
+            return f"{where} has the unknown key {names}: allowed are {', '.join(known)}{_meant(extra[0], known)}"
         case "propertyNames":
-            return f"{where} has the unknown key {value}: allowed are {', '.join(_short(one) for one in rule['enum'])}"
+            words = ", ".join(_short(one) for one in rule["enum"])
+            return f"{where} has the unknown key {value}: allowed are {words}{_meant(found.instance, rule['enum'])}"
+        case "minItems" | "maxItems":
+            least = "at least" if found.validator == "minItems" else "at most"
+            return f"{where} is {value}: allowed is {least} {plural(rule, 'entry', 'entries')}"
         case _:
             text = _RULES.get(str(found.validator))
             return f"{where} is {value}: allowed is {text.format(rule)}" if text else f"{where}: {found.message}"
 
 
+_KINDS = {
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "a text",
+    "boolean": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "a mapping of keys to values",
+}
 _RULES = {
     "minimum": "at least {}",
     "exclusiveMinimum": "more than {}",
     "maximum": "at most {}",
-    "minItems": "at least {} entry",
-    "pattern": "a text that matches {}",
+    "minProperties": "at least one key",
     "minLength": "a text that is not empty",
     "uniqueItems": "each value once",
 }
+
+
+def _meant(word: Any, known: Iterable[Any]) -> str:
+    """The known name that a wrong one comes near to, as a question."""
+    near = difflib.get_close_matches(str(word), [str(one) for one in known], 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _shown(key: object) -> str:
@@ -127,12 +151,13 @@ def _keys(value: Any) -> list[str]:
 
 
 def _kind(part: dict[str, Any]) -> str:
-    return _short(part["const"]) if "const" in part else str(part.get("type", "another value"))
+    return _short(part["const"]) if "const" in part else _KINDS.get(str(part.get("type")), "another value")
 
 
 def _short(value: Any) -> str:
     try:
-        text = json.dumps(value, default=str)
+        text = json.dumps(value, default=str, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):  # YAML can hold a date as a key, or itself
         text = reprlib.repr(value)
+    text = text if text.isprintable() else json.dumps(text)[1:-1]
     return text if len(text) <= 60 else f"{text[:57]}..."

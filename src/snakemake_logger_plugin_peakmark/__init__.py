@@ -6,7 +6,9 @@ ones really took: a bar by the number of jobs would jump, as a reference tool ca
 
 from __future__ import annotations
 
+import sys
 import time
+from dataclasses import dataclass
 from logging import INFO, WARNING, LogRecord
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,13 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from snakemake_interface_common.exceptions import ApiError
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
+
+from peakmark.errors import PeakmarkError
+from peakmark.planning import given
 
 PLAIN_STEP = 0.1
 """Without a terminal a line is printed each time this share of the expected time has passed."""
@@ -25,6 +32,17 @@ GUESSES = ("No SLURM account given", "not able to get a SLURM account", "Unable 
 
 BESIDE = ("For further error details", "Detailed failure reason unavailable")
 """What the executor plugin adds to why a job failed: where to look, which the list at the end says; advice to use sacct."""
+
+
+@dataclass
+class LogHandlerSettings(LogHandlerSettingsBase):
+    """No settings: made before Snakemake reads its configuration files, of which a broken one is a traceback there."""
+
+    def __post_init__(self) -> None:
+        try:
+            given.check_command_line(sys.argv[1:])
+        except PeakmarkError as error:
+            raise ApiError(str(error)) from None
 
 
 class LogHandler(LogHandlerBase):

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "cpu/chain.h"
 #include "cpu/kernel.h"
 
 static struct operands operands;
@@ -36,6 +37,24 @@ static void matches_reference(const struct kernel *kernel) {
             if (memcmp(result, expected, bytes) != 0) {
                 fail_msg("%s with %s differs from plain C after %d passes", kernel->workload,
                          kernel->instruction, (int)passes[i]);
+            }
+        }
+    }
+}
+
+/* A chain of any length beside the steps changes nothing of what they compute. */
+static void paced_matches_reference(const struct kernel *kernel) {
+    static const unsigned links[] = {0, 1, 5, 26, CHAIN_LINKS_MAX};
+    const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
+    void *itself = &itself;
+    reference_inputs(kernel, 7, 1, &operands, start);
+    for (uint64_t passes = 0; passes <= 96; passes += 32) {
+        reference_run(kernel, passes, &operands, start, expected);
+        for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
+            kernel->paced(passes, &operands, start, result, links[i], &itself);
+            if (memcmp(result, expected, bytes) != 0) {
+                fail_msg("%s with %s beside %u loads differs from plain C after %d passes", kernel->workload,
+                         kernel->instruction, links[i], (int)passes);
             }
         }
     }
@@ -79,6 +98,11 @@ static void floats_stay_normal(const struct kernel *kernel) {
 static void all_kernels_match(void **state) {
     (void)state;
     assert_true(for_each_kernel(matches_reference) >= 12); /* plain C and one vector ISA have six each */
+}
+
+static void all_kernels_match_beside_a_chain(void **state) {
+    (void)state;
+    assert_true(for_each_kernel(paced_matches_reference) >= 12);
 }
 
 static void all_kernels_notice_lost_steps(void **state) {
@@ -143,8 +167,11 @@ static void say_what_this_cpu_lacks(void) {
 int main(void) {
     say_what_this_cpu_lacks();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_kernels_match),        cmocka_unit_test(all_kernels_notice_lost_steps),
-        cmocka_unit_test(all_floats_stay_normal),   cmocka_unit_test(operations_follow_from_the_width),
+        cmocka_unit_test(all_kernels_match),
+        cmocka_unit_test(all_kernels_match_beside_a_chain),
+        cmocka_unit_test(all_kernels_notice_lost_steps),
+        cmocka_unit_test(all_floats_stay_normal),
+        cmocka_unit_test(operations_follow_from_the_width),
         cmocka_unit_test(the_best_kernel_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

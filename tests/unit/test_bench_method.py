@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from benchmarks.guest import common
 from benchmarks.method import __main__ as command
-from benchmarks.method import faults, same, table, verdicts
+from benchmarks.method import faults, promises, same, table, verdicts
 from benchmarks.method.faults import FAULTS
 from benchmarks.method.same import Count
 from benchmarks.method.sides import Bench
@@ -155,3 +155,15 @@ def test_the_command_line_names_its_choices(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit):
         command.arguments(["--only", "luck"])
     assert "same" in capsys.readouterr().err
+
+
+def test_promises_stand_beside_what_was_counted() -> None:
+    kept = [*promises.marks(50), ("unchanged campaigns of 110 rows", promises.campaigns(1)), *promises.coverage(50)]
+    text = promises.table(kept)
+    assert "| unchanged campaigns of 110 rows | 1 |" in text
+    assert text.count("| at most 5% |") == len(kept) - 1
+    assert "none: told in the report" in text
+    assert promises.broken([("quiet rows called unsure, n = 3", Count(40, 100))]) == [
+        "quiet rows called unsure, n = 3: 40.0%, promised is at most 5%"
+    ]
+    assert promises.broken([("quiet rows called unsure, n = 3", Count(6, 100))]) == []

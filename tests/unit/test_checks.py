@@ -11,6 +11,7 @@ import pytest
 from peakmark import peaks
 from peakmark.judging import checks, statistics
 from peakmark.judging.checks import Measured, Run, Thresholds, check_agreement, check_row
+from peakmark.judging.notes import Level
 from peakmark.peaks import Peak
 
 VM: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "machine" / "zen3-vm.json").read_text())
@@ -105,6 +106,15 @@ def test_a_clock_that_moves() -> None:
     assert "the clock fell by 19% during a run" in moved[0].text
     assert codes(row(context={"clock_hz_before": 3.2e9, "clock_hz_after": 2.6e9})) == ["clock-moved"]
     assert codes(row(context={"clock_hz_before": 3.2e9, "clock_hz_after": None})) == []
+
+
+def test_work_that_lowers_the_clock_is_told_and_no_doubt() -> None:
+    details = {"clock_hz_before": 2.94e9, "clock_hz_after": 2.96e9}
+    [note] = check_row(row(details=details | {"clock_hz_loaded": 2.72e9}))
+    assert (note.code, note.level) == ("clock-lowered", Level.NOTE)
+    assert "by 7.8%, to 2.72 GHz" in note.text
+    assert codes(row(details=details | {"clock_hz_loaded": 2.93e9})) == []
+    assert codes(row(details=details | {"clock_hz_loaded": None})) == []
 
 
 def test_a_clock_that_differs_between_repetitions() -> None:
@@ -308,10 +318,67 @@ def test_a_throttled_node_does_not_look_perfect() -> None:
     # The clock under the work decides, whatever it was before and after.
     fast = {"clock_hz_before": 2.1e9, "clock_hz_after": 2.1e9}
     assert codes(row(details=fast, peak=perfect, facts=facts)) == []
-    assert codes(row(details={**fast, "clock_hz_loaded": 1.2e9}, peak=perfect, facts=facts)) == ["below-nominal"]
+    assert codes(row(details={**fast, "clock_hz_loaded": 1.2e9}, peak=perfect, facts=facts)) == [
+        "below-nominal",
+        "clock-lowered",
+    ]
 
 
 def test_repetitions_on_other_cores_are_not_alike() -> None:
     measured = row()
     runs = [Run(100.0, {}, {"placed": {**PLACED, "cores": cores}}) for cores in (1, 1, 2)]
     assert codes(Measured(**{**vars(measured), "runs": runs})) == ["placement-differs"]
+
+
+VIRTUAL = {"cpu": {"virtualised": "KVM", "cores": 4}}
+
+
+@pytest.mark.parametrize(
+    ("flush", "work", "facts", "found"),
+    [
+        (1e-4, 8e8, VIRTUAL, [("flush", Level.UNSURE)]),
+        (1e-4, 8e8, {"cpu": {}}, [("flush", Level.NOTE)]),
+        (0.02, 8e8, VIRTUAL, []),
+        (1e-4, 1e6, VIRTUAL, []),
+    ],
+)
+def test_a_flush_that_takes_no_time_is_remarked(
+    flush: float, work: float, facts: dict[str, Any], found: list[tuple[str, Level]]
+) -> None:
+    details = {"flush_seconds": flush, "work": work, "seconds": 2.0}
+    measured = row(details=details, subsystem="disk", instrument="diskbench", workload="WS", unit="B/s", facts=facts)
+    notes = check_row(replace(measured, metric="throughput"))
+    assert [(note.code, note.level) for note in notes] == found
+
+
+def test_a_core_that_does_less_than_its_pipes_allow_is_unsure() -> None:
+    """1.2 instead of 2 fused operations a cycle, and nothing in the record says why."""
+    slow = row([60.0] * 6, facts=VIRTUAL, peak=limit(100.0))
+    assert codes(slow) == ["slow-core"]
+    assert codes(replace(slow, centre=80.0)) == []
+    assert codes(replace(slow, concurrency=8)) == []
+    scalar = [replace(run, options={"isa": "scalar"}) for run in slow.runs]
+    assert codes(replace(slow, runs=scalar)) == []
+
+
+def test_advice_fits_the_row() -> None:
+    details = {"sent": 1000, "received": 900, "lost": 100}
+    for streams, fewer in ((1, False), (4, True)):
+        (note,) = check_row(
+            row(details=details, subsystem="network", workload="UDP", unit="bit/s", concurrency=streams)
+        )
+        assert ("fewer streams" in note.text) == fewer
+
+
+def test_short_runs_are_remarked() -> None:
+    assert codes(row(details={"seconds": 0.2}, instrument="cpubench")) == ["short-runs"]
+    assert codes(row(details={"seconds": 1.0}, instrument="cpubench")) == []
+    assert codes(row(details={"seconds": 0.2}, instrument="fio")) == []
+
+
+def test_what_runs_on_other_cpus_takes_nothing_from_pinned_threads() -> None:
+    facts = {"cpu": {"threads": 8, "cores": 8}}
+    noise = {"before": {}, "after": {}, "during": {"seconds": 1.0, "steal": 0.0, "others": 1.5, "busy": 2, "users": 0}}
+    for threads, level in ((1, Level.NOTE), (8, Level.UNSURE)):
+        (note,) = check_row(row(context={"noise": noise, "cpus": list(range(8))}, concurrency=threads, facts=facts))
+        assert (note.code, note.level) == ("other-load", level)

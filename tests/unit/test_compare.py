@@ -252,6 +252,19 @@ def test_students_p_is_that_of_the_tables(t: float, freedom: float, p: float) ->
     assert chance.student(t, freedom) == pytest.approx(p, rel=0.01)
 
 
+def test_the_quantile_is_where_the_p_is() -> None:
+    assert chance.quantile(0.05, 2) == pytest.approx(4.303, rel=1e-3)
+    assert chance.quantile(0.01, 10) == pytest.approx(3.169, rel=1e-3)
+
+
+def test_a_machine_that_moves_while_it_is_measured_gets_a_wider_tolerance() -> None:
+    still = compare.Side("still", {}, False, drift={"cpu": 0.001, "disk_throughput": -0.001})
+    moving = compare.Side("moving", {}, False, drift={"cpu": 0.05, "disk_throughput": -0.04})
+    assert compare.drifts(still, still, 0.05) < 0.01
+    assert 0.1 < compare.drifts(moving, still, 0.05) < 0.3
+    assert compare.drifts(compare.Side("a", {}, True), compare.Side("b", {}, True), 0.05) == 0
+
+
 def test_discoveries_are_those_of_benjamini_and_hochberg() -> None:
     # The example of their paper: fifteen p values, of which four stand at 5 %.
     chances = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.unit.instruments import samples
 from tests.unit.instruments.test_outputs import GOOD
 
+from peakmark import yamlfile
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, PeakmarkError
 from peakmark.instruments import REGISTRY
@@ -91,7 +92,7 @@ def changed(value: Any, seed: int, new: Any, grow: bool) -> Any:
 
 
 PRESETS = sorted((ROOT / "config" / "presets").glob("*.yaml"))
-CONFIGS = [config.read(path) for path in PRESETS]
+CONFIGS = [yamlfile.read(path) for path in PRESETS]
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -132,7 +133,7 @@ def assert_inside(cell: Cell) -> None:
 def test_any_file_as_configuration_or_site(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "file.yaml"
     path.write_bytes(text)
-    for read in (lambda: config.complete(config.read(path)), lambda: site.load(path)):
+    for read in (lambda: config.complete(yamlfile.read(path)), lambda: site.load(path)):
         try:
             read()
         except ConfigError as error:

@@ -293,6 +293,17 @@ def test_quantities_in_words(value: float, unit: str, text: str) -> None:
     assert words.quantity(value, unit) == text
 
 
+def test_the_formula_says_that_the_clock_was_observed_under_the_work() -> None:
+    peak = cpu("DP", 2, VM, clock_hz=2.72e9, clock_loaded=True)
+    assert peak.value == pytest.approx(2 * 2.72e9 * 16)
+    assert "2.72 GHz (clock observed under the work)" in peak.formula
+    assert "(observed clock)" in cpu("DP", 2, VM, clock_hz=2.72e9).formula
+    nominal = cpu(
+        "DP", 1, VM, clock_hz=2.72e9, clock_loaded=True, site={"cpu": {"clock": "nominal", "nominal_hz": 2e9}}
+    )
+    assert "2 GHz (nominal clock)" in nominal.formula
+
+
 def test_the_cores_of_a_row_are_those_its_records_tell() -> None:
     first_job = machine(limits={"physical_cores_allowed": 1}, cpu={"virtualised": None})
     placed = {"cores": 2, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}

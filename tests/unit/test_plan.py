@@ -8,7 +8,7 @@ from peakmark.catalogue import KERNELS, REFERENCES, WORKLOADS
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.planning import config, jobs, plan, plan_text
+from peakmark.planning import given, jobs, plan, plan_text
 from peakmark.planning.cluster import Cluster
 from peakmark.resources import ROOT
 
@@ -119,7 +119,7 @@ def test_a_total_is_named_after_what_is_counted() -> None:
 
 
 def test_quick_shows_every_workload_and_every_instrument(every_tool: Path) -> None:
-    made = plan.make(config.read(ROOT / "config/config.yaml", ROOT / "config/presets/quick.yaml"))
+    made = plan.make(given.read([ROOT / "config/presets/quick.yaml"]))
     own = [cell for cell in made.cells if cell.instrument in KERNELS.values()]
     for subsystem, workloads in WORKLOADS.items():
         mine = [cell for cell in own if cell.subsystem == subsystem]

@@ -15,7 +15,7 @@ from tests.unit import campaign_data as make
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.judging.rows import build as build_rows
-from peakmark.planning import config, plan
+from peakmark.planning import given, plan
 from peakmark.reporting import document
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
@@ -35,7 +35,7 @@ METRICS = {"cpu": ["rate"], "disk": ["throughput", "iops", "latency"]}
 
 def planned(name: str, **changes: Any) -> plan.Plan:
     """The plan of a preset, every reference tool taken for there."""
-    values = config.read(ROOT / "config" / "config.yaml", ROOT / "config" / "presets" / f"{name}.yaml")
+    values = given.read([ROOT / "config" / "presets" / f"{name}.yaml"])
     return plan.make({**values, "tools_on": "nodes", **changes})
 
 

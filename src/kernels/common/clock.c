@@ -52,6 +52,22 @@ static uint64_t chain(uint64_t passes, uint64_t value) {
 }
 #endif
 
+#if defined(__x86_64__)
+#define LOAD "mov (%0), %0\n\t"
+#elif defined(__aarch64__)
+#define LOAD "ldr %0, [%0]\n\t"
+#endif
+static void loads(uint64_t passes, void *pointer) {
+#ifdef LOAD
+    while (passes-- > 0) {
+        __asm__ volatile(TIMES_64(LOAD) : "+r"(pointer));
+    }
+#else
+    (void)passes;
+    (void)pointer;
+#endif
+}
+
 const char *clock_hz_method(void) {
     return method;
 }
@@ -86,4 +102,30 @@ double clock_hz(void) {
     }
     qsort(hz, ROUNDS, sizeof hz[0], ascending);
     return hz[ROUNDS / 2];
+}
+
+/* Both chains in turn, in rounds so short that the clock has no time to change between them. */
+unsigned clock_load_cycles(double *seconds) {
+    enum { ROUNDS = 41, PASSES = 100 };
+    void *itself = &itself;
+    double ratio[ROUNDS], load[ROUNDS];
+    *seconds = 0;
+    if (CYCLES_PER_LINK == 0.0) {
+        return 0;
+    }
+    uint64_t value = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t start = clock_now();
+        value = chain(PASSES, value);
+        uint64_t middle = clock_now();
+        loads(PASSES, &itself);
+        uint64_t stop = clock_now();
+        load[round] = (double)(stop - middle);
+        ratio[round] = load[round] / (double)(middle > start ? middle - start : 1);
+    }
+    qsort(ratio, ROUNDS, sizeof ratio[0], ascending);
+    qsort(load, ROUNDS, sizeof load[0], ascending);
+    double cycles = CYCLES_PER_LINK * ratio[ROUNDS / 2], whole = (double)(unsigned)(cycles + 0.5);
+    *seconds = load[ROUNDS / 2] * 1e-9 / (PASSES * LINKS);
+    return whole >= 2 && whole <= 8 && cycles > whole - 0.15 && cycles < whole + 0.15 ? (unsigned)whole : 0;
 }

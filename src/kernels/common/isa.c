@@ -1,5 +1,6 @@
 #include "isa.h"
 
+#include <stdio.h>
 #include <string.h>
 #if defined(__aarch64__)
 #include <sys/auxv.h>
@@ -21,7 +22,7 @@ enum isa isa_from_name(const char *name) {
 }
 
 #if defined(__x86_64__)
-bool isa_available(enum isa isa) {
+static bool cpu_runs(enum isa isa) {
     __builtin_cpu_init();
     switch (isa) {
     case ISA_SCALAR:
@@ -49,7 +50,7 @@ static bool has_avxvnni(void) {
     return (eax >> 4 & 1) != 0;
 }
 
-bool isa_feature_available(enum isa_feature feature) {
+static bool cpu_has(enum isa_feature feature) {
     __builtin_cpu_init();
     switch (feature) {
     case ISA_FEATURE_NONE:
@@ -63,21 +64,21 @@ bool isa_feature_available(enum isa_feature feature) {
     }
 }
 #elif defined(__aarch64__)
-bool isa_available(enum isa isa) {
+static bool cpu_runs(enum isa isa) {
     return isa == ISA_SCALAR || isa == ISA_NEON;
 }
 
-bool isa_feature_available(enum isa_feature feature) {
+static bool cpu_has(enum isa_feature feature) {
     const unsigned long has_dotprod = 1UL << 20; /* HWCAP_ASIMDDP */
     return feature == ISA_FEATURE_NONE ||
            (feature == ISA_FEATURE_DOTPROD && (getauxval(AT_HWCAP) & has_dotprod) != 0);
 }
 #else
-bool isa_available(enum isa isa) {
+static bool cpu_runs(enum isa isa) {
     return isa == ISA_SCALAR;
 }
 
-bool isa_feature_available(enum isa_feature feature) {
+static bool cpu_has(enum isa_feature feature) {
     return feature == ISA_FEATURE_NONE;
 }
 #endif
@@ -85,4 +86,69 @@ bool isa_feature_available(enum isa_feature feature) {
 const char *isa_feature_name(enum isa_feature feature) {
     static const char *const names[] = {"", "AVX-VNNI", "AVX512-VNNI", "dot product"};
     return names[feature];
+}
+
+/* What the Makefile found that the toolchain cannot make. */
+// clang-format off
+const char isa_built_without[] = ""
+#ifdef LACKS_avx2
+    " avx2"
+#endif
+#ifdef LACKS_avx512
+    " avx512"
+#endif
+#ifdef LACKS_avxvnni
+    " avxvnni"
+#endif
+#ifdef LACKS_avx512vnni
+    " avx512vnni"
+#endif
+#ifdef LACKS_dotprod
+    " dotprod"
+#endif
+    ;
+// clang-format on
+
+/* The Makefile's name of an instruction set's files, as a word of isa_built_without. */
+static bool built_without(const char *name) {
+    char padded[64], word[32];
+    snprintf(padded, sizeof padded, "%s ", isa_built_without);
+    snprintf(word, sizeof word, " %s ", name);
+    return strstr(padded, word) != NULL;
+}
+
+static const char *file_of(enum isa_feature feature) {
+    static const char *const names[] = {"", "avxvnni", "avx512vnni", "dotprod"};
+    return names[feature];
+}
+
+bool isa_available(enum isa isa) {
+    return cpu_runs(isa) && !built_without(isa_name(isa));
+}
+
+bool isa_feature_available(enum isa_feature feature) {
+    return cpu_has(feature) && !built_without(file_of(feature));
+}
+
+bool isa_left_out(enum isa isa, enum isa_feature feature) {
+    return cpu_runs(isa) && cpu_has(feature) &&
+           (built_without(isa_name(isa)) || built_without(file_of(feature)));
+}
+
+const char *isa_all_left_out(void) {
+    static char text[96];
+    size_t used = 0;
+    for (int isa = 0; isa < ISA_COUNT; isa++) {
+        if (isa_left_out((enum isa)isa, ISA_FEATURE_NONE)) {
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "",
+                                     isa_name((enum isa)isa));
+        }
+    }
+    for (int feature = ISA_FEATURE_AVXVNNI; feature <= ISA_FEATURE_DOTPROD; feature++) {
+        if (isa_left_out(ISA_SCALAR, (enum isa_feature)feature)) {
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "",
+                                     isa_feature_name((enum isa_feature)feature));
+        }
+    }
+    return used > 0 ? text : NULL;
 }

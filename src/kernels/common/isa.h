@@ -21,6 +21,17 @@ enum isa isa_from_name(const char *name); /* ISA_COUNT for auto */
  */
 bool isa_available(enum isa isa);
 bool isa_feature_available(enum isa_feature feature);
+
+/* Whether this CPU runs it, but the programs were built without it, as the toolchain lacks it: then not
+ * available. */
+bool isa_left_out(enum isa isa, enum isa_feature feature);
+
+/* What isa_left_out is true of: "avx512, AVX-VNNI"; NULL when nothing is. */
+const char *isa_all_left_out(void);
+
+/* What the programs were built without, whatever this CPU runs: "avxvnni"; "" when nothing is. */
+extern const char isa_built_without[];
+
 const char *isa_feature_name(enum isa_feature feature);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa.h"
 #include "status.h"
 
 #define OPTIONS_MAX 48
@@ -270,7 +271,9 @@ int options_parse(const struct program *program, const struct option_spec *specs
             exit(fflush(stdout) == 0 ? STATUS_OK : STATUS_FAILED);
         }
         if (code == CODE_VERSION) {
-            printf("%s (peakmark) %s\n", program->name, PEAKMARK_VERSION);
+            bool whole = isa_built_without[0] == '\0';
+            printf("%s (peakmark) %s%s%s%s\n", program->name, PEAKMARK_VERSION, whole ? "" : " without",
+                   isa_built_without, whole ? "" : ", which its compiler or assembler lacks");
             exit(fflush(stdout) == 0 ? STATUS_OK : STATUS_FAILED);
         }
         if (code == ':') {

@@ -76,6 +76,10 @@ void report_clock(struct json *json, const struct team *team) {
     clock_or_null(json, "clock_hz_after", team->clock_hz_after);
 }
 
+void report_clock_loaded(struct json *json, const struct team *team) {
+    clock_or_null(json, "clock_hz_loaded", team->clock_hz_loaded);
+}
+
 void report_end(struct json *json, const struct report *report) {
     json_begin_array(json, "warnings");
     for (int i = 0; i < report->warnings->count; i++) {

@@ -34,6 +34,9 @@ void report_begin(struct json *json, const struct report *report);
 /* Writes clock_hz_before and clock_hz_after; null when they were not measured. */
 void report_clock(struct json *json, const struct team *team);
 
+/* Writes clock_hz_loaded, the clock under the work; null where it could not be told. */
+void report_clock_loaded(struct json *json, const struct team *team);
+
 /* Writes warnings[], ends the object. Ends the program with exit 1 if stdout cannot be written. */
 void report_end(struct json *json, const struct report *report);
 

@@ -150,7 +150,8 @@ static void conduct(struct team *team) {
 static void sum_up(struct team *team) {
     uint64_t first = UINT64_MAX, last = 0;
     team->work = 0;
-    team->clock_hz_before = team->clock_hz_after = 0;
+    team->clock_hz_before = team->clock_hz_after = team->clock_hz_loaded = 0;
+    bool all_loaded = true;
     for (int i = 0; i < team->threads; i++) {
         const struct team_member *member = &team->members[i];
         first = member->start_ns < first ? member->start_ns : first;
@@ -158,7 +159,10 @@ static void sum_up(struct team *team) {
         team->work += member->work;
         team->clock_hz_before += member->clock_hz_before / team->threads;
         team->clock_hz_after += member->clock_hz_after / team->threads;
+        team->clock_hz_loaded += member->clock_hz_loaded / team->threads;
+        all_loaded = all_loaded && member->clock_hz_loaded > 0;
     }
+    team->clock_hz_loaded *= all_loaded;
     team->first_start_ns = first;
     team->seconds = (double)(last - first) * 1e-9;
 }

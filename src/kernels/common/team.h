@@ -27,6 +27,7 @@ struct team_member {
     uint64_t work;  /* set by run: work done in this run */
     uint64_t start_ns, stop_ns;
     double clock_hz_before, clock_hz_after; /* 0 when not asked for */
+    double clock_hz_loaded;                 /* under the work: the job's to tell, 0 where it cannot */
 };
 
 struct team_job {
@@ -63,6 +64,7 @@ struct team {
     double seconds;                         /* last stop - first start */
     uint64_t work;                          /* all members' */
     double clock_hz_before, clock_hz_after; /* mean of the members */
+    double clock_hz_loaded;                 /* the same; 0 unless all members told it */
     /* private */
     struct team_plan plan;
     const struct team_job *job;

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "arena.h"
+#include "clock.h"
 #include "kernel.h"
 #include "options.h"
+#include "pace.h"
 #include "report.h"
 #include "status.h"
 #include "team.h"
@@ -23,11 +25,15 @@ struct worker {
     struct operands operands;
     _Alignas(64) unsigned char start[STATE_BYTES_MAX];
     _Alignas(64) unsigned char result[STATE_BYTES_MAX];
+    _Alignas(64) unsigned char paced_result[STATE_BYTES_MAX];
     _Alignas(64) unsigned char expected[STATE_BYTES_MAX];
     uint64_t calls;    /* of PASSES_PER_CALL passes */
     uint64_t checksum; /* sum over these calls */
     uint64_t tail;     /* passes of the last, shorter call; 0: none */
     uint64_t tail_sum;
+    uint64_t paced; /* calls of PACED_PASSES passes that told the clock */
+    uint64_t paced_sum;
+    struct pace pace;
 };
 
 /* Subnormal numbers would be slow; none occur, and this makes sure that none can. */
@@ -64,53 +70,95 @@ static void prepare(struct team_member *member) {
     flush_subnormals();
     reference_inputs(settings->kernel, settings->seed, (uint64_t)member->index, &worker->operands,
                      worker->start);
+    pace_begin(&worker->pace);
     member->state = worker;
+}
+
+/* A paced call right after one of `seconds` without: how long the chain beside it takes tells the clock.
+ * Returns its passes. */
+static uint64_t run_paced(const struct kernel *kernel, struct worker *worker, double seconds, bool is_long) {
+    const unsigned links = pace_links(&worker->pace, 2 * seconds / PASSES_PER_CALL, is_long);
+    if (links == 0) {
+        return 0;
+    }
+    uint64_t start = clock_now();
+    kernel->paced(PACED_PASSES, &worker->operands, worker->start, worker->paced_result, links,
+                  &worker->pace.itself);
+    uint64_t stop = clock_now();
+    pace_add(&worker->pace, links, PACED_PASSES / 2, (double)(stop - start) * 1e-9, is_long);
+    worker->paced++;
+    worker->paced_sum += sum_words(worker->paced_result, kernel->vector_bytes * kernel->accumulators);
+    return PACED_PASSES;
+}
+
+/* Whole calls, until the time is over or less than one is left. The work of paced calls counts like all
+ * other. */
+static void run_calls(struct team_member *member, const struct kernel *kernel, struct worker *worker) {
+    const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
+    const uint64_t per_pass = (uint64_t)kernel->operations * kernel->accumulators;
+    const uint64_t per_call = per_pass * PASSES_PER_CALL, with_paced = per_call + per_pass * PACED_PASSES;
+    uint64_t calls = 0, checksum = 0, next_paced = PACE_FIRST;
+    bool is_long = false;
+    while (member->limit - member->work >= per_call && (calls == 0 || !team_stopped(member))) {
+        const bool paced = calls == next_paced && member->limit - member->work >= with_paced;
+        const uint64_t begin = paced ? clock_now() : 0;
+        kernel->run(PASSES_PER_CALL, &worker->operands, worker->start, worker->result);
+        if (paced) {
+            double seconds = (double)(clock_now() - begin) * 1e-9;
+            checksum += sum_words(worker->result, bytes);
+            member->work += per_pass * run_paced(kernel, worker, seconds, is_long);
+            is_long = !is_long && pace_wants_long(&worker->pace);
+            next_paced += is_long ? 1 : worker->pace.every;
+        } else {
+            checksum += sum_words(worker->result, bytes);
+        }
+        member->work += per_call;
+        calls++;
+    }
+    worker->calls = calls;
+    worker->checksum = checksum;
 }
 
 static void run(struct team_member *member) {
     const struct kernel *kernel = ((const struct settings *)member->context)->kernel;
     struct worker *worker = member->state;
-    const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
     const uint64_t per_pass = (uint64_t)kernel->operations * kernel->accumulators;
-    const uint64_t per_call = per_pass * PASSES_PER_CALL;
-    uint64_t calls = 0, checksum = 0, whole_calls = member->limit / per_call;
-    while (calls < whole_calls && (calls == 0 || !team_stopped(member))) {
-        kernel->run(PASSES_PER_CALL, &worker->operands, worker->start, worker->result);
-        checksum += sum_words(worker->result, bytes);
-        calls++;
-    }
-    worker->calls = calls;
-    worker->checksum = checksum;
-    worker->tail = 0;
-    member->work = calls * per_call;
-    if (member->limit != UINT64_MAX && calls == whole_calls && member->work < member->limit) {
+    worker->paced = worker->paced_sum = worker->tail = 0;
+    pace_restart(&worker->pace);
+    run_calls(member, kernel, worker);
+    if (member->limit != UINT64_MAX && member->limit - member->work < per_pass * PASSES_PER_CALL &&
+        member->work < member->limit) {
         uint64_t pairs = (member->limit - member->work + 2 * per_pass - 1) / (2 * per_pass);
         worker->tail = 2 * pairs;
         kernel->run(worker->tail, &worker->operands, worker->start, worker->result);
-        worker->tail_sum = sum_words(worker->result, bytes);
+        worker->tail_sum = sum_words(worker->result, kernel->vector_bytes * kernel->accumulators);
         member->work += worker->tail * per_pass;
     }
 }
 
-/* Every call must have ended at what plain C gets from the same numbers. */
+/* Whether `calls` calls of so many passes added up to what plain C gets from the same numbers, and the last
+ * one (all or none of its bytes) ended there. */
+static bool is_right(const struct kernel *kernel, struct worker *worker, uint64_t passes, uint64_t calls,
+                     uint64_t sum, const unsigned char *last) {
+    const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
+    if (calls == 0) {
+        return true;
+    }
+    reference_run(kernel, passes, &worker->operands, worker->start, worker->expected);
+    return sum == calls * sum_words(worker->expected, bytes) &&
+           (last == NULL || memcmp(last, worker->expected, bytes) == 0);
+}
+
 static void finish(struct team_member *member) {
     const struct kernel *kernel = ((const struct settings *)member->context)->kernel;
-    struct worker *worker = member->state;
-    if (worker == NULL || team_failed(member)) {
+    struct worker *w = member->state;
+    if (w == NULL || team_failed(member)) {
         return;
     }
-    const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
-    bool right = true;
-    if (worker->calls > 0) {
-        reference_run(kernel, PASSES_PER_CALL, &worker->operands, worker->start, worker->expected);
-        right = worker->checksum == worker->calls * sum_words(worker->expected, bytes);
-    }
-    if (worker->tail > 0) {
-        reference_run(kernel, worker->tail, &worker->operands, worker->start, worker->expected);
-        right = right && worker->tail_sum == sum_words(worker->expected, bytes);
-    }
-    if (!right ||
-        (worker->calls + worker->tail > 0 && memcmp(worker->result, worker->expected, bytes) != 0)) {
+    member->clock_hz_loaded = pace_hz(&w->pace);
+    if (!is_right(kernel, w, PASSES_PER_CALL, w->calls, w->checksum, w->tail > 0 ? NULL : w->result) ||
+        !is_right(kernel, w, PACED_PASSES, w->paced, w->paced_sum, w->paced_result) ||
+        !is_right(kernel, w, w->tail, w->tail > 0, w->tail_sum, w->result)) {
         team_fail(member,
                   "thread %d on CPU %d computed a wrong result with %s (%s): the rate is not reported",
                   member->index, member->cpu, kernel->instruction, kernel->workload);
@@ -128,11 +176,13 @@ static void print_result(const struct kernel *kernel, const struct team *team,
                             .isa = isa_name(kernel->isa),
                             .team = team,
                             .warnings = warnings};
-    double clock_hz = (team->clock_hz_before + team->clock_hz_after) / 2;
+    double clock_hz = team->clock_hz_loaded > 0 ? team->clock_hz_loaded
+                                                : (team->clock_hz_before + team->clock_hz_after) / 2;
     double per_instruction = (double)kernel->operations / kernel->instructions;
     report_begin(&json, &report);
     json_string(&json, "instruction", kernel->instruction);
     report_clock(&json, team);
+    report_clock_loaded(&json, team);
     json_double(&json, "operations_per_instruction", per_instruction);
     if (clock_hz > 0) {
         json_double(&json, "instructions_per_cycle",
@@ -201,6 +251,12 @@ int main(int argc, char **argv) {
                                    .clock_rate = true};
     const struct team_job job = {.prepare = prepare, .run = run, .finish = finish};
     place_choose(&common.cpus, common.threads, &cpus, &warnings);
+    if (isa_all_left_out() != NULL) {
+        warnings_add(
+            &warnings,
+            "cpubench was built without %s, which this CPU has: build it with a newer compiler and assembler",
+            isa_all_left_out());
+    }
     if (!team_run(&team, &cpus, &plan, &job, &settings)) {
         fail_measurement("%s", team.error);
     }

@@ -5,19 +5,40 @@
 
 #include "kernel.h"
 
+/* LACKS_...: left out, as the toolchain cannot make it; see the Makefile. */
 const struct kernel *const kernel_tables[] = {
 #if defined(__x86_64__)
-    kernels_avx512vnni, kernels_avx512,
-    kernels_avxvnni,    kernels_avx2,
+#ifndef LACKS_avx512vnni
+    kernels_avx512vnni,
+#endif
+#ifndef LACKS_avx512
+    kernels_avx512,
+#endif
+#ifndef LACKS_avxvnni
+    kernels_avxvnni,
+#endif
+#ifndef LACKS_avx2
+    kernels_avx2,
+#endif
     kernels_sse2,
 #elif defined(__aarch64__)
-    kernels_dotprod, kernels_neon,
+#ifndef LACKS_dotprod
+    kernels_dotprod,
+#endif
+    kernels_neon,
 #endif
     kernels_scalar,     NULL};
 
 const struct kernel *kernel_find(const char *workload, enum isa isa, const char **reason) {
     static char text[160];
     *reason = text;
+    if (isa != ISA_COUNT && isa_left_out(isa, ISA_FEATURE_NONE)) {
+        snprintf(
+            text, sizeof text,
+            "cpubench was built without %s, which its compiler or assembler lacks: build it with newer ones",
+            isa_name(isa));
+        return NULL;
+    }
     if (isa != ISA_COUNT && !isa_available(isa)) {
         snprintf(text, sizeof text,
                  "this CPU or its operating system does not run %s; --isa auto takes the best it has",

@@ -50,6 +50,13 @@ struct operands {
 typedef void kernel_function(uint64_t passes, const struct operands *operands, const void *start,
                              void *result);
 
+/*
+ * The same with `links` (0 to CHAIN_LINKS_MAX) dependent loads beside every two passes, see chain.h; `chain`
+ * points to a pointer to itself. In the woven kernels the first two passes have none.
+ */
+typedef void paced_function(uint64_t passes, const struct operands *operands, const void *start, void *result,
+                            unsigned links, void *chain);
+
 struct kernel {
     const char *workload; /* QP HP SP DP FP32 QPDOT; NULL ends a table */
     enum isa isa;
@@ -61,6 +68,7 @@ struct kernel {
     unsigned operations;   /* of one step on one accumulator, all lanes */
     unsigned instructions; /* of one step */
     kernel_function *run;
+    paced_function *paced; /* the same steps beside a chain: tells the clock, see pace.h */
 };
 
 /* One table per file of an instruction set; within a workload the better row comes first. */

@@ -8,6 +8,7 @@
 DEFINE_KERNEL(qpdot, __m256i, 12, STEP_DOT, NOTHING)
 
 const struct kernel kernels_avxvnni[] = {
-    {"QPDOT", ISA_AVX2, ISA_FEATURE_AVXVNNI, "vpdpbusd (AVX-VNNI)", RULE_DOT_US, 32, 12, 64, 1, qpdot},
+    {"QPDOT", ISA_AVX2, ISA_FEATURE_AVXVNNI, "vpdpbusd (AVX-VNNI)", RULE_DOT_US, 32, 12, 64, 1, qpdot,
+     qpdot_paced},
     {0},
 };

@@ -8,6 +8,6 @@
 DEFINE_KERNEL(qpdot, int32x4_t, 24, STEP_DOT, NOTHING)
 
 const struct kernel kernels_dotprod[] = {
-    {"QPDOT", ISA_NEON, ISA_FEATURE_DOTPROD, "sdot", RULE_DOT_SS, 16, 24, 32, 1, qpdot},
+    {"QPDOT", ISA_NEON, ISA_FEATURE_DOTPROD, "sdot", RULE_DOT_SS, 16, 24, 32, 1, qpdot, qpdot_paced},
     {0},
 };

@@ -32,12 +32,12 @@ DEFINE_KERNEL(qp, int8x16_t, 24, STEP_I8, NOTHING)
 DEFINE_KERNEL(qpdot, int32x4_t, 12, STEP_DOT, NOTHING)
 
 const struct kernel kernels_neon[] = {
-    {"DP", ISA_NEON, ISA_FEATURE_NONE, "fmla 2d", RULE_ADD_F64, 16, 24, 4, 1, dp},
-    {"FP32", ISA_NEON, ISA_FEATURE_NONE, "fmla 4s", RULE_ADD_F32, 16, 24, 8, 1, fp32},
-    {"SP", ISA_NEON, ISA_FEATURE_NONE, "mla 4s", RULE_ADD_I32, 16, 24, 8, 1, sp},
-    {"HP", ISA_NEON, ISA_FEATURE_NONE, "mla 8h", RULE_ADD_I16, 16, 24, 16, 1, hp},
-    {"QP", ISA_NEON, ISA_FEATURE_NONE, "mla 16b", RULE_ADD_I8, 16, 24, 32, 1, qp},
-    {"QPDOT", ISA_NEON, ISA_FEATURE_NONE, "smull + smull2 + addp + sadalp", RULE_DOT_SS, 16, 12, 32, 4,
-     qpdot},
+    {"DP", ISA_NEON, ISA_FEATURE_NONE, "fmla 2d", RULE_ADD_F64, 16, 24, 4, 1, dp, dp_paced},
+    {"FP32", ISA_NEON, ISA_FEATURE_NONE, "fmla 4s", RULE_ADD_F32, 16, 24, 8, 1, fp32, fp32_paced},
+    {"SP", ISA_NEON, ISA_FEATURE_NONE, "mla 4s", RULE_ADD_I32, 16, 24, 8, 1, sp, sp_paced},
+    {"HP", ISA_NEON, ISA_FEATURE_NONE, "mla 8h", RULE_ADD_I16, 16, 24, 16, 1, hp, hp_paced},
+    {"QP", ISA_NEON, ISA_FEATURE_NONE, "mla 16b", RULE_ADD_I8, 16, 24, 32, 1, qp, qp_paced},
+    {"QPDOT", ISA_NEON, ISA_FEATURE_NONE, "smull + smull2 + addp + sadalp", RULE_DOT_SS, 16, 12, 32, 4, qpdot,
+     qpdot_paced},
     {0},
 };

@@ -60,13 +60,13 @@ DEFINE_KERNEL(qp, __m128i, 4, STEP_I8, NOTHING)
 DEFINE_KERNEL(qpdot, __m128i, 4, STEP_DOT, NOTHING)
 
 const struct kernel kernels_sse2[] = {
-    {"DP", ISA_SSE2, ISA_FEATURE_NONE, "mulpd + addpd", RULE_CHAIN_F64, 16, 12, 4, 2, dp},
-    {"FP32", ISA_SSE2, ISA_FEATURE_NONE, "mulps + addps", RULE_CHAIN_F32, 16, 12, 8, 2, fp32},
+    {"DP", ISA_SSE2, ISA_FEATURE_NONE, "mulpd + addpd", RULE_CHAIN_F64, 16, 12, 4, 2, dp, dp_paced},
+    {"FP32", ISA_SSE2, ISA_FEATURE_NONE, "mulps + addps", RULE_CHAIN_F32, 16, 12, 8, 2, fp32, fp32_paced},
     {"SP", ISA_SSE2, ISA_FEATURE_NONE, "2 pmuludq, 4 shifts and shuffles, paddd", RULE_CHAIN_I32, 16, 4, 8, 7,
-     sp},
-    {"HP", ISA_SSE2, ISA_FEATURE_NONE, "pmullw + paddw", RULE_CHAIN_I16, 16, 12, 16, 2, hp},
-    {"QP", ISA_SSE2, ISA_FEATURE_NONE, "2 pmullw, 3 masks, paddb", RULE_CHAIN_I8, 16, 4, 32, 6, qp},
+     sp, sp_paced},
+    {"HP", ISA_SSE2, ISA_FEATURE_NONE, "pmullw + paddw", RULE_CHAIN_I16, 16, 12, 16, 2, hp, hp_paced},
+    {"QP", ISA_SSE2, ISA_FEATURE_NONE, "2 pmullw, 3 masks, paddb", RULE_CHAIN_I8, 16, 4, 32, 6, qp, qp_paced},
     {"QPDOT", ISA_SSE2, ISA_FEATURE_NONE, "2 pmaddwd on widened bytes, 2 paddd", RULE_DOT_US, 16, 4, 32, 6,
-     qpdot},
+     qpdot, qpdot_paced},
     {0},
 };

@@ -328,6 +328,12 @@ int main(int argc, char **argv) {
                                    .grain = bench_work_per_visit(&bench),
                                    .clock_rate = true};
     struct team team;
+    if (isa_all_left_out() != NULL) {
+        warnings_add(
+            &warnings,
+            "rambench was built without %s, which this CPU has: build it with a newer compiler and assembler",
+            isa_all_left_out());
+    }
     if (!team_run(&team, &cpus, &plan, chase ? &bench_chase_job : &bench_sweep_job, &bench)) {
         fail_measurement("%s", team.error);
     }

@@ -175,6 +175,12 @@ class Instrument(Protocol):
     def find(self, path: str) -> Tool:
         """The tool at ``path`` with its version. Errors: Unavailable when it cannot be executed."""
 
+    def check(self, cell: Cell) -> None:
+        """All that is known of a cell before a machine is: asked for each when a campaign is planned.
+
+        Errors: Unavailable when the program cannot do this cell anywhere; ConfigError for an option that it cannot have.
+        """
+
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         """What to execute for ``cell``. Errors: Unavailable when the tool cannot do this cell, with the reason."""
 

@@ -27,14 +27,19 @@ _MEMORY_SHARE = 0.9
 _FLAGS = {"asimd": "neon"}
 
 
+def fits_memory(size: int, available: int) -> bool:
+    """Whether a program may allocate ``size`` bytes where ``available`` may be used."""
+    return size <= _MEMORY_SHARE * available
+
+
 def need_memory(name: str, size: int, workspace: Workspace) -> None:
     """Errors: Unavailable when the node has too little memory for ``size`` bytes; MeasurementError when it has enough
     but the Slurm job was granted too little, which the next run can mend."""
-    if size <= _MEMORY_SHARE * workspace.memory_bytes:
+    if fits_memory(size, workspace.memory_bytes):
         return
     words = f"{name} would allocate {format_size(size)}, but the job may use {format_size(workspace.memory_bytes)}"
     limits, total = workspace.facts.get("limits") or {}, (workspace.facts.get("memory") or {}).get("total") or 0
-    if limits.get("slurm") and limits.get("memory_limited_by") and size <= _MEMORY_SHARE * total:
+    if limits.get("slurm") and limits.get("memory_limited_by") and fits_memory(size, total):
         raise MeasurementError(f"{OUT_OF_MEMORY}: {words}; {MORE_MEMORY}")
     raise Unavailable(f"{words}: make the pool smaller or ask for more memory")
 
@@ -67,6 +72,16 @@ class Program:
 
     def has_variant(self, variant: str) -> bool:
         return variant in self.variants
+
+
+def need_share(cell: Cell, key: str, least: int) -> None:
+    """Errors: Unavailable when a fixed amount of work leaves a thread less than ``least``, its smallest piece."""
+    work = option_number(cell, key, None) if key != "total" else option_size(cell, key, None)
+    if work is not None and work < least * cell.concurrency:
+        raise Unavailable(
+            f"a total of {plain(work)} is less than {least} for each of {cell.concurrency} threads: "
+            "give a larger total, or fewer threads a grid of their own"
+        )
 
 
 def needed_block(cell: Cell) -> int:

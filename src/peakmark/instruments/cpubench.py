@@ -25,6 +25,11 @@ class CpuBench(kernel.Kernel):
     executables = ("cpubench",)
     units: ClassVar[Mapping[str, str]] = dict.fromkeys(WORKLOADS, "op/s")
 
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
+        kernel.isa_option(cell)
+        common.need_share(cell, "operations", 1)
+
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         argv = (

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from peakmark import catalogue
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError
+from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
 from peakmark.units import format_size
@@ -16,6 +16,7 @@ from peakmark.units import format_size
 WORKLOADS = catalogue.WORKLOADS["disk"]
 PERCENTILES = ("p50", "p90", "p99", "p999", "max")
 SIZE = 1 << 30
+RECORD_MIN, RECORD_MAX, DEPTH_MAX = 32, 1 << 30, 4096  # of src/kernels/disk/diskbench.c
 
 _FILL = 200e6  # B/s at which the files are filled before the clock starts, on a slow disk
 _CAUTIOUS = 100e6  # B/s of a fixed total
@@ -34,6 +35,22 @@ class DiskBench(kernel.Kernel):
 
     def has_variant(self, variant: str) -> bool:
         return variant == "psync" or _URING.fullmatch(variant) is not None
+
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
+        record, depth = common.needed_block(cell), engine_of(cell)[1]
+        if not RECORD_MIN <= record <= RECORD_MAX:
+            raise Unavailable(
+                f"diskbench's records have {RECORD_MIN} B to {format_size(RECORD_MAX)}, the cell's {format_size(record)}"
+            )
+        if depth > DEPTH_MAX:
+            raise Unavailable(f"diskbench keeps at most {DEPTH_MAX} requests in flight, the cell asks for {depth}")
+        if file_size(cell, "threads") < depth * record:
+            raise Unavailable(
+                f"a file of {format_size(file_size(cell, 'threads'))} for each of {cell.concurrency} threads has fewer "
+                f"records of {format_size(record)} than the {depth} in flight: make size larger"
+            )
+        common.need_share(cell, "total", record)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)

@@ -38,6 +38,11 @@ class Fio(common.Program):
     def find(self, path: str) -> Tool:
         return common.find_version(self.name, path, ("--version",), r"^fio-(\S+)")
 
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
+        engine_of(cell)
+        file_size(cell, "threads")
+
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         record = common.needed_block(cell)

@@ -27,6 +27,7 @@ _RESIDUAL = re.compile(r"^\|\|Ax-b\|\|_oo.*=\s*([0-9.eE+-]+)\s*\.{3,}\s*(PASSED|
 _CORE = re.compile(r"^Core: (\S+)\s*$", re.MULTILINE)
 _REQUEST = "OPENBLAS_CORETYPE="
 _SMALL_N = 10000
+_FASTEST = 1e12  # flop/s of one core, several times what any has
 
 _INPUT = """\
 HPLinpack benchmark input file
@@ -87,6 +88,14 @@ class Hpl(common.Program):
             if "not found" in line:
                 raise Unavailable(f"{path} cannot be executed: shared library {line.split()[0]} is not found")
         return Tool(name="hpcc" if Path(path).name.startswith("hpcc") else "xhpl", path=path, version="unknown")
+
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
+        budget, nb = _budget(cell), _nb(cell)
+        if hplsize.wall_seconds(2 * nb, cell.concurrency * _FASTEST, hpcc=False) > budget:
+            raise Unavailable(
+                f"HPL cannot solve even N = {2 * nb} in budget_s = {budget:g} s on any machine: raise budget_s or lower nb"
+            )
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)

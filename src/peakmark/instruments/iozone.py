@@ -60,8 +60,8 @@ class Iozone(common.Program):
     def find(self, path: str) -> Tool:
         return common.find_version(self.name, path, ("-v",), r"Version \$Revision: ([0-9.]+) \$")
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
         record = common.needed_block(cell)
         if record > RECORD_MAX:
             raise Unavailable(
@@ -69,6 +69,11 @@ class Iozone(common.Program):
             )
         if record % _KB:
             raise Unavailable(f"IOZone takes records of whole KiB only, the cell's is {record} B")
+        file_size(cell, "processes")
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
+        record = common.needed_block(cell)
         size = file_size(cell, "processes")
         argv = [tool.path, "-I", "-e", *(["-O"] if in_ops(cell) else []), "-i", "0", "-i", "1", "-i", "2"]
         argv += ["-r", f"{record // _KB}k", "-s", f"{size // _KB}k"]

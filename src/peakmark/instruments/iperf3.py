@@ -32,8 +32,8 @@ class Iperf3(common.Program):
     def find(self, path: str) -> Tool:
         return common.find_version(self.name, path, ("--version",), r"^iperf (\S+)")
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
         message = common.needed_block(cell)
         largest = UDP_MESSAGE_MAX if cell.workload == "UDP" else TCP_MESSAGE_MAX
         if message > largest:
@@ -44,6 +44,10 @@ class Iperf3(common.Program):
             raise Unavailable(f"iperf3's smallest datagram is 16 B, the cell's is {format_size(message)}")
         if cell.concurrency > STREAMS_MAX:
             raise Unavailable(f"iperf3 has at most {STREAMS_MAX} streams, the cell {cell.concurrency}")
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
+        message = common.needed_block(cell)
         argv = [tool.path, "--client", "{address}", "--port", "{port}", "--json"]
         argv += ["--length", str(message), "--parallel", str(cell.concurrency)]
         total = common.option_size(cell, "total", None)

@@ -63,10 +63,14 @@ class LikwidBench(common.Program):
     def find(self, path: str) -> Tool:
         return common.find_version(self.name, path, ("-v",), r"Version\s+([0-9][0-9.]*)")
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
         if (cell.subsystem == "cpu") != (cell.variant == ""):
             raise Unavailable(f"likwid-bench: {cell.subsystem} cannot have variant {cell.variant or 'none'}")
+        size_of(cell)
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
         size = size_of(cell)
         common.need_memory(self.name, size, workspace)
         offered = frozenset(re.findall(r"^(\w+) - ", common.ask(tool.path, "-a"), re.MULTILINE))

@@ -10,8 +10,10 @@ from peakmark.cell import Cell
 from peakmark.errors import Unavailable
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Parsed, Tool, Workspace
+from peakmark.units import format_size
 
 WORKLOADS = catalogue.WORKLOADS["network"]
+UDP_MAX, DATAGRAM_MIN, MESSAGE_MAX, STREAMS_MAX = 65507, 24, 64 << 20, 1024  # of src/kernels/net/plan.h
 PERCENTILES = ("p50", "p90", "p99", "p999", "max")
 
 # measure fills the key in on both sides: a server answers nobody else's client.
@@ -30,13 +32,30 @@ class NetBench(kernel.Kernel):
     variants = ("", "gso", "busy-poll")
     units: ClassVar[Mapping[str, str]] = {"TCP": "bit/s", "UDP": "bit/s", "LAT-TCP": "s", "LAT-UDP": "s"}
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
         latency = cell.workload.startswith("LAT-")
         if (cell.variant == "gso" and cell.workload != "UDP") or (cell.variant == "busy-poll" and not latency):
             raise Unavailable(
                 f"netbench: variant {cell.variant} is not for {cell.workload}: gso is for UDP, busy-poll for LAT"
             )
+        message = common.needed_block(cell)
+        if cell.workload.endswith("UDP") and message > UDP_MAX:
+            raise Unavailable(f"a UDP datagram holds at most {UDP_MAX} B, the cell's message has {message} B")
+        if cell.workload == "UDP" and message < DATAGRAM_MIN:
+            raise Unavailable(
+                f"netbench's datagrams carry a number and have at least {DATAGRAM_MIN} B, not {message} B"
+            )
+        if message > MESSAGE_MAX:
+            raise Unavailable(f"netbench's largest message is {format_size(MESSAGE_MAX)}, not {format_size(message)}")
+        if cell.concurrency > STREAMS_MAX:
+            raise Unavailable(f"netbench has at most {STREAMS_MAX} streams, the cell {cell.concurrency}")
+        common.need_share(cell, "total", message)
+        common.need_share(cell, "round_trips", 1)
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
+        latency = cell.workload.startswith("LAT-")
         message = str(common.needed_block(cell))
         cost = self.estimate(cell)
         argv = [tool.path]

@@ -40,10 +40,14 @@ class Ping(common.Program):
     def find(self, path: str) -> Tool:
         return common.find_version(self.name, path, ("-V",), r"ping.* from iputils[ -](\S+)")
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
         if cell.concurrency != 1:
             raise Unavailable(f"ping sends one packet at a time, the cell asks for {cell.concurrency}")
+        _count(cell)
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
         interval = _interval(tool.version, os.geteuid())
         argv = (
             *(tool.path, "-n", "-q", "-c", str(_count(cell)), "-i", common.plain(interval)),

@@ -57,10 +57,10 @@ class Pmbw(common.Program):
             raise Unavailable(f"{path} does not look like pmbw: its help does not name -f <match>")
         return Tool(name=self.name, path=path, version="unknown")  # it tells its version in results only
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def check(self, cell: Cell) -> None:
         if cell.workload in _NOT_LIKE:
             raise Unavailable(f"pmbw has nothing like {cell.workload}: {_NOT_LIKE[cell.workload]}")
-        self.check(cell)
+        super().check(cell)
         check_variant(self, cell)
         area = area_of(cell)
         if area not in AREAS:
@@ -68,6 +68,10 @@ class Pmbw(common.Program):
                 f"pmbw measures a fixed list of array sizes, and {format_size(area)} in all for "
                 f"{cell.concurrency} thread(s) is not among them: use a power of two of blocks and threads"
             )
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
+        area = area_of(cell)
         memory = memory_for(area, cell.concurrency)
         common.need_memory(self.name, memory, workspace)
         offered = common.ask(tool.path, "-f", "list").split()

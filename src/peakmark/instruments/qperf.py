@@ -17,6 +17,7 @@ from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 
+MESSAGE_MAX = 65507
 _TESTS = {"tcp_lat": "LAT-TCP", "udp_lat": "LAT-UDP"}
 _FIELD = re.compile(r"^    (\w+) += +(\S+) (ns|/sec|bytes|% cpus)?\s*$", re.MULTILINE)
 # In this order; the last one proves that the section is whole.
@@ -35,10 +36,17 @@ class Qperf(common.Program):
     def find(self, path: str) -> Tool:
         return common.find_version(self.name, path, ("--version",), r"^qperf (\S+)")
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
         if cell.concurrency != 1:
             raise Unavailable(f"qperf measures the latency of one stream, the cell has {cell.concurrency}")
+        if _message(cell) > MESSAGE_MAX:
+            raise Unavailable(
+                f"qperf sends over UDP too: at most {MESSAGE_MAX} B, the cell's message has {_message(cell)} B"
+            )
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        self.check(cell)
         argv = (
             *(tool.path, "{address}", "--listen_port", "{port}"),
             *("--msg_size", str(_message(cell)), "--time", str(math.ceil(common.seconds_of(cell)))),

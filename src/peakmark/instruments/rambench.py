@@ -10,11 +10,14 @@ from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
+from peakmark.units import format_size
 
 WORKLOADS = catalogue.WORKLOADS["memory"]
 POOL = 1 << 30  # rambench's own default
 AUTO = "auto"
 """A pool that the node decides when the cell is measured; what is planned before assumes ``POOL``."""
+
+LINE = 64  # bytes of a cache line, of which a block has whole ones
 
 _CAUTIOUS_THROUGHPUT = 5e9  # B/s of one thread in DRAM
 _CAUTIOUS_LOAD_S = 200e-9  # one dependent load in DRAM with small pages
@@ -30,9 +33,22 @@ class RamBench(kernel.Kernel):
     variants = ("block", "pool", "")
     units: ClassVar[Mapping[str, str]] = {**dict.fromkeys(WORKLOADS, "B/s"), "LAT": "s"}
 
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
+        check_variant(self, cell)
+        block, copy = common.needed_block(cell), cell.workload in ("RWS", "RWR")
+        if block % LINE:
+            raise Unavailable(f"rambench takes blocks of whole cache lines: a multiple of {LINE} B, not {block} B")
+        common.need_share(cell, "total", (2 if copy else 1) * block)
+        common.need_share(cell, "accesses", 1)
+        if cell.variant == "pool" and pool_of(cell) // cell.concurrency // (2 if copy else 1) // block >= 1 << 32:
+            raise Unavailable(
+                f"rambench numbers blocks of a thread with 32 bits, and its part of the pool of "
+                f"{format_size(pool_of(cell))} has more of {format_size(block)}"
+            )
+
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
-        check_variant(self, cell)
         cost = self.estimate(cell)
         common.need_memory(self.name, cost.memory_bytes, workspace)
         argv = [tool.path, "--workload", cell.workload, "--block", str(common.needed_block(cell))]

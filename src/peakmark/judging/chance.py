@@ -36,6 +36,17 @@ def student(t: float, freedom: float) -> float:
     return _beta(freedom / 2, 0.5, freedom / (freedom + t * t))
 
 
+def quantile(p: float, freedom: float) -> float:
+    """The t of which Student's two-sided p is ``p``, 0 < p < 1."""
+    low, high = 0.0, 1.0
+    while student(high, freedom) > p:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if student(middle, freedom) > p else (low, middle)
+    return high
+
+
 def discoveries(chances: Sequence[float], level: float) -> list[bool]:
     """Which of many claims stand at a false discovery rate of ``level`` [BH]. ``chances``: the p of each."""
     ordered = sorted(chances)

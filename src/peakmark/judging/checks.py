@@ -31,12 +31,15 @@ class Thresholds:
     loss     share of UDP messages that did not arrive
     device   least share of the bytes that the disk moved    pool   least multiple of the last cache that a pool must be
     band     factor between two instruments for the same quantity
+    lowered  by how much less the clock is under the work than before and after it
     others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by the hypervisor
-    shortest seconds that a run should last
+    shortest seconds that a run should last                  core   least share of a core's pipes
+    flush    seconds below which a flush moved nothing       flushed  bytes after which that is remarkable
     """
 
     limit: float = 1.05
     clock: float = 0.05
+    lowered: float = 0.02
     loss: float = 0.01
     device: float = 0.9
     pool: float = 4.0
@@ -44,6 +47,9 @@ class Thresholds:
     others: float = 0.2
     steal: float = 0.02
     shortest: float = 0.5
+    core: float = 0.75
+    flush: float = 1e-3
+    flushed: float = 1e8
 
 
 DEFAULT = Thresholds()
@@ -51,11 +57,12 @@ DEFAULT = Thresholds()
 
 @dataclass(frozen=True)
 class Run:
-    """One repetition: its value in SI units, the measurement's details, and the record's context."""
+    """One repetition: its value in SI units, the measurement's details, the record's context and the cell's options."""
 
     value: float
     details: Mapping[str, Any] = field(default_factory=dict)
     context: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def known(self, name: str) -> Any:
         """A detail, else the context's entry of that name, else None."""
@@ -211,6 +218,42 @@ def _never_reached_device(row: Measured, thresholds: Thresholds) -> Iterator[Not
         yield Note("buffered", text, Level.WRONG)
 
 
+def _unflushed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """A flush that takes no time means that nothing waited in the disk: it protects its cache, or a host keeps the data."""
+    if row.subsystem != "disk" or row.instrument != KERNELS["disk"] or not row.workload.startswith("W"):
+        return
+    pairs = [(run.details.get("flush_seconds"), run.details.get("work")) for run in row.runs]
+    known = [(float(flush), float(work)) for flush, work in pairs if flush is not None and work]
+    if not known or row.metric != "throughput":
+        return
+    flush, work = max(known, key=lambda pair: pair[0])
+    if flush < thresholds.flush and work > thresholds.flushed:
+        held = (
+            "the host of this virtual machine may hold the data in its memory" if row.fact("cpu", "virtualised") else ""
+        )
+        text = (
+            f"the flush after {quantity(work, 'B', 2)} took {quantity(flush, 's', 2)}: the data had left the disk's own cache, or"
+            f" {held or 'the disk protects that cache against loss of power'}; compare with the disk's datasheet"
+        )
+        yield Note("flush", text, Level.UNSURE if held else Level.NOTE)
+
+
+def _slow_core(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in the record."""
+    if row.instrument != KERNELS["cpu"] or row.peak.kind in ("site", "unknown"):
+        return
+    share = efficiency(row.centre, row.peak)
+    asked = {str(run.options.get("isa") or "auto") for run in row.runs}
+    cores = row.fact("cpu", "cores")
+    if share is None or share >= thresholds.core or asked != {"auto"} or (cores and row.concurrency > cores):
+        return
+    text = (
+        f"the cores did {share:.0%} of the operations that their pipes allow at the clock they had: somebody else may be at"
+        " work on the other hardware thread of a core, which no counter here shows; repeat at another time or alone"
+    )
+    yield Note("slow-core", text, Level.UNSURE)
+
+
 def _pool_in_cache(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     if row.subsystem != "memory" or row.variant != "pool":
         return
@@ -249,6 +292,19 @@ def _clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         yield Note("clock-differs", text, Level.UNSURE)
 
 
+def _clock_lowered(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """Wide multiplications lower the clock of some cores, and only while they run."""
+    seen = [[run.known(f"clock_hz_{when}") for when in ("before", "after", "loaded")] for run in row.runs]
+    pairs = [(float(loaded), (float(one) + float(two)) / 2) for one, two, loaded in seen if one and two and loaded]
+    if not pairs:
+        return
+    share = statistics.median([loaded / idle for loaded, idle in pairs])
+    if share < 1 - thresholds.lowered:
+        clock = quantity(statistics.median([loaded for loaded, _ in pairs]), "Hz", 3)
+        text = f"the work itself lowers the clock by {1 - share:.1%}, to {clock}: the limit takes this lower one"
+        yield Note("clock-lowered", text, Level.NOTE)
+
+
 def _below_nominal(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     """A limit at the clock that was seen makes a throttled node look perfect: that clock is judged too."""
     nominal = row.nominal_hz or (row.fact("cpu", "clock_hz") or {}).get("nominal")
@@ -272,12 +328,10 @@ def _share_at(row: Measured, clock: float, nominal: float) -> str:
 
 
 def seen_clock(runs: Sequence[Run]) -> float | None:
-    """Median of the best clocks the runs have: of each the one under the work, else those before and after; Hz."""
-    found: list[float] = []
-    for run in runs:
-        loaded = run.known("clock_hz_loaded")
-        around = (run.known("clock_hz_before"), run.known("clock_hz_after"))
-        found += [float(clock) for clock in ([loaded] if loaded else around) if clock]
+    """Median of the clocks under the work of the runs that could tell it; if none could, of those before and after; Hz."""
+    loaded = [float(clock) for run in runs if (clock := run.known("clock_hz_loaded"))]
+    names = ("clock_hz_before", "clock_hz_after")
+    found = loaded or [float(clock) for run in runs for name in names if (clock := run.known(name))]
     return statistics.median(found) if found else None
 
 
@@ -447,8 +501,11 @@ def _residual(row: Measured, _: Thresholds) -> Iterator[Note]:
 CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     _above_limit,
     _never_reached_device,
+    _unflushed,
+    _slow_core,
     _pool_in_cache,
     _clock,
+    _clock_lowered,
     _below_nominal,
     _placement,
     _udp_loss,

@@ -44,7 +44,7 @@ class Side:
     doubts   points whose figure is ``wrong`` or ``unsure``
     terms    what was asked of a point, in words: two that differ in them are not alike
     machine  what the machines are, in words
-    drift    by table, the share by which rows change from one campaign to the next one, as far as this one tells
+    drift    by table, how its rows moved together from the first half of the campaign to the second, as a logarithm
     """
 
     name: str
@@ -143,7 +143,7 @@ def _campaign(path: Path) -> Side:
     values: dict[Point, tuple[float, ...]] = {}
     doubts: dict[Point, str] = {}
     terms: dict[Point, dict[str, str]] = {}
-    halves: dict[str, list[float]] = {}
+    changes: dict[str, list[float]] = {}
     results = Results.read(path)
     for name, found in rows.build(results).items():
         for row in found:
@@ -153,25 +153,46 @@ def _campaign(path: Path) -> Side:
                 point = Point(name, instrument, *place)
                 values[point] = series.values
                 terms[point] = alike.terms(series)
-                halves.setdefault(name, []).extend(_halves(series))
+                changes.setdefault(name, []).extend(_halves(series))
                 level = notes.worst(row.marks_of(instrument))
                 if level is not None:
                     doubts[point] = str(level)
-    drift = {name: 2 * statistics.median(found) for name, found in halves.items() if len(found) >= LEAST_ROWS}
-    return Side(path.name, values, False, doubts, terms, alike.machine(results), drift)
+    return Side(path.name, values, False, doubts, terms, alike.machine(results), drift_of(changes))
 
 
 def _halves(series: Series) -> list[float]:
-    """The share by which the later half of a row's repetitions differs from the earlier: one value, none of fewer than four.
-
-    Two campaigns that follow each other lie twice as far apart as the halves of one.
-    """
     in_time = sorted(series.points, key=lambda point: str(point.record.data["context"]["started"]))
+    return halves([point.value for point in in_time])
+
+
+def halves(in_time: Sequence[float]) -> list[float]:
+    """By how much the later half of a row's positive values differs from the earlier one, as the logarithm of their ratio:
+    one value, none of fewer than four repetitions.
+    """
     half = len(in_time) // 2
-    if half < 2 or min(point.value for point in in_time) <= 0:
+    if half < 2 or min(in_time) <= 0:
         return []
-    early, late = in_time[:half], in_time[-half:]
-    return [abs(math.log(statistics.median([p.value for p in late]) / statistics.median([p.value for p in early])))]
+    return [math.log(statistics.median(in_time[-half:]) / statistics.median(in_time[:half]))]
+
+
+def drift_of(changes: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """By table, what its rows have in common of what ``halves`` says of each: how the machine moved meanwhile."""
+    return {table: statistics.median(found) for table, found in changes.items() if len(found) >= LEAST_ROWS}
+
+
+def drifts(before: Side, after: Side, level: float) -> float:
+    """The share by which a table may have moved between two campaigns, by how tables moved within each.
+
+    Each table of each side is one look at how far the machine moves in half a campaign. Between the campaigns it moves as
+    in a walk by steps of chance, sqrt(2) times as far; Student's t of so few looks, divided among the tables, allows for how
+    little they tell.
+    """
+    looks = [*before.drift.values(), *after.drift.values()]
+    if not looks:
+        return 0.0
+    typical = math.sqrt(sum(look * look for look in looks) / len(looks))
+    tables = max(1, len({*before.drift, *after.drift}))
+    return math.expm1(chance.quantile(level / tables, len(looks)) * math.sqrt(2) * typical)
 
 
 def _bare_point(point: Point) -> Point | None:
@@ -219,10 +240,11 @@ def compare(
     one_node = not bare and len(before.nodes) == len(after.nodes) == 1
     old, new = (_named(side, bare, one_node) for side in (before, after))
     drift = {} if repeat is None else _between(before, repeat)
+    moved = max(tolerance, drifts(before, after, 1 - confidence))
     found = []
     for point in sorted(old.keys() & new.keys(), key=_place):
         first, second = old[point], new[point]
-        allowed = max(tolerance, *(side.get(point.table, 0.0) for side in (before.drift, after.drift, drift)))
+        allowed = max(moved, drift.get(point.table, 0.0))
         lower = BY_NAME[point.table].lower_is_better
         differ = alike.differences(before.terms.get(first, {}), after.terms.get(second, {}))
         judged = judge(before.values[first], after.values[second], lower, confidence, allowed)

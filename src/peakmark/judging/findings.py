@@ -194,9 +194,9 @@ def _limits(words: Words, rows: Sequence[Row]) -> Iterator[str]:
     inside = sorted([(share, row) for share, row in shares if share <= DEFAULT.limit], key=lambda pair: pair[0])
     if inside:
         (low, lowest), (high, highest) = inside[0], inside[-1]
-        text = f"{words.program(words.table.own)} reaches {percent(low, words.mark)} %"
+        text = f"{words.program(words.table.own)} reaches {percent(low, words.mark)} % ({words.row(lowest)})"
         if len(inside) > 1:
-            text += f" ({words.row(lowest)}) to {percent(high, words.mark)} % ({words.row(highest)})"
+            text += f" to {percent(high, words.mark)} % ({words.row(highest)})"
         yield f"{text} of the limit."
     above = len(shares) - len(inside)
     if above:

@@ -282,7 +282,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     shares = _shares(results, table, key, own_points, facts, own.centre) if own and peak.value is not None else {}
     row = Row(table, key, series, peak, missing=max(0, len(planned) - done), shares=shares, mixed=len(hosts) > 1)
     checked = _checked(row, facts, _nominal(results, facts))
-    said = [*_holes(results, row, planned), *checked, *_unsure(results, row), *_remarks(row)]
+    said = [*_holes(results, row, planned), *checked, *_unsure(results, row), *_other_streams(row), *_remarks(row)]
     return replace(row, marks=tuple(said))
 
 
@@ -331,8 +331,10 @@ def _peak(
 ) -> Peak:
     """The row's limit at the clock that was seen while its points were measured, if it was; or at ``clock_hz``."""
     contexts = [point.record.data["context"] for point in points]
+    runs = [checks.Run(p.value, p.details, p.record.data["context"]) for p in points]
+    loaded = clock_hz is None and any(run.known("clock_hz_loaded") for run in runs)
     if clock_hz is None:
-        clock_hz = checks.seen_clock([checks.Run(p.value, p.details, p.record.data["context"]) for p in points])
+        clock_hz = checks.seen_clock(runs)
     return peaks.for_row(
         subsystem=table.subsystem,
         workload=key.workload,
@@ -344,6 +346,7 @@ def _peak(
         site=results.config.get("site_facts") or {},
         clock_hz=clock_hz,
         loopback=any((context.get("network") or {}).get("loopback") for context in contexts),
+        clock_loaded=loaded,
         placed=_placed(contexts),
     )
 
@@ -364,7 +367,10 @@ def _checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None
             concurrency=key.concurrency,
             metric=table.metric,
             unit=table.unit,
-            runs=[checks.Run(point.value, point.details, point.record.data["context"]) for point in series.points],
+            runs=[
+                checks.Run(point.value, point.details, point.record.data["context"], point.record.cell.options)
+                for point in series.points
+            ],
             summary=series.summary,
             centre=series.centre,
             peak=row.peak,
@@ -403,6 +409,16 @@ def _unsure(results: Results, row: Row) -> Iterator[Note]:
         text = adaptive.shortfall(decision) if decision else None
         if text:
             yield Note("shortfall", f"{entry.heading}: {text}", Level.NOTE)
+
+
+def _other_streams(row: Row) -> Iterator[Note]:
+    """Echoes of another number of streams than the row's own: the fewest there are stand beside every row without."""
+    ping = row.series.get("ping")
+    streams = {point.record.cell.concurrency for point in ping.points} if ping else set()
+    if streams and streams != {row.key.concurrency}:
+        many = row.key.concurrency
+        text = f"ping: echoes of {min(streams)} stream{'s' * (min(streams) > 1)} stand beside {many} stream{'s' * (many > 1)} here"
+        yield Note("ping-streams", text, Level.NOTE, "ping")
 
 
 def _remarks(row: Row) -> Iterator[Note]:

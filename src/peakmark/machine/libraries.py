@@ -50,7 +50,7 @@ else:
 
 def collect_build(host: Host, kernels: Path | None) -> dict[str, Any]:
     """Compiler and flags of the own kernels, as the Makefile wrote them down beside the programs."""
-    facts: dict[str, Any] = {"compiler": None, "flags": None, "isa_flags": None, "io_uring": None}
+    facts: dict[str, Any] = {"compiler": None, "flags": None, "isa_flags": None, "left_out": None, "io_uring": None}
     try:
         read = json.loads((kernels / BUILD_FILE).read_text(encoding="utf-8")) if kernels else {}
     except (OSError, ValueError):

@@ -28,6 +28,7 @@ def for_row(
     site: Mapping[str, Any] | None = None,
     clock_hz: float | None = None,
     loopback: bool = False,
+    clock_loaded: bool = False,
     placed: Mapping[str, Any] | None = None,
 ) -> Peak:
     """The limit of one row.
@@ -36,14 +37,14 @@ def for_row(
     facts                what ``machine.collect`` returned on the node, {} when there is none
     site                 what ``site.load`` returned; its entries for this host lie over the rest
     clock_hz             median of the clocks measured beside the row, if there are any
+    clock_loaded         these were observed under the row's own work, not before and after it
     loopback             the row's client and server were one machine, whatever interface the facts name
     placed               cores, sockets, NUMA nodes and caches that the row's threads could reach, by its records; without
                          it (records of earlier versions) the facts say what the first job on the host was given
     """
     merged = for_host(site or {}, facts.get("host"))
-    question = Question(
-        subsystem, workload, variant, block, concurrency, metric, facts, merged, clock_hz, loopback, placed or {}
-    )
+    about = (subsystem, workload, variant, block, concurrency, metric, facts, merged)
+    question = Question(*about, clock_hz, loopback, clock_loaded, placed or {})
     published = formulas.limit(question)
     if published is not None:
         return published

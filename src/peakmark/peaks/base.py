@@ -58,6 +58,7 @@ class Question:
     site: Mapping[str, Any]
     clock_hz: float | None
     loopback: bool
+    clock_loaded: bool = False
     placed: Mapping[str, Any] = field(default_factory=dict)
 
     @property

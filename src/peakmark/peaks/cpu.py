@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from peakmark import data
+from peakmark.formatting import plural
 from peakmark.peaks.base import Kind, Peak, Question
-from peakmark.peaks.words import plural, quantity
+from peakmark.peaks.words import quantity
 
 # Two fused units of the ISA's width: right for most designs, wrong for some. Only ever an estimate.
 _ESTIMATE_DP = {"avx512": 32.0, "avx2": 16.0, "neon": 8.0, "sse2": 4.0}
@@ -31,7 +32,7 @@ def limit(question: Question) -> Peak:
         how = f" ({design}, {line['isa'].upper()}: {line['how']})"
     value = cores * clock * per_cycle
     formula = (
-        f"{plural(cores, 'core')} x {quantity(clock, 'Hz')} ({clock_name} clock) x {per_cycle:.4g} operations per cycle"
+        f"{plural(cores, 'core')} x {quantity(clock, 'Hz')} ({clock_words(question, clock_name)}) x {per_cycle:.4g} operations per cycle"
         f" and core = {quantity(value, 'op/s')}{how}"
     )
     fewer = None
@@ -71,6 +72,11 @@ def clock_of(question: Question) -> tuple[float | None, str, Kind]:
         if value is not None:
             return value, name, kind
     return None, "", "unknown"
+
+
+def clock_words(question: Question, name: str) -> str:
+    """``observed clock``; that of the work itself says so, as wide multiplications lower it."""
+    return "clock observed under the work" if name == "observed" and question.clock_loaded else f"{name} clock"
 
 
 def clocks_of(question: Question) -> dict[str, tuple[float | None, Kind]]:

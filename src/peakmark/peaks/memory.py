@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from peakmark import data
+from peakmark.formatting import plural
 from peakmark.peaks import cpu
 from peakmark.peaks.base import Kind, Peak, Question
-from peakmark.peaks.words import plural, quantity
+from peakmark.peaks.words import quantity
 from peakmark.units import format_size
 
 LINE, PAGE = 64, 4096

@@ -20,8 +20,3 @@ def quantity(value: float, unit: str, digits: int = 4) -> str:
     if "e" in number:
         number = f"{value / factor:.0f}"
     return f"{number} {name}"
-
-
-def plural(count: float, word: str) -> str:
-    """``1 core``, ``2 cores``."""
-    return f"{count:g} {word}" if count == 1 else f"{count:g} {word}s"

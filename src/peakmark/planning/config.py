@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import yaml
-
 from peakmark import schemas
-from peakmark.catalogue import WORKLOADS
+from peakmark.catalogue import REFERENCES, WORKLOADS
 from peakmark.errors import ConfigError
 from peakmark.instruments.rambench import AUTO
 from peakmark.planning import adaptive
@@ -33,6 +30,10 @@ VARIANT_NAMES = {
 }
 
 
+NO_TOOL = ("false", "none", "no", "off")
+"""Words that leave a tool out: on the command line ``false`` is a text, and ``/bin/false`` a program."""
+
+
 def complete(config: Mapping[str, Any], checked: bool = False) -> dict[str, Any]:
     """The configuration with all defaults filled in; ``checked``: by the process that started this one.
 
@@ -43,6 +44,7 @@ def complete(config: Mapping[str, Any], checked: bool = False) -> dict[str, Any]
     if error is not None:
         raise ConfigError(schemas.sentence(error))
     completed = _with_defaults(_plain(config), config_schema)
+    completed["tools"] = {name: False if path in NO_TOOL else path for name, path in completed["tools"].items()}
     for key in ("repetitions", "reference_repetitions"):
         adaptive.parse(key, completed[key])
     for subsystem in WORKLOADS:
@@ -56,52 +58,30 @@ def complete(config: Mapping[str, Any], checked: bool = False) -> dict[str, Any]
     return completed
 
 
-def read(*paths: Path) -> dict[str, Any]:
-    """The merged content of YAML files, later files winning by top-level key; nested mappings are merged.
-
-    Errors: ConfigError with file and line when a file is missing or no YAML mapping.
-    """
-    merged: dict[str, Any] = {}
-    for path in paths:
-        _merge(merged, read_yaml(path))
-    return merged
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """One YAML file as a mapping. Errors: ConfigError with file and line."""
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no date
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or error
-        raise ConfigError(f"{path}{line} is not valid YAML: {problem}") from error
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path} must hold keys and values, such as `campaign: node`")
-    return data
-
-
-def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> None:
-    for key, value in extra.items():
-        if isinstance(value, dict) and isinstance(base.get(key), dict):
-            _merge(base[key], value)
-        else:
-            base[key] = value
-
-
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
     """Snakemake hands over its own dict types: JSON values are what the schema and the plan file speak of."""
     try:
         plain: dict[str, Any] = json.loads(json.dumps(config, default=str))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(
             f"the configuration holds a value that is neither text, number, list nor mapping: {error}"
         ) from error
+    for place, value in _leaves(plain, ""):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ConfigError(f"{place} is {value}: allowed is a finite number")
     return plain
+
+
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """``report.title`` and the like -> what stands there."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{place}.{key}" if place else key)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, f"{place}[{index}]")
+    else:
+        yield place, value
 
 
 def _with_defaults(config: dict[str, Any], config_schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,12 +121,43 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
         words = [one for one in part.get("concurrency", []) if isinstance(one, str)]
         if words and subsystem not in ("cpu", "memory"):
             raise ConfigError(f"{place}.concurrency has {words[0]!r}: words are for cpu and memory, give a number here")
+    _check_keys(subsystem, where, grid)
     if subsystem != "cpu" and "blocks" not in grid:
         raise ConfigError(f"{where} lacks blocks: {subsystem} needs sizes such as [4KiB, 1MiB]")
     if subsystem == "cpu" and "blocks" in grid:
         raise ConfigError(f"{where} has blocks: the cpu workloads have no block size, remove the key")
     if "total" in grid:
         parse_total(f"{where}.total", grid["total"])
+
+
+ONLY_OF = {"pool": ("memory",), "size": ("disk",), "variants": ("memory", "disk", "network")}
+"""Keys of a grid that have a meaning for some subsystems only."""
+
+TOOL_KEYS = {
+    "budget_s": ("hpl",),
+    "nb": ("hpl",),
+    "ops": ("iozone",),
+    "count": ("ping",),
+    "size": ("iozone", "fio"),
+    "seconds": ("likwid-bench", "fio", "iperf3", "qperf"),
+}
+"""Keys of a reference that some tools heed; all others would be passed over."""
+
+
+def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
+    """Errors: ConfigError for a key or a tool that would be without effect."""
+    for key, subsystems in ONLY_OF.items():
+        if key in grid and subsystem not in subsystems:
+            raise ConfigError(f"{where}.{key} is of no use: {key} belongs to {' and '.join(subsystems)}, remove it")
+    fitting = [name for name, rows in REFERENCES.items() if any(one.subsystem == subsystem for one in rows)]
+    for name, narrow in grid.get("references", {}).items():
+        if name not in fitting:
+            raise ConfigError(f"{where}.references has {name}: allowed for {subsystem} are {', '.join(fitting)}")
+        for key, tools in TOOL_KEYS.items():
+            if key in narrow and name not in tools:
+                raise ConfigError(
+                    f"{where}.references.{name}.{key} is of no use: {key} belongs to {' and '.join(tools)}, remove it"
+                )
 
 
 def parse_total(where: str, total: str | float) -> int:

@@ -21,6 +21,27 @@ INDEX = f"{FOLDER}/inputs.json"
 KEYS = ("logo", "tables", "published")
 
 
+LOGOS = {".svg": b"<", ".png": b"\x89PNG", ".jpg": b"\xff\xd8", ".jpeg": b"\xff\xd8"}
+"""Endings of logos, and what such a file begins with."""
+
+
+def check_logo(name: str | None) -> Path | None:
+    """The file of ``report.logo``, None without one. Errors: ConfigError when it is no image."""
+    if not name:
+        return None
+    path = Path(name)
+    try:
+        kind = LOGOS[path.suffix.lower()]
+        whole = path.is_file() and path.read_bytes()[:1024].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(kind)
+    except (KeyError, OSError, ValueError):
+        whole = False
+    if not whole:
+        raise ConfigError(
+            f"report.logo: {name!r} is not an image that exists here: allowed are {', '.join(LOGOS)} files"
+        )
+    return path
+
+
 def names(section: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(key, value) of all files that a ``report:`` section names."""
     found = []

@@ -14,23 +14,24 @@ from typing import Any
 
 from peakmark.catalogue import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
 from peakmark.cell import SUBSYSTEMS, Cell, Scalar
-from peakmark.errors import ConfigError
+from peakmark.errors import ConfigError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Cost
 from peakmark.instruments.rambench import AUTO
 from peakmark.judging import published
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.planning import adaptive, site
+from peakmark.planning import adaptive, inputs, site
 from peakmark.planning import config as configuration
 from peakmark.planning.adaptive import Criterion
 from peakmark.planning.cluster import Cluster, on_this_machine
 from peakmark.storage import integrity
 from peakmark.tables import layouts
-from peakmark.units import parse_size
+from peakmark.units import format_size, parse_size
 
 RESULTS = Path("results")
 DEFAULT_SIZE = 1 << 30
+MOST_CELLS = 1_000_000  # weeks of measuring on a hundred nodes
 SHORTEST_S = 0.01  # what a scaled time is never below
 TOTALS = {"cpu": "operations", "memory": "total", "disk": "total", "network": "total"}
 
@@ -53,7 +54,8 @@ class Reference:
 class Plan:
     """A campaign: completed configuration, cells in running order, reference tools, the cluster if there is one.
 
-    criteria  row -> what decides how many of its planned repetitions are made; rows with a fixed number have no entry
+    criteria    row -> what decides how many of its planned repetitions are made; rows with a fixed number have no entry
+    impossible  row -> why a reference tool, asked for it, can do it on no machine: measured as not possible
     """
 
     config: Mapping[str, Any]
@@ -61,6 +63,7 @@ class Plan:
     references: tuple[Reference, ...]
     cluster: Cluster | None = None
     criteria: Mapping[str, Criterion] = field(default_factory=dict)
+    impossible: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def campaign(self) -> str:
@@ -125,6 +128,7 @@ def complete(config: Mapping[str, Any], on_cluster: bool = False, checked: bool 
         layouts.load(completed["report"]["tables"])  # what is wrong here is said before anything is measured
     for name in completed["report"]["published"]:
         published.load(name)
+    inputs.check_logo(completed["report"]["logo"])
     return completed
 
 
@@ -136,6 +140,7 @@ def make(config: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
 def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
     """The plan of a completed configuration. Errors: ConfigError before anything runs."""
     nodes = cluster.nodes if cluster else on_this_machine(completed["nodes"])
+    _check_number(completed, len(nodes))
     references = tuple(_references(completed))
     missing = {reference.instrument for reference in references if reference.path is None}
     cells: dict[str, Cell] = {}
@@ -156,7 +161,21 @@ def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
             )
     ordered = tuple(_interleaved(cells.values(), completed["seed"]))
     adaptive_rows = {row: criterion for row, criterion in criteria.items() if criterion is not None}
-    return Plan(completed, ordered, references, cluster, adaptive_rows)
+    return Plan(completed, ordered, references, cluster, adaptive_rows, _impossible(ordered))
+
+
+def _check_number(config: Mapping[str, Any], nodes: int) -> None:
+    """Errors: ConfigError before more cells are made than anybody can wait for."""
+    count = 0
+    for subsystem in SUBSYSTEMS:
+        for grid in config[subsystem]:
+            repeated = _repetitions(grid.get("repetitions", config["repetitions"]))[0]
+            count += nodes * repeated * sum(1 for _ in _points(subsystem, grid))
+    if count > MOST_CELLS:
+        raise ConfigError(
+            f"the configuration asks for {count} cells of the own kernels: allowed are at most {MOST_CELLS}; "
+            "shorten its lists, or make repetitions or nodes fewer"
+        )
 
 
 def cost(cell: Cell) -> Cost:
@@ -205,7 +224,7 @@ def _references(config: Mapping[str, Any]) -> Iterator[Reference]:
         executables = instrument.executables
         path, reason = None, None
         if choice is False:
-            reason = f"left out by tools.{name}: false"
+            reason = f"left out by tools.{name}"
         elif config["tools_on"] == "nodes":
             path = str(choice or executables[0])
         else:
@@ -223,15 +242,57 @@ Planned = tuple[Cell, Criterion | None]
 
 def _cells(config: Mapping[str, Any], node: str, here: bool) -> Iterator[Planned]:
     for subsystem in SUBSYSTEMS:
-        for asked in config[subsystem]:
+        for index, asked in enumerate(config[subsystem]):
+            where = f"{subsystem}[{index}]"
             same = alike(asked["concurrency"], here)
             grid = {**asked, "concurrency": list(dict.fromkeys(same.values()))}
-            yield from _own_cells(config, subsystem, grid, node)
+            for planned in _own_cells(config, subsystem, grid, node):
+                _check_possible(where, planned[0])
+                yield planned
             for name, narrow in grid.get("references", {}).items():
                 if "concurrency" in narrow:
                     chosen = dict.fromkeys(same.get(one, one) for one in narrow["concurrency"])
                     narrow = {**narrow, "concurrency": list(chosen)}  # noqa: PLW2901 - as the grid has it
-                yield from _reference_cells(config, subsystem, grid, name, narrow, node)
+                beside = list(_reference_cells(config, subsystem, grid, name, narrow, node))
+                if not beside:
+                    raise ConfigError(
+                        f"{where}.references has {name}, which can stand beside none of the grid's rows: "
+                        f"{_covered(name, subsystem)}; remove it, or put such rows into a grid of their own"
+                    )
+                yield from beside
+
+
+def _check_possible(where: str, cell: Cell) -> None:
+    """Errors: ConfigError for a cell that its own kernel can do nowhere."""
+    if cell.repetition == 0:
+        try:
+            REGISTRY[cell.instrument].check(cell)
+        except Unavailable as error:
+            raise ConfigError(f"{where} asks for {cell.row}, which is not possible: {error}") from error
+
+
+def _covered(name: str, subsystem: str) -> str:
+    """What a tool has: ``it has RS, WS, RWS (block or pool)``."""
+    parts = []
+    for one in REFERENCES[name]:
+        if one.subsystem == subsystem:
+            named = [variant for variant in one.variants if variant]
+            limit = f" up to {format_size(one.max_block)}" if one.max_block else ""
+            variants = f" ({' or '.join(named)})" if named else ""
+            parts.append(f"{', '.join(one.workloads)}{variants}{limit}")
+    return f"it has {'; '.join(parts)}"
+
+
+def _impossible(cells: Iterable[Cell]) -> dict[str, str]:
+    """Row -> why the reference tool that is asked for it can do it nowhere."""
+    found = {}
+    for cell in cells:
+        if cell.repetition == 0 and REGISTRY[cell.instrument].reference:
+            try:
+                REGISTRY[cell.instrument].check(cell)
+            except PeakmarkError as error:
+                found[cell.row] = str(error)
+    return found
 
 
 def _points(subsystem: str, grid: Mapping[str, Any]) -> Iterator[tuple[str, str, int | None, int | str]]:

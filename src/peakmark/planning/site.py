@@ -7,8 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
 from peakmark.errors import ConfigError
 from peakmark.schemas import validate
@@ -29,14 +28,7 @@ def load(path: Path | str, formula_set: str | None = None) -> dict[str, Any]:
 
     Errors: ConfigError with one sentence that names the file, the key, and what is allowed.
     """
-    try:
-        site = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"site file {path} cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no date
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark is not None else ""
-        raise ConfigError(f"site file {path}{line} is not YAML: {getattr(error, 'problem', error)}") from error
+    site = yamlfile.read(path, "site file")
     validate(site, "site", f"site file {path}", ConfigError)
     result: dict[str, Any] = dict(site)
     _check_extra(path, str((result.get("slurm") or {}).get("extra", "")))

@@ -191,6 +191,7 @@ def _programs(facts: Facts) -> Lines:
         "Compiler of the own kernels": build.get("compiler"),
         "Its flags": build.get("flags"),
         "Further flags": "; ".join(f"{isa}: {flags}" for isa, flags in special if flags),
+        "Left out": "; ".join(f"{isa}: {why}" for isa, why in (build.get("left_out") or {}).items()),
         "BLAS": f"{blas.get('config') or blas['name']}{core} ({blas.get('library')})" if blas.get("name") else None,
     }
     # Where those that measured lie is told with the method.

@@ -74,9 +74,14 @@ def _arises(results: Results) -> list[str]:
         "The efficiency is the summarised value divided by the theoretical value; for latencies the theoretical value "
         "divided by the summarised one. It is never a mean of ratios. Above 105 % the row is marked: then the limit or "
         "the measurement is wrong.",
-        "Theoretical values come from facts of the machine, as a formula with its numbers beside each table. Three "
-        "clocks are kept apart: nominal, maximum and observed while measuring. What could not be read is called "
-        "unknown, not guessed.",
+        "Theoretical values come from facts of the machine, as a formula with its numbers beside each table. What could "
+        "not be read is called unknown, not guessed. Clocks are kept apart: nominal, maximum and observed. For the CPU's "
+        "rows the clock is observed under the work: between timed calls of a kernel, a short one now and then does the "
+        "same instructions beside a chain of loads whose length in cycles is known and which takes a little longer than "
+        "they do. Some cores lower their clock for wide multiplications and raise it within microseconds of their end, so "
+        "the clock before and after a run, from a chain of its own, is kept beside it but is not the limit's. Other rows, "
+        "and records without the former, use the latter. Reference programs tell no clock: their share of the limit is "
+        "that of the own kernel's runs in the same row.",
         "What the numbers say stands below each table and is computed from it. One row is called faster than another only "
         f"where both have {ENOUGH} repetitions or more and their intervals do not touch, and a best one is named only where the "
         "test of Kruskal and Wallis sees a difference among all of them; everything else is said not to be shown, or repeats "

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from peakmark import documents
-from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.errors import PeakmarkError
 from peakmark.judging.rows import build as build_rows
+from peakmark.planning.inputs import check_logo
 from peakmark.reporting import document
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
@@ -23,7 +24,6 @@ STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
 LANDSCAPE_POINTS = 10.2 * 72  # width of a figure that fills a landscape page
 PORTRAIT_POINTS = 7.0 * 72
 HEIGHT_POINTS = 6.2 * 72  # a taller figure is made smaller, so that its caption stays on the page
-LOGOS = (".svg", ".png", ".jpg", ".jpeg")
 
 
 def build(campaign_dir: Path, partial: bool = False, target: Path | None = None, campaign: Path | None = None) -> Path:
@@ -94,14 +94,9 @@ def _figures(source: Path, target: Path, names: list[str]) -> dict[str, int]:
 
 def _logo(results: Results, folder: Path) -> str | None:
     """Copy the configured logo into the Typst root; its new name, None without one."""
-    configured = results.report_config.get("logo")
-    if not configured:
+    path = check_logo(results.report_config.get("logo"))
+    if path is None:
         return None
-    path = Path(str(configured))
-    if path.suffix.lower() not in LOGOS or not path.is_file():
-        raise ConfigError(
-            f"report.logo: {configured!r} is not an image that exists here: allowed are {', '.join(LOGOS)} files"
-        )
     name = f"logo{path.suffix.lower()}"
     shutil.copyfile(path, folder / name)
     return name

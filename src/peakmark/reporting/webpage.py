@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import documents
-from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.errors import PeakmarkError
 from peakmark.judging.rows import build as build_rows
+from peakmark.planning.inputs import check_logo
 from peakmark.reporting import document
-from peakmark.reporting.report import LOGOS, must_be_complete
+from peakmark.reporting.report import must_be_complete
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tables import webtables
@@ -161,11 +162,8 @@ def _extent(path: Path) -> tuple[int, int]:
 
 
 def _embedded(path: Path) -> str:
-    kind = _KINDS.get(path.suffix.lower())
-    if kind is None or not path.is_file():
-        raise ConfigError(
-            f"report.logo: {str(path)!r} is not an image that exists here: allowed are {', '.join(LOGOS)} files"
-        )
+    check_logo(str(path))
+    kind = _KINDS[path.suffix.lower()]
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 

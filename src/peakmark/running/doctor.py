@@ -10,6 +10,8 @@ from pathlib import Path
 
 from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
+from peakmark.machine import libraries
+from peakmark.machine.host import Host
 from peakmark.measuring import kernels as compiled
 from peakmark.measuring import lock
 
@@ -44,6 +46,7 @@ def examine(scratch: Path | None, kernels: Path) -> tuple[str, bool]:
     findings = _Findings()
     _programs(findings)
     _instruments(findings, kernels)
+    _toolchain(findings, kernels)
     _scratch(findings, scratch or Path(os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108
     _settings(findings)
     try:
@@ -88,6 +91,12 @@ def _instruments(findings: _Findings, kernels: Path) -> None:
             findings.ok(name, f"{found} {instrument.find(found).version}")
         except Unavailable as error:
             findings.missing(name, str(error))
+
+
+def _toolchain(findings: _Findings, kernels: Path) -> None:
+    for isa, why in (libraries.collect_build(Host(), kernels)["left_out"] or {}).items():
+        text = f"the kernels were built without {isa} ({why}); a newer compiler and assembler can, then make kernels"
+        findings.note("toolchain", text)
 
 
 def _scratch(findings: _Findings, scratch: Path) -> None:

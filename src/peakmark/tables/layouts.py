@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
 from peakmark.catalogue import KERNELS
 from peakmark.errors import ConfigError
@@ -152,9 +153,7 @@ def load(name: str) -> Layout:
 
 @cache
 def _load(path: Path) -> Layout:
-    from peakmark.planning.config import read_yaml
-
-    data = read_yaml(path)
+    data = yamlfile.read(path, "layout")
     found = problem(data, "layout")
     if found is not None:
         raise ConfigError(f"layout {path}: {sentence(found)}")

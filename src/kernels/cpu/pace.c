@@ -1,0 +1,111 @@
+#include "pace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chain.h"
+#include "clock.h"
+
+/* The chain takes 1.25 times as long as the work beside it, the longer one half as much again. */
+#define SHORT_CHAIN 1.25
+#define LONG_CHAIN (1.5 * SHORT_CHAIN)
+#define LONG_EVERY 4
+#define SAMPLES_MIN 3
+/* Samples further away were interrupted: the steps of a clock are smaller. */
+#define NEAR 0.15
+/* The two lengths may differ by what a little less work adds to the clock; chains that don't bind by far
+ * more. */
+#define AGREEMENT 0.04
+
+static int ascending(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The samples in order; returns their median. */
+static double sort_samples(double sorted[PACE_SAMPLES], const double *samples, unsigned count) {
+    memcpy(sorted, samples, count * sizeof sorted[0]);
+    qsort(sorted, count, sizeof sorted[0], ascending);
+    return sorted[count / 2];
+}
+
+static double reading_the_time(void) {
+    enum { READINGS = 31 };
+    double seconds[READINGS], sorted[PACE_SAMPLES];
+    for (int i = 0; i < READINGS; i++) {
+        uint64_t start = clock_now();
+        seconds[i] = (double)(clock_now() - start) * 1e-9;
+    }
+    return sort_samples(sorted, seconds, READINGS);
+}
+
+void pace_begin(struct pace *pace) {
+    pace->itself = &pace->itself;
+    pace->overhead = reading_the_time();
+    pace->load_cycles = clock_load_cycles(&pace->load_seconds);
+    pace_restart(pace);
+}
+
+void pace_restart(struct pace *pace) {
+    pace->count = pace->long_count = 0;
+    pace->every = PACE_EVERY;
+}
+
+bool pace_wants_long(const struct pace *pace) {
+    return pace->count % LONG_EVERY == 2 && pace->long_count < PACE_SAMPLES;
+}
+
+unsigned pace_links(const struct pace *pace, double seconds, bool is_long) {
+    if (pace->load_cycles == 0 || !(seconds > 0)) {
+        return 0;
+    }
+    double links = seconds / pace->load_seconds * (is_long ? LONG_CHAIN : SHORT_CHAIN);
+    return links < CHAIN_LINKS_MAX ? (unsigned)links + 1 : 0;
+}
+
+void pace_add(struct pace *pace, unsigned links, uint64_t pairs, double seconds, bool is_long) {
+    double hz = (double)links * pace->load_cycles * (double)pairs / (seconds - pace->overhead);
+    if (is_long) {
+        pace->long_ratio[pace->long_count++] = hz / pace->hz[pace->count - 1];
+        return;
+    }
+    if (pace->count == PACE_SAMPLES) { /* every second one stays */
+        for (unsigned i = 0; i < PACE_SAMPLES / 2; i++) {
+            pace->hz[i] = pace->hz[2 * i];
+        }
+        pace->count /= 2;
+        pace->every *= 2;
+    }
+    pace->hz[pace->count++] = hz;
+}
+
+/*
+ * Where the chain is not the longer part, a longer one always tells a higher clock. An interruption of either
+ * call may do so too, but not of three pairs in four.
+ */
+static bool lengths_agree(const struct pace *pace) {
+    double sorted[PACE_SAMPLES];
+    unsigned first = 0;
+    sort_samples(sorted, pace->long_ratio, pace->long_count);
+    while (first < pace->long_count && sorted[first] < 1 - NEAR) {
+        first++;
+    }
+    return first < pace->long_count && sorted[first + (pace->long_count - first) / 4] < 1 + AGREEMENT;
+}
+
+double pace_hz(const struct pace *pace) {
+    double sorted[PACE_SAMPLES], sum = 0;
+    unsigned kept = 0;
+    if (pace->count < SAMPLES_MIN || !lengths_agree(pace)) {
+        return 0;
+    }
+    /* The mean follows a clock that moves, as the rate does. */
+    double median = sort_samples(sorted, pace->hz, pace->count);
+    for (unsigned i = 0; i < pace->count; i++) {
+        if (sorted[i] > (1 - NEAR) * median && sorted[i] < (1 + NEAR) * median) {
+            sum += sorted[i];
+            kept++;
+        }
+    }
+    return sum / kept;
+}

@@ -1,0 +1,54 @@
+/*
+ * The clock under the work. A core may lower its clock for wide multiplications and raises it again within
+ * microseconds of their end, so it is not to be had before or after the work. Between the timed calls of a
+ * kernel, a call of its paced form now and then takes the same steps at four fifths of their rate, beside a
+ * chain of loads whose latency in cycles is known: the chain is the longer part, and its time tells the
+ * clock.
+ *
+ * Where the chain is not the longer part (a core that executes in order, a thread on the same core) a longer
+ * one tells another clock. So after some of these calls comes one with a chain half as long again, and both
+ * must agree.
+ */
+#ifndef PEAKMARK_CPU_PACE_H
+#define PEAKMARK_CPU_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PACE_SAMPLES 256
+/* Passes of a paced call: 10 to 100 us, so that the clock stays as the work has made it. Even. */
+#define PACED_PASSES 4096
+/* A paced call comes after so many others, and then so often: about 0.2 % of the work is lost. */
+#define PACE_FIRST 16
+#define PACE_EVERY 32
+
+struct pace {
+    void *itself;         /* the cell whose address the chain loads from it */
+    unsigned load_cycles; /* of a load; 0: unknown, no clock can be told */
+    double load_seconds;  /* of a load with no work beside it */
+    double overhead;      /* s that reading the time adds to a call */
+    uint64_t every;       /* calls from one paced call to the next: doubled when the samples are full */
+    unsigned count, long_count;
+    double hz[PACE_SAMPLES];
+    double long_ratio[PACE_SAMPLES]; /* of a longer chain's clock to that of the call before it */
+};
+
+/* Finds the latency of a load; 2 ms. The pace must not move in memory afterwards. */
+void pace_begin(struct pace *pace);
+
+/* Forgets all samples. */
+void pace_restart(struct pace *pace);
+
+/* Whether a call with the longer chain comes after the latest sample. */
+bool pace_wants_long(const struct pace *pace);
+
+/* Loads beside two passes that take `seconds` without a chain; 0: the clock cannot be told. */
+unsigned pace_links(const struct pace *pace, double seconds, bool is_long);
+
+/* A paced call of `pairs` times two passes with `links` loads each took `seconds`. */
+void pace_add(struct pace *pace, unsigned links, uint64_t pairs, double seconds, bool is_long);
+
+/* Mean of the samples without those that were interrupted, in Hz; 0: too few, or the two lengths disagree. */
+double pace_hz(const struct pace *pace);
+
+#endif

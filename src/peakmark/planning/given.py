@@ -1,0 +1,98 @@
+"""What a user asks for: files and ``--config`` words over ``config/config.yaml``, the same for Snakemake and ``plan``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from peakmark import yamlfile
+from peakmark.catalogue import WORKLOADS
+from peakmark.errors import ConfigError
+from peakmark.resources import ROOT
+
+BASE = Path("config/config.yaml")
+"""Read first: in the working directory, else in the checkout."""
+
+_FILES = ("--configfile", "--configfiles")
+_WORDS = ("--config", "-C")
+
+
+def read(files: Sequence[Path], words: Iterable[str] = ()) -> dict[str, Any]:
+    """The configuration of ``files`` and ``KEY=VALUE`` words, later ones winning by key; mappings are merged.
+
+    Without a file that names a grid, those of ``config/config.yaml`` are measured. A file that has some is the whole
+    campaign: of the base only the other keys stay. Errors: ConfigError.
+    """
+    own = merged(yamlfile.read(path) for path in files)
+    base_file = BASE if BASE.exists() else ROOT / BASE
+    base = yamlfile.read(base_file) if base_file.exists() or not files else {}
+    if any(own.get(subsystem) for subsystem in WORKLOADS):
+        base = {key: value for key, value in base.items() if key not in WORKLOADS}
+    return merged([base, own, pairs(words)])
+
+
+def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Later parts over earlier ones, mappings within mappings key by key."""
+    found: dict[str, Any] = {}
+    for part in parts:
+        _merge(found, part)
+    return found
+
+
+def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> None:
+    for key, value in extra.items():
+        if isinstance(value, dict):
+            inner = base.get(key)
+            base[key] = dict(inner) if isinstance(inner, dict) else {}
+            _merge(base[key], value)
+        else:
+            base[key] = value
+
+
+def pairs(words: Iterable[str]) -> dict[str, Any]:
+    """``["scale=0.1", "report={title: Mine}"]`` as a mapping. Errors: ConfigError for a word that is no pair."""
+    found = []
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not re.fullmatch(r"[a-zA-Z_][\w-]*\w", key):
+            raise ConfigError(f"--config has {word!r}: allowed is KEY=VALUE, such as scale=0.1 or disk=[]")
+        found.append({key: _value(text.strip("'\""), f"--config {key}")})
+    return merged(found)
+
+
+def _value(text: str, where: str) -> Any:
+    """A number, ``True`` or ``False``, YAML for what has parts, else the text itself; nothing is null."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    value = yamlfile.parse(text, where) if text.lstrip().startswith(("[", "{")) else text
+    return {"": None, "null": None, "True": True, "true": True, "False": False, "false": False}.get(text, value)
+
+
+def check_command_line(argv: Sequence[str]) -> None:
+    """Read what Snakemake's command line names, so that what is wrong is said before Snakemake reads it in its own way.
+
+    Errors: ConfigError.
+    """
+    for path in _named(argv, _FILES):
+        yamlfile.read(Path(path))
+    pairs(_named(argv, _WORDS))
+
+
+def _named(argv: Sequence[str], options: tuple[str, ...]) -> list[str]:
+    """The values of the last of ``options`` on a command line, as argparse takes them."""
+    found: list[str] = []
+    taking = False
+    for word in argv:
+        name, equals, value = word.partition("=")
+        if word.startswith("-"):
+            taking = name in options
+            found = ([value] if equals else []) if taking else found
+            taking = taking and not equals
+        elif taking:
+            found.append(word)
+    return found

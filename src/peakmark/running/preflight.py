@@ -1,0 +1,131 @@
+"""What this machine must have before the first cell: looked at once and said, instead of being found hours later.
+
+Only where this machine measures: what a cluster's nodes have is theirs to say.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from peakmark.cell import Cell
+from peakmark.errors import ConfigError
+from peakmark.instruments import REGISTRY, common
+from peakmark.instruments.rambench import AUTO
+from peakmark.machine import limits, storage
+from peakmark.machine.host import Host
+from peakmark.measuring.measure import MARGIN
+from peakmark.planning import plan as planning
+from peakmark.planning.plan import Plan
+from peakmark.units import format_size
+
+
+def check(made: Plan, cells: Iterable[Cell]) -> dict[str, str]:
+    """Row -> why it is not possible, of all rows that will stay empty although their tool is here.
+
+    ``cells`` are those still to be measured; without any, nothing is asked of the machine.
+    Errors: ConfigError for what would let cells fail, or make an own kernel's row impossible.
+    """
+    rows = {cell.row: cell for cell in cells}
+    empty = {row: reason for row, reason in made.impossible.items() if row in rows}
+    if not rows or made.cluster is not None or made.config["tools_on"] == "nodes":
+        return empty
+    _interface(made)
+    _tools(made)
+    place = _scratch(made)
+    _room(rows, place)
+    return {**empty, **_memory(rows), **_records(rows, place)}
+
+
+def say(empty: dict[str, str]) -> None:
+    """Tell on stderr which rows will stay empty."""
+    for line in words(empty):
+        print(f"peakmark: {line}", file=sys.stderr)
+
+
+def words(empty: dict[str, str]) -> list[str]:
+    """A line for each reason, with the first of its rows."""
+    by_reason: dict[str, list[str]] = {}
+    for row, reason in sorted(empty.items()):
+        by_reason.setdefault(reason, []).append(row)
+    return [
+        f"not possible: {rows[0]}{f' and {len(rows) - 1} more' if len(rows) > 1 else ''}: {reason}"
+        for reason, rows in by_reason.items()
+    ]
+
+
+def _interface(made: Plan) -> None:
+    asked = made.config["interface"]
+    known = [name for _, name in socket.if_nameindex()]
+    if asked is not None and asked not in known:
+        raise ConfigError(f"interface is {asked!r}: this machine has {', '.join(known)}")
+
+
+def _tools(made: Plan) -> None:
+    for name, path in made.config["tools"].items():
+        if path is not False and name not in made.config["modules"] and shutil.which(path) is None:
+            raise ConfigError(
+                f"tools.{name} is {path!r}, which is no program here: give the path of one, or false to leave it out"
+            )
+
+
+def _scratch(made: Plan) -> Path:
+    asked = made.config["scratch"]
+    place = Path(asked or os.environ.get("TMPDIR") or "/tmp")  # noqa: S108
+    said = f"scratch is {asked!r}" if asked else f"the scratch directory is {place}"
+    why = None
+    try:
+        if not place.is_dir():
+            why = "is not a directory" if place.exists() else "does not exist"
+        elif not os.access(place, os.W_OK | os.X_OK):
+            why = "cannot be written to"
+    except (OSError, ValueError) as error:
+        why = f"cannot be used ({getattr(error, 'strerror', None) or error})"
+    if why:
+        raise ConfigError(f"{said}, which {why}: set scratch: to a directory on the disk that is measured")
+    return place
+
+
+def _room(rows: dict[str, Cell], place: Path) -> None:
+    row, need = max(((row, planning.cost(cell).disk_bytes) for row, cell in rows.items()), key=lambda one: one[1])
+    free = shutil.disk_usage(place).free
+    if need * MARGIN > free:
+        raise ConfigError(
+            f"{place} has {free / 1e9:.1f} GB free, {row} needs {need * MARGIN / 1e9:.1f} GB: free some space, set "
+            "scratch: to another directory, or make size: smaller"
+        )
+
+
+def _memory(rows: dict[str, Cell]) -> dict[str, str]:
+    """Rows of reference tools that need more memory than there is. Errors: ConfigError for one of an own kernel."""
+    total = limits.collect(Host())["memory_bytes"]
+    empty = {}
+    for row, cell in rows.items():
+        need = planning.cost(cell).memory_bytes
+        if cell.variant == "pool" and cell.options.get("pool") == AUTO:
+            continue  # made to fit
+        if total is None or common.fits_memory(need, total):
+            continue
+        reason = f"it takes {need / 1e9:.1f} GB of memory, and {total / 1e9:.1f} GB may be used here"
+        if not REGISTRY[cell.instrument].reference:
+            raise ConfigError(f"{row} is not possible: {reason}; make the pool, the blocks or the concurrency smaller")
+        empty[row] = reason
+    return empty
+
+
+def _records(rows: dict[str, Cell], place: Path) -> dict[str, str]:
+    """Rows of records that direct I/O cannot move on the disk below ``place``."""
+    disks = {row: cell.block for row, cell in rows.items() if cell.subsystem == "disk" and cell.block}
+    sector = storage.collect(Host(), place).get("logical_block_size") if disks else None
+    if not isinstance(sector, int):
+        return {}
+    return {
+        row: f"direct I/O on the disk of {place} moves multiples of {sector} B; the next larger record is "
+        f"{format_size(-(-block // sector) * sector)}"
+        for row, block in disks.items()
+        if block % sector
+    }
