@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from peakmark import interrupts
 from peakmark.measuring import build, guard, lock
 from peakmark.reporting import captions, makers
 from peakmark.running import head, preflight, progress, resume, watch
@@ -61,6 +62,7 @@ LOST = [
 
 def take_machine():
     """Who measures must be alone: on this machine, or with this campaign. Then records that do not count are set aside."""
+    interrupts.once()  # the last words are said undisturbed, however often Ctrl-C is pressed
     try:
         held = [head.lock(PLAN.directory)]
         if CLUSTER is None:

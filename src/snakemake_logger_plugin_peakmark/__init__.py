@@ -106,6 +106,8 @@ class LogHandler(LogHandlerBase):
                 text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
         if self._full_disk(text):
             return
+        if text.endswith("\nKeyboardInterrupt"):
+            text = "interrupted"  # while Python was still loading what would have said so
         # The executor's words: what Slurm calls the end of the job, or why sbatch refused it.
         message = str(values.get("rule_msg") or "")
         for words in BESIDE:

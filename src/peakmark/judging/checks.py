@@ -440,7 +440,7 @@ def _few(row: Measured, _: Thresholds) -> Iterator[Note]:
     elif not row.summary.enough:
         text = (
             f"n = {n}: the range from lowest to highest value encloses the median with {row.summary.level:.0%} only;"
-            f" set repetitions: {statistics.ENOUGH} or more for 95 %"
+            f" no single row is called faster than another; set repetitions: {statistics.ENOUGH} or more for 95 %"
         )
         yield Note("few", text, Level.NOTE)
 

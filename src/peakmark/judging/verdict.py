@@ -19,7 +19,7 @@ from peakmark.tables.words import Words, quantity
 
 Rows = Mapping[str, Sequence[Row]]
 
-CONFIDENCE = {None: "sure", Level.UNSURE: "unsure", Level.WRONG: "wrong"}
+CONFIDENCE = {None: "no doubt seen", Level.UNSURE: "unsure", Level.WRONG: "wrong"}
 NO_ROW = "no row that can be trusted"
 
 
@@ -40,9 +40,10 @@ class Number:
 class Verdict:
     """What can be said of one subsystem, as texts for a table's line; the row that speaks for it, None without one.
 
+    clocks      the shares of the limit at the clocks on the box, in brackets; empty where there are none
     spread      lowest and highest repetition, in the unit of ``measured``
     reference   ratio to the best reference with its number of runs, empty without one
-    confidence  sure, unsure, or empty without a row; ``why`` gives the reason, or why there is no row
+    confidence  no doubt seen, unsure, one run, or empty without a row; ``why`` gives the reason, or why there is no row
     """
 
     subsystem: str
@@ -53,6 +54,7 @@ class Verdict:
     spread: str
     limit: str
     share: str
+    clocks: str
     reference: str
     confidence: str
     why: str
@@ -129,7 +131,8 @@ def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
         measured=value_of(row, mark),
         spread=f"{low} to {high}" if own.summary.n > 1 else "",
         limit=quantity(row.table, row.peak.value, mark) if row.peak.value is not None else "unknown",
-        share=f"{percent(share, mark)}\u00a0%{at_clocks(row, mark)}" if share is not None else "",
+        share=f"{percent(share, mark)}\u00a0%" if share is not None else "",
+        clocks=at_clocks(row, mark).strip(),
         reference=ratios.words(row, mark),
         confidence=confidence(row),
         why=why,
@@ -142,11 +145,11 @@ def _none(rows: Rows, subsystem: str, title: str) -> Verdict:
     what, why = "not measured", ""
     if reasons:
         what, why = NO_ROW, reasons.most_common(1)[0][0]
-    return Verdict(subsystem, title, None, what, "", "", "", "", "", "", why)
+    return Verdict(subsystem, title, None, what, "", "", "", "", "", "", "", why)
 
 
 def confidence(row: Row) -> str:
-    """``sure``, ``unsure`` or ``wrong``; ``one run`` where nothing speaks against a figure but nothing for it either."""
+    """``no doubt seen``, ``unsure`` or ``wrong``; ``one run`` where nothing speaks against a figure but nothing for it either."""
     if row.level is None and row.measured.summary.n == 1:
         return "one run"
     return CONFIDENCE[row.level]

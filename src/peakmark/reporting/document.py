@@ -96,8 +96,8 @@ def _verdict(entry: verdict.Verdict, mark: str) -> list[list[str]]:
         [entry.title, entry.what],
         [entry.measured, spread],
         [entry.limit, ""],
-        [entry.share, ""],
-        [entry.reference, ""],
+        [entry.share, entry.clocks],
+        [entry.reference.replace("n = ", "n\u00a0=\u00a0"), ""],
         [entry.confidence, typeset(entry.why, mark)],
     ]
 
