@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from peakmark.cell import Cell
+from peakmark.formatting import plural
 from peakmark.planning.plan import Plan
 from peakmark.storage import facts, integrity
 from peakmark.storage.integrity import Finding
@@ -35,10 +37,13 @@ def unfit(finding: Finding | None) -> bool:
 
 
 def newer_than_all(found: Mapping[str, Finding]) -> str:
-    """A file that is newer than every record, if one does not count: as an input it makes Snakemake measure again."""
+    """A file that is newer than every record, if one does not count: as an input it makes Snakemake measure again.
+
+    Never twice of the same content: Snakemake takes an input that it has seen for that output before for unchanged.
+    """
     if any(unfit(finding) for finding in found.values()):
         NEWER.parent.mkdir(exist_ok=True)
-        NEWER.touch()
+        NEWER.write_text(f"{time.time_ns()}\n", encoding="utf-8")
     return str(NEWER)
 
 
@@ -73,11 +78,13 @@ def begin(made: Plan, found: Mapping[str, Finding]) -> None:
         )
     foreign = integrity.foreign(made.directory, made.cells)
     if foreign:
-        _say(f"{len(foreign)} records are of cells that the configuration does not ask for: kept, but in no table")
+        _say(
+            f"{plural(len(foreign), 'record is', 'records are')} of cells that the configuration does not ask for: kept, but in no table"
+        )
 
 
 def _cells(count: int) -> str:
-    return "1 cell is" if count == 1 else f"{count} cells are"
+    return plural(count, "cell is", "cells are")
 
 
 def _say(sentence: str) -> None:
