@@ -96,7 +96,9 @@ def _share(where: str, value: str | float) -> float:
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(%?)\s*", str(value))
     share = float(match.group(1)) / (100 if match.group(2) else 1) if match else 0.0
     if not 0 < share < 1:
-        raise ConfigError(f"{where} is {json.dumps(value)}: allowed is a share between 0 and 1, such as 2% or 0.02")
+        raise ConfigError(
+            f"{where} is {json.dumps(value, ensure_ascii=False)}: allowed is a share between 0 and 1, such as 2% or 0.02"
+        )
     return share
 
 
@@ -104,7 +106,9 @@ def _seconds(where: str, value: str | float) -> float:
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(s|min|h|)\s*", str(value))
     seconds = float(match.group(1)) * _UNITS[match.group(2)] if match else 0.0
     if seconds <= 0:
-        raise ConfigError(f"{where} is {json.dumps(value)}: allowed is a time above 0, such as 90 s, 30 min or 2 h")
+        raise ConfigError(
+            f"{where} is {json.dumps(value, ensure_ascii=False)}: allowed is a time above 0, such as 90 s, 30 min or 2 h"
+        )
     return seconds
 
 

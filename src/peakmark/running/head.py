@@ -14,6 +14,7 @@ from pathlib import Path
 
 from peakmark import slurm
 from peakmark.errors import PeakmarkError
+from peakmark.formatting import plural
 from peakmark.planning import jobs
 from peakmark.planning.plan import Plan
 
@@ -110,7 +111,10 @@ def cancel_left_over(made: Plan) -> list[str]:
     numbers = left()
     if not numbers:
         return []
-    print(f"{len(numbers)} jobs of an earlier run are still in the queue: ending them", file=sys.stderr)
+    print(
+        f"{plural(len(numbers), 'job of an earlier run is', 'jobs of an earlier run are')} still in the queue: ending them",
+        file=sys.stderr,
+    )
     slurm.cancel(numbers)
     deadline = time.monotonic() + GONE_S
     while rest := left():

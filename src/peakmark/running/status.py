@@ -12,6 +12,7 @@ from typing import Any
 from peakmark import files, slurm
 from peakmark.cell import SUBSYSTEMS, Cell
 from peakmark.errors import RecordError
+from peakmark.formatting import plural
 from peakmark.planning import jobs
 from peakmark.planning.cluster import settings_of
 from peakmark.resources import program
@@ -65,7 +66,7 @@ def describe(campaign: Campaign, only_failed: bool = False) -> str:
         spared = sum(one.state == "spared" for one in standings)
         done = len(standings) - spared - len(missing)
         more = f"; {spared} spared, as their rows are sure enough or cannot be made so" if spared else ""
-        lines.append(f"{campaign.directory}: {done} of {len(standings) - spared} cells done{more}")
+        lines.append(f"{campaign.directory}: {done} of {plural(len(standings) - spared, 'cell')} done{more}")
         lines += _counts("subsystem", SUBSYSTEMS, standings, lambda one: one.cell.subsystem)
         if campaign.plan.get("cluster"):
             nodes = sorted({one.node for one in missing}, key=slurm.natural)
@@ -82,7 +83,9 @@ def describe(campaign: Campaign, only_failed: bool = False) -> str:
         for one in failed:
             lines += _failure(campaign, one)
     elif only_failed and missing:
-        lines.append(f"{len(missing)} cells are not measured; the next run goes on with them")
+        lines.append(
+            f"{plural(len(missing), 'cell is', 'cells are')} not measured; the next run goes on with {'it' if len(missing) == 1 else 'them'}"
+        )
     elif not missing:
         lines.append("complete")
     full = files.full(campaign.directory) if missing else None
