@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -390,7 +391,8 @@ def test_batches_of_cells_share_a_job(workflow: Workflow) -> None:
 
 def test_the_doctor_asks_slurm_and_a_node_of_each_kind(workflow: Workflow) -> None:
     said = workflow.peakmark("doctor", "--slurm")
-    assert "one node      Slurm would take such a job" in said and "2 x 2 CPUs, 4096 MiB: node1, node2" in said
+    assert "one node      Slurm would take such a job" in said
+    assert re.findall("^1 x ([0-9]) CPUs, [0-9]+ MiB: node([12])$", said, re.MULTILINE) == [("1", "1"), ("2", "2")]
     assert "scratch" in said and "cpubench" in said and "a core" in said
     site = workflow.directory / "site.yaml"
     site.write_text("{schema: 1, name: here, slurm: {partition: nowhere}}")
