@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ from benchmarks.kernels.ratios import Pair
 from peakmark import peaks
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, ParseError, Unavailable
-from peakmark.instruments import REGISTRY, common, pmbw
-from peakmark.instruments.base import Command, Measurement, Tool, Workspace
-from peakmark.measuring import execute, lock, pair
+from peakmark.instruments import REGISTRY, pmbw
+from peakmark.instruments.base import Measurement, Tool, Workspace
+from peakmark.measuring import execute, lock, pair, placing
 
 NOT_POSSIBLE = 77
 
@@ -102,7 +102,9 @@ class Runner:
                 with ExitStack() as stack:
                     values: Mapping[str, str] = {}
                     names = self.namespaces if route == "namespaces" else None
-                    server = None if invocation.server is None else self._far_end(cell, invocation.server, space)
+                    server = (
+                        None if invocation.server is None else placing.other_end(cell, invocation.server, space.cpus)
+                    )
                     if server is not None and names is not None:
                         values = stack.enter_context(names.serving(server, directory))
                     elif server is not None:
@@ -111,7 +113,7 @@ class Runner:
                     for number, prepared in enumerate(invocation.commands):
                         folder = directory / f"run{number}"
                         folder.mkdir()
-                        pinned = self._pinned(cell, prepared, space)
+                        pinned = placing.pinned(cell, prepared, space.cpus)
                         command = pinned if names is None else names.inside(names.client, pinned)
                         done = execute.run(command, folder, values)
                         completed.append(done)
@@ -129,21 +131,6 @@ class Runner:
                 results = pmbw.read_results(completed[-1].files[pmbw.STATS])
                 routines = {name: float(result["bandwidth"]) for name, result in results.items()}
             return Run(parsed.measurements, routines, neighbours=self._neighbours(before))
-
-    def _pinned(self, cell: Cell, command: Command, space: Workspace) -> Command:
-        """A reference that neither pins itself nor is pinned by its instrument gets the CPUs that ours has.
-
-        Else it would move away from a CPU that somebody else uses, and ours would not. diskbench may use all CPUs.
-        """
-        if not REGISTRY[cell.instrument].reference or command.argv[0] == "taskset":
-            return command
-        cpus = len(space.cpus) if cell.subsystem == "disk" else cell.concurrency
-        return replace(command, argv=(*common.pinned(space, cpus), *command.argv))
-
-    def _far_end(self, cell: Cell, server: Command, space: Workspace) -> Command:
-        """The server on the last CPUs, as the client has the first: else one tool would wake a CPU and another not."""
-        other_side = replace(space, cpus=space.cpus[::-1])
-        return replace(server, argv=(*common.pinned(other_side, cell.concurrency), *server.argv))
 
     def _neighbours(self, before: neighbours.Reading) -> float:
         return neighbours.share(before, neighbours.read(), len(self.cpus))

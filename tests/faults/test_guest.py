@@ -232,10 +232,10 @@ def test_rows_of_a_shaped_line_are_marked_and_the_table_holds_the_records_number
     found = [row for table in rows.build(results).values() for row in table]
     assert {row.key.workload for row in found} >= {"TCP", "UDP", "LAT-TCP", "LAT-UDP"}
     for row in found:
-        doubts = " ".join(row.doubts)
+        notes = " ".join(row.notes)
         shape = "netem delay 2 ms" + (" loss 2 %" if row.key.workload in ("TCP", "UDP") else "")
-        assert f"slowed down on purpose ({shape})" in doubts, row
-        assert ("messages were lost" in doubts) == (row.key.workload == "UDP")
+        assert f"slowed down on purpose ({shape})" in notes, row
+        assert ("messages were lost" in notes) == (row.key.workload == "UDP")
     tables.build(task["folder"])
     assert_nothing_left(task)
 

@@ -82,3 +82,11 @@ def test_a_tool_hears_nothing_of_the_job_it_runs_in(tmp_path: Path, monkeypatch:
     done = execute.run(python("import os; print(*sorted(os.environ))"), tmp_path)
     assert not [name for name in done.stdout.split() if name.startswith(("SLURM_", "SLURMD_", "SRUN_", "PMI"))]
     assert "SLURMISH" in done.stdout.split() and os.environ["SLURM_JOB_ID"] == "1"
+
+
+def test_a_command_that_names_cpus_runs_on_these_alone(tmp_path: Path) -> None:
+    for cpu in sorted(os.sched_getaffinity(0)):
+        folder = tmp_path / str(cpu)
+        folder.mkdir()
+        done = execute.run(python("import os; print(os.sched_getaffinity(0))", cpus=(cpu,)), folder)
+        assert done.stdout.strip() == f"{{{cpu}}}"

@@ -80,7 +80,7 @@ def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path: Pat
     assert row.shares == {"nominal": pytest.approx(0.475), "maximum": pytest.approx(0.2375)}
     assert any("below their nominal 6 GHz" in doubt for doubt in row.doubts)
     heads = verdict.verdicts(build_rows(Results.read(folder)))
-    assert "47.5 % at the nominal clock, 23.8 % at the maximum clock" in heads[0].share
+    assert "47.5 % at the nominal clock, 23.8 % at the maximum clock" in heads[0].clocks
     assert heads[0].confidence == "unsure" and "below their nominal" in heads[0].why
     tables.build(folder)
     text = (folder / "tables" / "cpu.csv").read_text()

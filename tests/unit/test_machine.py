@@ -11,7 +11,7 @@ import pytest
 
 from peakmark import data, machine
 from peakmark.errors import RecordError
-from peakmark.machine import cpu, limits, memory, network, storage, topology
+from peakmark.machine import cpu, limits, memory, network, software, storage, topology
 from peakmark.machine.host import Host, parse_cpu_list
 from peakmark.schemas import validate
 
@@ -495,3 +495,51 @@ def test_limits_of_the_disk_are_the_smallest_on_the_way_up(tmp_path: Path, versi
     assert limits.io_limits(machine_here, ["vda"]) == {"read_bps": 2000, "write_bps": 9, "read_iops": 70}
     assert limits.io_limits(machine_here, ["sdb"]) is None
     assert limits.io_limits(host(tmp_path / "bare", {}), ["vda"]) is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "speed", "stream"),
+    [
+        ("balance-rr 0", 35e9, None),
+        ("active-backup 1", 10e9, 25e9),
+        ("balance-xor 2", 35e9, 25e9),
+        ("broadcast 3", 10e9, 25e9),
+        ("802.3ad 4", 35e9, 25e9),
+        ("balance-tlb 5", 10e9, 25e9),
+        ("balance-alb 6", 35e9, 25e9),
+    ],
+)
+def test_the_rate_of_a_bond_is_that_of_its_mode(mode: str, speed: float, stream: float | None, tmp_path: Path) -> None:
+    files = {"/sys/class/net/bond0/type": "1", "/sys/class/net/bond0/bonding/slaves": "eno1 eno2"}
+    files |= {"/sys/class/net/bond0/bonding/mode": mode, "/sys/class/net/bond0/speed": "35000"}
+    files |= {"/sys/class/net/bond0/bonding/active_slave": "eno1"}
+    for name, mbit in (("eno1", "10000"), ("eno2", "25000")):
+        files |= {f"/sys/class/net/{name}/type": "1", f"/sys/class/net/{name}/speed": mbit}
+        files[f"/sys/class/net/{name}/device/vendor"] = "0x8086"
+    facts = network.collect(host(tmp_path, files), "bond0")
+    assert (facts["speed_bps"], facts["stream_bps"]) == (speed, stream)
+    assert mode.split()[0] in facts["speed_note"]
+
+
+def test_fdr10_carries_what_the_kernel_says(tmp_path: Path) -> None:
+    place = "/sys/class/net/ib0/"
+    files = {f"{place}type": "32", f"{place}device/infiniband/mlx4_0/ports/1/rate": "40 Gb/sec (4X FDR10)"}
+    assert network.collect(host(tmp_path, files), "ib0")["speed_bps"] == 40e9
+
+
+def test_facts_that_explain_differences(tmp_path: Path) -> None:
+    files = {
+        "/proc/cmdline": "BOOT_IMAGE=/vmlinuz root=UUID=1-2 ro isolcpus=2-3 nosmt mitigations=off nfsroot=10.0.0.1:/x",
+        "/proc/sys/kernel/numa_balancing": "1",
+        "/sys/class/dmi/id/bios_version": "2.14.1",
+        "/sys/class/dmi/id/bios_date": "06/12/2025",
+        "/sys/devices/system/cpu/smt/active": "0",
+    }
+    for number, (name, disabled) in enumerate((("POLL", "0"), ("C1", "0"), ("C6", "1"))):
+        place = f"/sys/devices/system/cpu/cpu0/cpuidle/state{number}/"
+        files |= {f"{place}name": name, f"{place}disable": disabled}
+    this = host(tmp_path, files)
+    system, processor = software.collect_os(this), cpu.collect(this)
+    assert system["command_line"] == "isolcpus=2-3 nosmt mitigations=off"  # no disk, no server
+    assert (system["numa_balancing"], system["firmware"]) == (1, "2.14.1 06/12/2025")
+    assert (processor["smt"], processor["idle_states"]) == (False, ["POLL", "C1"])

@@ -331,3 +331,72 @@ def test_a_last_level_cache_without_threads_holds_nothing() -> None:
     assert "fits L3" not in memory("RS", "block", block, 16, facts, clock_hz=3e9, placed=one).formula
     both = {**one, "sockets": 2, "numa_nodes": [0, 1], "last_level_bytes": 64 << 20}
     assert "fits L3" in memory("RS", "block", block, 16, facts, clock_hz=3e9, placed=both).formula
+
+
+@pytest.mark.parametrize(
+    ("name", "channels", "speed"),
+    [
+        ("INTEL(R) XEON(R) GOLD 6530", 8, 4800),
+        ("INTEL(R) XEON(R) GOLD 6548Y+", 8, 5200),
+        ("INTEL(R) XEON(R) PLATINUM 8558", 8, 5200),
+        ("INTEL(R) XEON(R) PLATINUM 8558P", 8, 5600),
+        ("INTEL(R) XEON(R) PLATINUM 8592+", 8, 5600),
+        ("INTEL(R) XEON(R) PLATINUM 8592V", 8, 4800),
+        ("Intel(R) Xeon(R) Gold 6430", 8, 4400),
+        ("Intel(R) Xeon(R) Platinum 8480+", 8, 4800),
+        ("Intel(R) Xeon(R) Gold 6330 CPU @ 2.00GHz", 8, 2933),
+        ("Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz", 8, 3200),
+        ("Intel(R) Xeon(R) Silver 4314 CPU @ 2.40GHz", 8, 2666),
+        ("Intel(R) Xeon(R) Gold 6248R CPU @ 3.00GHz", 6, 2933),
+        ("Intel(R) Xeon(R) Gold 5218 CPU @ 2.30GHz", 6, 2666),
+        ("Intel(R) Xeon(R) Gold 5122 CPU @ 3.60GHz", 6, 2666),
+        ("Intel(R) Xeon(R) CPU E5-2630 v3 @ 2.40GHz", 4, 1866),
+        ("Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz", 4, 2133),
+        ("Intel(R) Xeon(R) CPU E5-2640 v4 @ 2.40GHz", 4, 2133),
+        ("Intel(R) Xeon(R) CPU E5-2699 v4 @ 2.20GHz", 4, 2400),
+        ("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz", 4, 1600),
+        ("AMD EPYC 7282 16-Core Processor", 4, 2667),
+        ("AMD EPYC 7742 64-Core Processor", 8, 3200),
+        ("AMD EPYC 7763 64-Core Processor", 8, 3200),
+        ("AMD EPYC 9654 96-Core Processor", 12, 4800),
+    ],
+)
+def test_memory_is_that_of_the_model_not_of_its_familys_best(name: str, channels: int, speed: int) -> None:
+    facts = machine(
+        cpu={"model_name": name, "sockets": 2, "virtualised": None}, memory={"channels": None, "speed_mts": None}
+    )
+    peak = memory("RS", "pool", 1 << 20, 2, facts)
+    assert peak.value == pytest.approx(2 * channels * speed * 1e6 * 8)
+
+
+TWO_NODES = [{"node": number, "cpus": f"{number}", "memory": 1 << 36, "distances": [10, 21]} for number in (0, 1)]
+
+
+def test_memorys_limit_is_that_of_the_channels_the_threads_reach() -> None:
+    facts = machine(
+        cpu={"model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 2, "virtualised": None, "numa": TWO_NODES},
+        memory={"channels": 16, "speed_mts": 3200},
+    )
+    placed = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
+    whole = memory("RS", "pool", 1 << 20, 2, facts)
+    half = memory("RS", "pool", 1 << 20, 2, facts, placed=placed)
+    assert whole.value == pytest.approx(16 * 3200e6 * 8) and half.value == pytest.approx(8 * 3200e6 * 8)
+    assert "1 of 2 NUMA nodes" in half.formula
+    both = memory("RS", "pool", 1 << 20, 2, facts, placed={**placed, "sockets": 2, "numa_nodes": [0, 1]})
+    assert both.value == whole.value and whole.finding is None
+
+
+def test_a_missing_module_is_a_finding() -> None:
+    facts = machine(
+        cpu={"model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 1, "virtualised": None},
+        memory={"channels": 7, "speed_mts": 3200},
+    )
+    peak = memory("RS", "pool", 1 << 20, 2, facts)
+    assert peak.value == pytest.approx(7 * 3200e6 * 8)
+    assert "7 of 8 memory channels populated" in str(peak.finding)
+
+
+def test_one_stream_over_a_bond_has_one_member() -> None:
+    facts = machine(network={"interface": "bond0", "kind": "bond", "speed_bps": 50e9, "stream_bps": 25e9, "mtu": 9000})
+    rates = [peaks.for_row("network", "TCP", "", 1 << 20, streams, "throughput", facts).value for streams in (1, 2, 4)]
+    assert rates[0] is not None and rates[1] == pytest.approx(2 * rates[0]) and rates[2] == rates[1]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from peakmark.cell import Cell
+from peakmark.instruments.base import Command
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.measuring import placing
@@ -160,3 +161,14 @@ def test_a_word_for_a_place_is_that_place_however_threads_are_placed(tmp_path: P
 def test_an_automatic_pool_lies_beyond_the_caches(held: int, memory: int, least: int, most: int) -> None:
     for asked, block in ((1, 1 << 10), (2, 10 << 20)):
         assert least <= placing.pool(cell(asked, block), held, memory) <= most
+
+
+def test_network_tools_are_pinned_as_netbench_pins_itself_and_disk_tools_are_free() -> None:
+    def of(subsystem: str, instrument: str, streams: int) -> Cell:
+        return Cell(subsystem, instrument, "TCP", "", 1024, streams, "any", 0)
+
+    command, cpus = Command(argv=("x",), timeout_s=1), [0, 2, 4, 6]
+    assert placing.pinned(of("network", "iperf3", 2), command, cpus).cpus == (0, 2)
+    assert placing.other_end(of("network", "iperf3", 2), command, cpus).cpus == (6, 4)
+    assert placing.pinned(of("disk", "fio", 2), command, cpus).cpus == ()
+    assert placing.pinned(of("network", "netbench", 2), command, cpus).cpus == ()  # --cpus

@@ -52,6 +52,7 @@ class Command:
     files      name -> text, written into cwd before the start
     outputs    files the program leaves in cwd that belong to its output
     timeout_s  the process group is ended after this time: the cell has failed
+    cpus       CPUs that it may run on; empty: all of the job. For programs that cannot be told, or another's choice
     ok_codes   exit codes that are not a failure; 77 from an own kernel means ``Unavailable`` and is handled by measure
     """
 
@@ -61,6 +62,7 @@ class Command:
     files: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     ok_codes: tuple[int, ...] = (0,)
+    cpus: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,31 @@ _SITE = {"cpu": "cpu", "memory": "memory", "disk": "disk", "network": "network"}
 def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> list[str]:
     """Sentences for the first page, the weightiest first."""
     measured = [row for table in rows.values() for row in table if row.own is not None]
-    found = [*_doubtful(measured), *_whole(measured), *_scaled(config), *_limits(verdicts), *_loopback(measured)]
-    return [*found, *_holes(rows)]
+    found = [*_doubtful(measured), *_whole(measured), *_machine(measured), *_part_of_node(verdicts), *_scaled(config)]
+    return [*found, *_limits(verdicts), *_loopback(measured), *_holes(rows)]
+
+
+def _machine(measured: list[Row]) -> Iterator[str]:
+    """What keeps the machine itself below what its CPUs could have."""
+    for text in dict.fromkeys(row.peak.finding for row in measured if row.peak.finding):
+        yield f"{text[:1].upper()}{text[1:]}."
+
+
+def _part_of_node(verdicts: list[Verdict]) -> Iterator[str]:
+    """A share of the limit of four cores says nothing about a node with 128."""
+    for one in verdicts:
+        contexts = [point.record.data["context"] for point in one.row.measured.points] if one.row else []
+        known = [
+            (c["placed"]["cores"], c["allowed"].get("node_cores"))
+            for c in contexts
+            if c.get("placed") and c.get("allowed")
+        ]
+        used, cores = max(known, default=(0, None), key=lambda pair: pair[0])
+        if one.subsystem in ("cpu", "memory") and cores and used < cores:
+            yield (
+                f"{one.title}: measured on {used} of the node's {cores} cores, and so is its share of the limit; "
+                "concurrency: [cores] loads them all."
+            )
 
 
 def _doubtful(measured: list[Row]) -> Iterator[str]:

@@ -49,6 +49,10 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         *(Finding("Reference", text) for text in _references(words, right)),
         *(Finding("Disagreement", text) for text in _disagreements(words, measured)),
         *(Finding("Limit", text) for text in _limits(words, measured)),
+        *(
+            Finding("Machine", text)
+            for text in dict.fromkeys(f"{one.peak.finding}." for one in rows if one.peak.finding)
+        ),
         *(Finding("Doubt", text) for text in _doubtful(words, measured)),
     ]
     few = [row for row in measured if not row.measured.summary.enough]

@@ -266,6 +266,7 @@ def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], 
 def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -> Row:
     own_points = draft.points.get(table.own.instrument) or next(iter(draft.points.values()), [])
     facts = results.facts_for(key.node, own_points[0].record.data["context"]["host"] if own_points else None)
+    facts = _as_measured(facts, own_points)
     hosts = sorted({point.record.data["context"]["host"] for point in own_points})
     peak = _peak(results, table, key, own_points, facts)
     kinds = {_kind(results.facts.get(host) or {}) for host in hosts}
@@ -290,6 +291,13 @@ def _series(points: tuple[Point, ...], peak: Peak, centre: str) -> Series:
     summary = statistics.summarise([point.value for point in points])
     value = float(getattr(summary, centre))
     return Series(points, summary, value, peaks.efficiency(value, peak))
+
+
+def _as_measured(facts: Mapping[str, Any], points: Sequence[Point]) -> Mapping[str, Any]:
+    """The facts with the interface that was measured, which need not be the one of the host's default route."""
+    networks = (point.record.data["context"].get("network") or {} for point in points)
+    link = next((one["link"] for one in networks if one.get("link")), None)
+    return {**facts, "network": link} if link else facts
 
 
 def _kind(facts: Mapping[str, Any]) -> str:
@@ -435,6 +443,8 @@ def _remarks(row: Row) -> Iterator[Note]:
             yield Note("derived", f"{headings[name]}: derived from other figures, not measured", Level.NOTE)
     if row.peak.note:
         yield Note("limit", f"theoretical value: {row.peak.note}", Level.NOTE)
+    if row.peak.finding:
+        yield Note("machine", row.peak.finding, Level.NOTE)
     if row.peak.estimate is not None:
         guess = significant(row.peak.estimate * row.table.factor)
         yield Note("limit", f"theoretical value unknown; a guess would be {guess} {row.table.shown}", Level.NOTE)

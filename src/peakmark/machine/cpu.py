@@ -68,6 +68,9 @@ def collect(host: Host) -> dict[str, Any]:
         "isa_best": _best(isa),
         "caches": _caches(host),
         "numa_nodes": max(1, len(host.glob("/sys/devices/system/node/node[0-9]*"))),
+        "numa": topology.numa(host),
+        "smt": _smt(host),
+        "idle_states": _idle_states(host),
         "virtualised": lscpu.get("Hypervisor vendor") or ("unknown hypervisor" if "hypervisor" in flags else None),
         "governor": governor,
         "turbo": turbo,
@@ -224,6 +227,20 @@ def _turbo(host: Host) -> bool | None:
         return no_turbo == "0"
     boost = host.read("/sys/devices/system/cpu/cpufreq/boost")
     return None if boost is None else boost == "1"
+
+
+def _smt(host: Host) -> bool | None:
+    """Whether cores run more than one hardware thread now; None where the kernel does not say."""
+    active = host.read("/sys/devices/system/cpu/smt/active")
+    return None if active is None else active == "1"
+
+
+def _idle_states(host: Host) -> list[str] | None:
+    """Names of the states that an idle core may enter, without those that are disabled; None where there is no cpuidle."""
+    folders = host.glob("/sys/devices/system/cpu/cpu0/cpuidle/state[0-9]*")
+    places = [f"/{folder.relative_to(host.root)}" for folder in sorted(folders, key=lambda one: int(one.name[5:]))]
+    enabled = [place for place in places if host.read(f"{place}/disable") != "1"]
+    return [host.read(f"{place}/name") or "unnamed" for place in enabled] if places else None
 
 
 def _mitigations(host: Host) -> dict[str, str]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from peakmark.machine.host import Host, first_int
 
 # InfiniBand names its speed by signalling rate; what carries data is less up to FDR (IBTA: 8b/10b, then 64b/66b).
-_INFINIBAND_DATA = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66, "FDR10": 64 / 66}
+# The kernel gives FDR10 as what it carries, 10 Gbit/s a lane.
+_INFINIBAND_DATA = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
+
+# Modes of a bond (kernel, Documentation/networking/bonding.rst) in which one member carries all that is received.
+_ONE_MEMBER = {"active-backup": "the active one", "broadcast": "each carries the same", "balance-tlb": "one receives"}
 
 
 def collect(host: Host, interface: str | None) -> dict[str, Any]:
@@ -31,6 +36,9 @@ def collect(host: Host, interface: str | None) -> dict[str, Any]:
     facts["members"] = _members(host, name)
     speed, note = _speed(host, name, kind, facts["members"])
     facts["speed_bps"], facts["speed_note"] = speed, note
+    if kind == "bond":
+        facts["mode"] = _mode(host, name)
+        facts["stream_bps"] = _of_members(host, facts["members"] or [], max) if facts["mode"] != "balance-rr" else None
     if speed is None:
         host.missing("network.speed_bps", f"write network.speed_bps in the site file ({note})")
     return facts
@@ -91,8 +99,32 @@ def _speed(host: Host, name: str, kind: str, members: list[str] | None) -> tuple
     if mbit is None or mbit <= 0:
         return None, f"the driver of {name} does not tell a speed"
     if kind == "bond" and members:
-        return mbit * 1e6, f"sum over {' and '.join(members)}: a single stream takes one of them"
+        return _bond(host, name, members, mbit * 1e6)
     return mbit * 1e6, None
+
+
+def _bond(host: Host, name: str, members: list[str], told: float) -> tuple[float, str]:
+    """(bit/s, remark) of a bond: what its members together can receive depends on its mode."""
+    mode, names = _mode(host, name), " and ".join(members)
+    if mode in _ONE_MEMBER:
+        active = host.read(f"/sys/class/net/{name}/bonding/active_slave")
+        speed = _of_members(host, [active] if active else members, max) or told
+        return speed, f"bond in mode {mode}: of {names} {_ONE_MEMBER[mode]}{f', now {active}' if active else ''}"
+    speed = _of_members(host, members, sum) or told
+    single = "" if mode == "balance-rr" else ": a single stream takes one of them"
+    return speed, f"bond in mode {mode or 'unknown'}, sum over {names}{single}"
+
+
+def _mode(host: Host, name: str) -> str | None:
+    """``802.3ad`` of the kernel's ``802.3ad 4``."""
+    return next(iter((host.read(f"/sys/class/net/{name}/bonding/mode") or "").split()), None)
+
+
+def _of_members(host: Host, members: list[str], how: Callable[[list[float]], float]) -> float | None:
+    """Sum or largest of the members' speeds in bit/s; None where one of them tells none."""
+    speeds = [_speed(host, one, _kind(host, one), None)[0] for one in members]
+    known = [speed for speed in speeds if speed]
+    return how(known) if known and len(known) == len(speeds) else None
 
 
 def _infiniband(host: Host, name: str) -> tuple[float | None, str | None]:

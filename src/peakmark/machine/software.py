@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -37,7 +38,32 @@ def collect_os(host: Host) -> dict[str, Any]:
         "distribution": release.get("PRETTY_NAME") or release.get("NAME"),
         "glibc": libc.removeprefix("glibc ") if libc else None,
         "io_uring_disabled": host.read_int("/proc/sys/kernel/io_uring_disabled"),
+        "numa_balancing": host.read_int("/proc/sys/kernel/numa_balancing"),
+        "command_line": _command_line(host),
+        "firmware": _firmware(host),
     }
+
+
+# Parameters of the kernel (Documentation/admin-guide/kernel-parameters.txt) that change what is measured. The others name
+# disks and servers, which are nobody's business.
+_TELLING = re.compile(
+    r"(isolcpus|nohz|nohz_full|rcu_nocbs|idle|(intel_idle|processor)\.max_cstate|(intel|amd)_pstate\S*|cpufreq\.\S+|nosmt|smt|"
+    r"maxcpus|nr_cpus|mem|memmap|numa|numa_balancing|default_hugepagesz|hugepagesz|hugepages|transparent_hugepage|iommu\S*|"
+    r"(intel|amd)_iommu|mitigations|nopti|pti|(no)?spect\S*|tsx|mds|clocksource|tsc|audit|selinux|init_on_\w+|"
+    r"page_poison|slub_debug|nmi_watchdog|nosoftlockup|skew_tick|preempt|threadirqs|cgroup\w*)(=.*)?"
+)
+
+
+def _command_line(host: Host) -> str | None:
+    """The kernel's parameters that change what is measured, empty where none of them was given."""
+    text = host.read("/proc/cmdline")
+    return None if text is None else " ".join(word for word in text.split() if _TELLING.fullmatch(word))
+
+
+def _firmware(host: Host) -> str | None:
+    """Maker, version and date of the BIOS, as far as an ordinary user may read them."""
+    words = [host.read(f"/sys/class/dmi/id/bios_{name}") for name in ("vendor", "version", "date")]
+    return " ".join(word for word in words if word) or None
 
 
 def collect_slurm(host: Host) -> dict[str, Any] | None:

@@ -137,6 +137,8 @@ def start(
     def prepare() -> None:
         guard.began()
         limits.set()
+        if command.cpus:
+            os.sched_setaffinity(0, command.cpus)
 
     for name, text in command.files.items():
         (directory / name).write_text(text, encoding="utf-8")

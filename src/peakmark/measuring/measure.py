@@ -28,7 +28,7 @@ from peakmark.errors import (
 )
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Workspace
-from peakmark.machine import limits, topology
+from peakmark.machine import limits, network, topology
 from peakmark.machine.host import Host
 from peakmark.measuring import execute, guard, interfaces, kernels, lock, modules, noise, pair, placing, scratch, tools
 from peakmark.measuring.pair import Peer
@@ -164,7 +164,7 @@ def _attempt(request: Request, context: _Context, completed: list[Completed]) ->
     with workspace(request, instrument) as space:
         context.cpus = list(space.cpus)
         seats = topology.read(Host(), space.cpus)
-        context.allowed = placing.allowed(Host(), space.facts["limits"])
+        context.allowed = placing.allowed(Host(), space.facts["limits"], seats)
         cell = placing.settled(cell, seats, context.cpus, space.memory_bytes)
         context.placed = placing.placed(cell, seats, context.cpus)
         request = replace(request, cell=cell)
@@ -239,7 +239,8 @@ def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: 
     if invocation.server is not None and request.far_end is not None:
         return stack.enter_context(request.far_end(invocation.server, space.directory))
     if invocation.server is not None:
-        return stack.enter_context(pair.serving(invocation.server, space.directory))
+        server = placing.other_end(request.cell, invocation.server, space.cpus)
+        return stack.enter_context(pair.serving(server, space.directory))
     return pair.target() if pair.wanted(invocation) else None
 
 
@@ -261,8 +262,10 @@ def _execute(
 
         if peer is not None:
             values, context.server_host, context.server_noise = peer.values, peer.host, peer.noise
-            context.network = {**peer.to_json(), "shaping": interfaces.shaping(peer.interface)}
-        for number, command in enumerate(invocation.commands):
+            link = None if peer.interface == "lo" else network.collect(Host(), peer.interface)
+            context.network = {**peer.to_json(), "shaping": interfaces.shaping(peer.interface), "link": link}
+        for number, prepared in enumerate(invocation.commands):
+            command = placing.pinned(request.cell, prepared, space.cpus)
             folder = space.directory / f"run{number}"
             folder.mkdir()
             killed = limits.oom_kills(Host())

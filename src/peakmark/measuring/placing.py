@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from peakmark.cell import Cell
-from peakmark.instruments import rambench
+from peakmark.instruments import REGISTRY, rambench
+from peakmark.instruments.base import Command
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
@@ -20,8 +21,10 @@ POOL_SHARE = 0.5
 ROUND = 64 << 20
 
 
-def allowed(host: Host, limits: Mapping[str, Any]) -> dict[str, Any]:
-    """What the job may use, for the record's context: CPUs, cores, quota, memory (B), NUMA nodes that may give memory."""
+def allowed(host: Host, limits: Mapping[str, Any], seats: Topology) -> dict[str, Any]:
+    """What the job may use, for the record's context: CPUs, cores, quota, memory (B), NUMA nodes that may give memory;
+    and how many cores there are in the whole node.
+    """
     return {
         "cpus": sorted(limits["cpus_allowed"]),
         "cores": limits["physical_cores_allowed"],
@@ -29,6 +32,7 @@ def allowed(host: Host, limits: Mapping[str, Any]) -> dict[str, Any]:
         "memory_bytes": limits["memory_bytes"],
         "memory_limited_by": limits["memory_limited_by"],
         "memory_nodes": memory_nodes(host),
+        "node_cores": topology.reach(seats, seats)["cores"],
     }
 
 
@@ -70,9 +74,25 @@ def pool(cell: Cell, held: int, memory: int) -> int:
     return int(min(wanted, max(memory * POOL_SHARE // ROUND * ROUND, ROUND)))
 
 
+def pinned(cell: Cell, command: Command, cpus: Sequence[int]) -> Command:
+    """A network tool on as many CPUs as it has streams, as netbench pins itself: one that moves wakes sleeping CPUs.
+
+    Tools of CPU and memory begin with taskset. Those of the disk, and diskbench, may use all CPUs of the job: a thread
+    that waits for the disk is woken best where the interrupt arrives.
+    """
+    if cell.subsystem != "network" or not REGISTRY[cell.instrument].reference:
+        return command
+    return replace(command, cpus=tuple(cpus[: cell.concurrency]))
+
+
+def other_end(cell: Cell, server: Command, cpus: Sequence[int]) -> Command:
+    """A server on the machine of its client, on the last CPUs, as the client has the first."""
+    return replace(server, cpus=tuple(cpus[::-1][: cell.concurrency]))
+
+
 def placed(cell: Cell, seats: Topology, cpus: list[int]) -> dict[str, Any]:
     """What the threads of a settled cell can reach, for the record's context; ``cpus`` in their order."""
-    taken = cpus[: cell.concurrency]
+    taken = cpus if cell.subsystem == "disk" else cpus[: cell.concurrency]
     return {
         "word": cell.word or None,
         "threads": cell.concurrency,

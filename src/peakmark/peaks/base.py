@@ -31,6 +31,7 @@ class Peak:
               (table by CPU model: the most such a CPU can have), unknown
     reason    why it is unknown and how to supply it; None otherwise
     note      what a reader must know about this limit, for example which unit a published formula mixed up
+    finding   what about the machine keeps the limit below what the CPU could have, such as empty memory channels
     estimate  a guess for an unknown CPU from its instruction sets; shown as a guess, never used for an efficiency
     """
 
@@ -42,6 +43,7 @@ class Peak:
     reason: str | None = None
     note: str | None = None
     estimate: float | None = None
+    finding: str | None = None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from peakmark import data
 from peakmark.formatting import plural
@@ -31,6 +32,33 @@ def limit(question: Question) -> Peak:
 
 
 def dram(question: Question) -> Peak:
+    """Bandwidth of the memory channels that the row's threads reach: those of their NUMA nodes."""
+    whole = _node(question)
+    part = _reached(question)
+    if part is None or whole.value is None:
+        return whole
+    used, count = part
+    value = whole.value * used / count
+    formula = f"{whole.formula}, of which threads on {used} of {count} NUMA nodes reach {quantity(value, 'B/s')}"
+    return replace(whole, value=value, formula=formula)
+
+
+def _reached(question: Question) -> tuple[int, int] | None:
+    """(NUMA nodes with the row's threads, all that have CPUs and memory), None where they reach all memory or nothing is
+    known. Each thread touches its own memory first, which lies in its own node.
+    """
+    nodes = [node for node in question.fact("cpu", "numa") or () if node["cpus"] and node["memory"]]
+    used = set(question.placed.get("numa_nodes") or ()) & {node["node"] for node in nodes}
+    return (len(used), len(nodes)) if used and len(used) < len(nodes) else None
+
+
+def datasheet(question: Question) -> dict[str, str] | None:
+    """The line of memory.csv for this CPU, None for one that is not there."""
+    name = str(question.fact("cpu", "model_name") or "")
+    return next((line for line in data.table("memory") if re.search(line["model_name"], name, re.IGNORECASE)), None)
+
+
+def _node(question: Question) -> Peak:
     """Bandwidth of all memory channels of the node."""
     whole = question.given("memory", "bandwidth")
     if whole is not None:
@@ -43,30 +71,41 @@ def dram(question: Question) -> Peak:
     width = question.given("memory", "bytes_per_transfer") or 8
     if channels is not None and speed is not None:
         source = question.site_source("memory") if kind == "site" else "memory modules as the firmware describes them"
-        return _channels(question, int(channels), float(speed), float(width), kind, source, "")
+        peak = _channels(question, int(channels), float(speed), float(width), kind, source, "")
+        return replace(peak, finding=_empty_channels(question, int(channels))) if kind == "read" else peak
     if question.fact("cpu", "virtualised"):
         return question.unknown(
             "a virtual machine does not tell memory channels and speed, and need not get all of the host's:"
             " write memory.channels and memory.speed_mts in the site file"
         )
-    name = str(question.fact("cpu", "model_name") or "")
-    for line in data.table("memory"):
-        if re.search(line["model_name"], name, re.IGNORECASE):
-            sockets = int(question.fact("cpu", "sockets") or 1)
-            total = sockets * int(line["channels"])
-            each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
-            return _channels(
-                question,
-                total,
-                float(line["speed_mts"]),
-                float(line["bytes_per_transfer"]),
-                "datasheet",
-                line["source"],
-                each,
-            )
+    if line := datasheet(question):
+        sockets = int(question.fact("cpu", "sockets") or 1)
+        total = sockets * int(line["channels"])
+        each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
+        return _channels(
+            question,
+            total,
+            float(line["speed_mts"]),
+            float(line["bytes_per_transfer"]),
+            "datasheet",
+            line["source"],
+            each,
+        )
     return question.unknown(
         "memory channels and speed cannot be read without root:"
         " write memory.channels and memory.speed_mts in the site file"
+    )
+
+
+def _empty_channels(question: Question, channels: int) -> str | None:
+    """A sentence where fewer channels hold modules than the CPU has: a lower limit must not stand there in silence."""
+    line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
+    if line is None or channels >= sockets * int(line["channels"]):
+        return None
+    return (
+        f"{channels} of {sockets * int(line['channels'])} memory channels populated ({plural(sockets, 'socket')} with"
+        f" {line['channels']} each by {line['source']}): the memory's limit is that of those {channels}; see which modules"
+        " are missing or were not recognised, as root with dmidecode -t memory"
     )
 
 

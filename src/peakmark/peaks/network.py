@@ -22,6 +22,9 @@ def limit(question: Question) -> Peak:
     given = question.given("network", "speed_bps")
     rate = given if given is not None else question.fact("network", "speed_bps")
     kind: Kind = "site" if given is not None else "read"
+    stream = question.fact("network", "stream_bps")
+    if given is None and rate and stream and question.concurrency * stream < rate:
+        rate = question.concurrency * stream  # of a bond: each stream takes one member
     if rate is None:
         note = question.fact("network", "speed_note") or "no network interface is known"
         return question.unknown(f"{note}: write network.speed_bps in the site file")

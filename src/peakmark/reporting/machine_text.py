@@ -95,13 +95,25 @@ def _cpu(cpu: Facts) -> Lines:
         pairs[f"Cache L{cache['level']} {cache['type']}"] = (
             f"{binary(cache['size'])}{shared}, {cache.get('count')} in all"
         )
-    pairs["NUMA nodes"] = cpu.get("numa_nodes")
+    pairs["NUMA nodes"] = _numa(cpu)
+    pairs["Hardware threads"] = _yes(cpu.get("smt"), "several a core (SMT on)", "one a core (SMT off)")
+    pairs["Idle states"] = ", ".join(cpu.get("idle_states") or ())
     pairs["Virtual machine"] = cpu.get("virtualised")
     pairs["Governor"] = cpu.get("governor")
     pairs["Turbo"] = _yes(cpu.get("turbo"), "on", "off")
     pairs["Microcode"] = cpu.get("microcode")
     pairs["Mitigations"] = "; ".join(f"{name}: {state}" for name, state in (cpu.get("mitigations") or {}).items())
     return _lines(pairs)
+
+
+def _numa(cpu: Facts) -> str | None:
+    """``2: 64 GiB and 64 GiB; distances 10 21, 21 10``."""
+    nodes = cpu.get("numa") or ()
+    if len(nodes) < 2:
+        return str(cpu["numa_nodes"]) if cpu.get("numa_nodes") else None
+    sizes = " and ".join(binary(node["memory"]) or "no memory" for node in nodes)
+    distances = ", ".join(" ".join(map(str, node["distances"])) for node in nodes)
+    return f"{len(nodes)}: {sizes}; distances {distances}"
 
 
 def _memory(memory: Facts) -> Lines:
@@ -172,6 +184,9 @@ def _system(facts: Facts) -> Lines:
             "Distribution": system.get("distribution"),
             "C library": f"glibc {system['glibc']}" if system.get("glibc") else None,
             "Architecture": system.get("architecture"),
+            "Kernel parameters": system.get("command_line"),
+            "NUMA balancing": _yes(system.get("numa_balancing"), "on", "off"),
+            "Firmware": system.get("firmware"),
             "CPUs the job may use": f"{len(cpus)}: {', '.join(str(cpu) for cpu in cpus)}" if cpus else None,
             "CPU time the job may use": f"that of {limits['cpu_quota']:g} CPUs (cgroup quota)"
             if limits.get("cpu_quota")

@@ -63,7 +63,7 @@ def _arises(results: Results) -> list[str]:
     return [
         "A cell is one program at one point, once. Cells run one at a time on a machine, in an order that mixes "
         "programs and repetitions, so that a slow drift does not look like a difference between programs. Threads are "
-        "pinned, one per core first. After a warm-up they start together, run for a least time or share a "
+        "pinned, one per core first; those of the disk programs may use all CPUs of their job. After a warm-up they start together, run for a least time or share a "
         "fixed total of work, and the rate is the work of all threads divided by the time from the first start to the "
         "last stop.",
         f"{_CENTRES[centre_of(results)]} The standard deviation (n − 1) and the number of repetitions n are those of "
