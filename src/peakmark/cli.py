@@ -9,11 +9,11 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
-from peakmark import __version__
+from peakmark import __version__, interrupts
 from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
 
 KERNELS = Path("build/kernels")
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0, 1 (failed), 2 (wrong use)."""
     os.umask(os.umask(0o077) | 0o002)  # whatever the user's says, nothing is for everybody to write
     try:
-        with _interruptible():
+        with interrupts.handled():
             try:
                 options = _parser().parse_args(arguments)
                 return int(options.run(options) or 0)
@@ -56,29 +56,6 @@ def _drop_output() -> None:
     if sys.stdout is sys.__stdout__ and sys.stdout is not None:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """The first Ctrl-C ends the command and puts everything away; a second one does not disturb that."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # ignored, as in the background of a script, or not ours to decide
-        yield
-        return
-
-    def interrupted(*_: object) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupted)
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise  # to the end of this process, a further one is ignored
-    except BaseException:
-        signal.signal(signal.SIGINT, before)
-        raise
-    signal.signal(signal.SIGINT, before)
 
 
 def _parser() -> argparse.ArgumentParser:

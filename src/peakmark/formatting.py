@@ -11,8 +11,16 @@ from peakmark.units import format_size
 
 MAX_DECIMALS = 8
 
-# A decimal number that is no part of a word, a path or a version of three parts; group 1: a word before a version.
-_DECIMAL = re.compile(r"(\b(?:[Vv]ersion|glibc|Linux)\s+)?(?<![\w./-])(\d+)\.(\d+)(?!\w|\.\d)")
+# A decimal number that is no part of a word, a path or a version of three parts; group 1: a name with its versions.
+# Names of programs that measure are not among them: a value may follow.
+_NAMES = (
+    r"[Vv]ersion|glibc|musl|gcc|g\+\+|clang|icx|icc|nvc|binutils|ld|make|Linux|[Kk]ernel|Debian|Ubuntu|Fedora|CentOS|Rocky|"
+    r"AlmaLinux|Alpine|Leap|SLES|RHEL|Slurm|Python|Snakemake|Typst|Open ?MPI|MPICH|OpenBLAS|BLIS|MKL"
+)
+_VERSIONS = (
+    rf"\b(?:{_NAMES})(?: Linux| GNU/Linux| Stream)?\s+v?\d+(?:\.\d+)+(?:(?:, | and | or )\d+\.\d+(?! ?[\w%µ×]))*"
+)
+_DECIMAL = re.compile(rf"({_VERSIONS})|(?<![\w./-])(\d+)\.(\d+)(?!\w|\.\d)")
 _TIMES = re.compile(r"(?<=[\w).]) x (?=[\w(])")
 _PERCENT = re.compile(r"(?<=\d)%")
 _MICRO = re.compile(r"(?<=\d) us\b")
@@ -58,11 +66,7 @@ def typeset(text: str, mark: str = ".") -> str:
     Versions (``glibc 2.36``, ``6.1.0``), paths and names of keys stay as they are.
     """
     text = _MICRO.sub(" µs", _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text)))
-    return (
-        text
-        if mark == "."
-        else _DECIMAL.sub(lambda found: found[0] if found[1] else f"{found[2]}{mark}{found[3]}", text)
-    )
+    return text if mark == "." else _DECIMAL.sub(lambda found: found[1] or f"{found[2]}{mark}{found[3]}", text)
 
 
 def percent(fraction: float, mark: str = ".") -> str:

@@ -99,6 +99,8 @@ class LogHandler(LogHandlerBase):
                 text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
         if self._full_disk(text):
             return
+        if text.endswith("\nKeyboardInterrupt"):
+            text = "interrupted"  # while Python was still loading what would have said so
         # The executor's words: what Slurm calls the end of the job, or why sbatch refused it.
         message = str(values.get("rule_msg") or "")
         self.console.print(f"[red]failed[/red] {name}{': ' + escape(message) if message else ''}", soft_wrap=True)

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,18 @@ import yaml
 from tests.unit import campaign_data as make
 from tests.unit.pdf import text as pdf_text
 
+from peakmark import fonts
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import figures
 from peakmark.judging import rows, verdict
 from peakmark.judging.merging import merge
-from peakmark.reporting import artifact, document, report
+from peakmark.planning import plan
+from peakmark.reporting import artifact, document, provenance, report
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 
+GRID = {"cpu": [{"workloads": ["SP"], "concurrency": [1]}]}
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30
 
 
@@ -58,14 +62,50 @@ def test_hostile_names_are_printed_not_executed(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
     bad = make.record(of, [make.measurement(of, "rate", 4e10)], host=HOSTILE, warnings=[HOSTILE])
     failed = make.record(make.cell("hpl", "DP", subsystem="cpu"), status="failed", reason=HOSTILE, host=HOSTILE)
-    config = {"report": {"title": HOSTILE, "author": HOSTILE, "course": HOSTILE}}
+    shown = HOSTILE.replace("漢字", "").replace("🦄", "")  # what no font has is refused there
+    config = {"report": {"title": shown, "author": shown, "course": shown}}
     folder = make.write(tmp_path / "c", [bad], attempts=[failed], config=config, facts={"host": HOSTILE})
     figures.build(folder)
     assert '#panic("x") $a$ *b*' in pdf_text(report.build(folder))
 
 
 def test_characters_without_a_glyph_are_replaced() -> None:
-    assert report.printable({"a": ["x漢", 1, None], "b": "é – ✓ ∑"}) == {"a": ["x\ufffd", 1, None], "b": "é – ✓ ∑"}
+    value = {"a": ["x漢", 1, None], "b": "é – ✓ ∑"}
+    assert report.printable(value, fonts.known([])) == {"a": ["x\ufffd", 1, None], "b": "é – ✓ ∑"}
+
+
+def test_hebrew_and_faces_in_a_title_are_drawn(tmp_path: Path) -> None:
+    config = {"report": {"title": "גבולות \U0001f600", "author": "Жанна Ω"}}
+    folder = make.write(tmp_path / "c", [], config=config)
+    figures.build(folder)
+    text = pdf_text(report.build(folder))
+    assert "\ufffd" not in text and "\U0001f600" in text and "Жанна Ω" in text
+    assert set("גבולות") <= set(text)
+
+
+def test_what_no_font_has_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "_installed", list)
+    for title, character, package in (
+        ("性能", "性", "fonts-noto-cjk"),
+        ("a \U0001f9e9", "\U0001f9e9", "fonts-symbola"),
+    ):
+        with pytest.raises(ConfigError, match=f"report.title has .*{character}.*install {package}"):
+            plan.make({**GRID, "report": {"title": title}})
+    plan.make({**GRID, "report": {"title": "Straße – Ω ≥ Ж"}})
+
+
+def test_a_font_that_is_installed_here_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that comes with matplotlib stands for it: what it has beyond the others."""
+    own = {path: fonts._characters(path) for path in fonts._shipped("DejaVuSans").parent.glob("*.ttf")}
+    others = own[fonts._shipped("DejaVuSans")] | own[fonts._shipped("DejaVuSansMono")]
+    path, more = next((path, more) for path, codes in sorted(own.items()) if (more := sorted(codes - others)))
+    assert fonts._choose(chr(more[0])) != ([path], []), "not without installing it"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "fonts" / "new").mkdir(parents=True)
+    copy = Path(shutil.copy(path, tmp_path / "fonts" / "new"))
+    monkeypatch.setattr(fonts, "FOLDERS", ())
+    assert fonts._choose(chr(more[0])) == ([copy], [])
+    assert fonts.needed({"title": "Straße"}) == []
 
 
 def test_missing_cells_need_partial_and_are_then_shown(tmp_path: Path) -> None:
@@ -376,3 +416,21 @@ def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> No
     assert second["table"]["columns"][-1]["kind"] == "notes"
     assert any("spread" in remark for remark in second["table"]["remarks"])
     assert all(len(line) == len(first["table"]["columns"]) for line in first["table"]["body"])
+
+
+def test_job_numbers_are_numbers_and_only_a_pool_that_is_walked_is_memory(tmp_path: Path) -> None:
+    walked = make.cell("rambench", "RS", subsystem="memory", variant="pool", block=4096)
+    latency = make.cell("rambench", "LAT", subsystem="memory", block=4096)
+    cells = [replace(walked, options={"pool": 256 << 20}), replace(latency, options={"pool": 1 << 30})]
+    found = [
+        make.record(
+            replace(cell, repetition=number),
+            [make.measurement(cell, metric, value)],
+            context={"job_id": str(number)},
+        )
+        for cell, metric, value in ((cells[0], "throughput", 1e9), (cells[1], "latency", 1e-7))
+        for number in (99, 100, 36)
+    ]
+    results = Results.read(make.write(tmp_path / "c", found))
+    assert dict(provenance.build(results)["facts"])["Slurm jobs"] == "3, 36 to 100"
+    assert dict(artifact._time(results))["Memory while measuring"].startswith("256 MiB")

@@ -50,8 +50,8 @@ class Checkout:
             check=False,
         )
 
-    def start(self, *argv: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
-        """The same in the background."""
+    def start(self, *argv: str, env: dict[str, str] | None = None, own_session: bool = False) -> subprocess.Popen[str]:
+        """The same in the background; in a session of its own it can be sent what a terminal sends to all."""
         return subprocess.Popen(
             argv,
             cwd=self.directory,
@@ -60,6 +60,7 @@ class Checkout:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=own_session,
         )
 
     def snakemake(self, config: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:

@@ -89,6 +89,17 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(c
     assert checkout.started("tiny") == newest
     assert "measured anew" not in fourth.stderr
 
+    # Every limit comes from the machine's facts: who measures one cell again collects them again.
+    (facts,) = (checkout.directory / "results/tiny/machine").glob("*.json")
+    whole = facts.read_text()
+    facts.write_text(whole.replace('"channels": ', '"channels": 1'))
+    assert facts.read_text() != whole
+    fifth = checkout.snakemake(checkout.directory / "tiny.yaml")
+    assert fifth.returncode == 0, fifth.stderr
+    assert f"machine/{facts.name} are not as they were written" in fifth.stderr
+    assert "1 cell is measured again" in fifth.stderr
+    assert json.loads(facts.read_text())["memory"] == json.loads(whole)["memory"]
+
 
 def test_what_makes_the_report_is_newer_and_the_report_is_made_anew(checkout: Checkout) -> None:
     """As after git pull: the layout, then the template has changed; no record has."""
@@ -190,3 +201,21 @@ def test_of_two_runs_at_once_one_measures_and_the_other_says_who(checkout: Check
     assert "Traceback" not in refused
     assert len(checkout.records("tiny")) == 2
     assert checkout.peakmark("status", "results/tiny").stdout.splitlines()[-1] == "complete"
+
+
+def test_ctrl_c_twice_ends_in_words(checkout: Checkout) -> None:
+    """In a terminal it reaches every process at once; the second one, the last words of the first."""
+    values = {**TINY, "memory": [], "disk": [], "network": [], "cpu": [{**TINY["cpu"][0], "seconds": 60}]}
+    config = checkout.write_config("tiny.yaml", values)
+    words = ["snakemake", "--profile", "local", "--configfile", str(config)]
+    with checkout.start(*words, own_session=True) as process:
+        while not list((checkout.directory / "results/tiny/machine").glob("*.json")):  # the first cell measures
+            assert process.poll() is None
+            time.sleep(0.05)
+        for _ in range(2):
+            os.killpg(process.pid, signal.SIGINT)
+        said = "".join(process.communicate(timeout=LIMIT_S))
+    assert process.returncode != 0
+    assert "Traceback" not in said, said
+    assert "cells are not measured; the next run goes on with them" in said
+    assert not checkout.records("tiny")

@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from peakmark import fonts
 from peakmark.catalogue import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
 from peakmark.cell import SUBSYSTEMS, Cell, Scalar
 from peakmark.errors import ConfigError, PeakmarkError, Unavailable
@@ -153,6 +154,8 @@ def complete(config: Mapping[str, Any], on_cluster: bool = False, checked: bool 
         layouts.load(completed["report"]["tables"])  # what is wrong here is said before anything is measured
     for name in completed["report"]["published"]:
         published.load(name)
+    if not checked:
+        fonts.check(completed["report"])
     inputs.check_logo(completed["report"]["logo"])
     return completed
 

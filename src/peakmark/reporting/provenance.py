@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from peakmark import slurm
 from peakmark.storage.results import Results
 
 MAX_CHECKSUMS = 300
@@ -26,7 +27,8 @@ def build(results: Results) -> dict[str, Any]:
         text += " The list is too long for this page; tables/checksums.txt holds it."
     versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
     times = sorted(str(record.data["context"]["started"]) for record in results.records)
-    jobs = {record.data["context"].get("job_id") for record in results.records} - {None}
+    found = {record.data["context"].get("job_id") for record in results.records} - {None}
+    jobs = sorted(map(str, found), key=slurm.natural)
     facts = [
         ["Campaign", results.name],
         ["peakmark", ", ".join(versions) or "no record yet"],
@@ -36,7 +38,7 @@ def build(results: Results) -> dict[str, Any]:
             + (f"; {results.spared} planned repetitions spared" if results.spared else ""),
         ],
         ["First and last start", f"{times[0]} to {times[-1]}" if times else "no record yet"],
-        ["Slurm jobs", f"{len(jobs)}, {min(jobs)} to {max(jobs)}" if jobs else "none: measured without Slurm"],
+        ["Slurm jobs", f"{len(jobs)}, {jobs[0]} to {jobs[-1]}" if jobs else "none: measured without Slurm"],
     ]
     return {
         "facts": facts,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import shutil
 import tempfile
@@ -11,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from peakmark import documents
+from peakmark import documents, fonts
 from peakmark.errors import PeakmarkError
 from peakmark.judging.rows import build as build_rows
 from peakmark.planning.inputs import check_logo
@@ -44,7 +43,12 @@ def build(campaign_dir: Path, partial: bool = False, target: Path | None = None,
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
         figures = _figures(campaign_dir / "figures", folder / "figures", document.figure_names(rows))
         data = document.build(results, rows, figures, _logo(results, folder), partial)
-        (folder / "data.json").write_text(json.dumps(printable(data), ensure_ascii=False), encoding="utf-8")
+        more = fonts.needed(results.report_config)
+        text = json.dumps(printable(data, fonts.known(more)), ensure_ascii=False)
+        (folder / "data.json").write_text(text, encoding="utf-8")
+        (folder / "fonts").mkdir()
+        for path in more:
+            shutil.copyfile(path, folder / "fonts" / path.name)
         compiled = _compile(folder, document.newest(results))
     documents.write(target, compiled, campaign or campaign_dir)
     return target
@@ -65,7 +69,9 @@ def _compile(folder: Path, when: datetime) -> bytes:
     import typst
 
     try:
-        compiler = typst.Compiler(str(folder / "main.typ"), root=str(folder), font_paths=[], ignore_system_fonts=True)
+        compiler = typst.Compiler(
+            str(folder / "main.typ"), root=str(folder), font_paths=[str(folder / "fonts")], ignore_system_fonts=True
+        )
         compiled = compiler.compile(format="pdf", pdf_standards=list(STANDARDS), timestamp=when)
     except typst.TypstError as error:
         raise PeakmarkError(f"Typst could not set the report: {error.message}; {' '.join(error.hints)}") from error
@@ -102,26 +108,16 @@ def _logo(results: Results, folder: Path) -> str | None:
     return name
 
 
-def printable(value: Any) -> Any:
-    """A JSON value whose texts hold only characters that the report's fonts can show; others become U+FFFD.
+def printable(value: Any, known: frozenset[int]) -> Any:
+    """A JSON value whose texts hold only ``known`` characters, those that the report's fonts can show; others become
+    U+FFFD.
 
-    PDF/A forbids missing glyphs, and a host may be called anything.
+    PDF/A forbids missing glyphs, and a host may be called anything; what a person wrote was refused before.
     """
     if isinstance(value, str):
-        known = _characters()
         return "".join(character if ord(character) in known or character == "\n" else "\ufffd" for character in value)
     if isinstance(value, dict):
-        return {key: printable(entry) for key, entry in value.items()}
+        return {key: printable(entry, known) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [printable(entry) for entry in value]
+        return [printable(entry, known) for entry in value]
     return value
-
-
-@functools.cache
-def _characters() -> frozenset[int]:
-    """What DejaVu Sans Mono can show, the fallback font that Typst embeds; matplotlib ships the same font."""
-    from matplotlib import get_data_path
-    from matplotlib.ft2font import FT2Font
-
-    font = FT2Font(Path(get_data_path()) / "fonts" / "ttf" / "DejaVuSansMono.ttf")
-    return frozenset(code for code in font.get_charmap() if code >= 32)

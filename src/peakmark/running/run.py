@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from peakmark import interrupts
 from peakmark.cell import Cell
 from peakmark.measuring import build, guard, job, lock
 from peakmark.planning import adaptive, cluster, grouping, jobs, plan
@@ -208,6 +209,7 @@ class Run:
 
         Two campaigns that measure at once would measure each other. Errors: PeakmarkError.
         """
+        interrupts.once()  # the last words are said undisturbed, however often Ctrl-C is pressed
         held = [head.lock(self.plan.directory)]
         if self.plan.cluster is None:
             held.append(lock.acquire("campaign"))

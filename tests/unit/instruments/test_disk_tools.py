@@ -112,7 +112,7 @@ def test_fio_command() -> None:
         *("/usr/bin/fio", "--name=peakmark", "--directory=.", "--size=33554432", "--bs=1048576", "--rw=write"),
         *("--direct=1", "--ioengine=io_uring", "--iodepth=16", "--numjobs=2", "--thread", "--group_reporting"),
         *("--fallocate=none", "--overwrite=1", "--time_based", "--runtime=1500ms", "--ramp_time=250ms"),
-        *("--end_fsync=1", "--randseed=3", "--output-format=json"),
+        *("--end_fsync=1", "--randseed=3", "--lat_percentiles=1", "--output-format=json"),
     )
     total = argv(disk("fio", "RR", "psync", 4096, 2, total=MIB))
     assert "--io_size=524288" in total

@@ -1,0 +1,104 @@
+"""Which fonts the report needs for the words that a person gave it, beyond those that Typst embeds.
+
+First DejaVu Sans, which comes with matplotlib (Hebrew, Georgian, symbols, faces), then what is installed here (Chinese and
+the like). What no font has is refused before anything is measured: boxes in a title help nobody.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import unicodedata
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from peakmark.errors import ConfigError
+
+ALWAYS = 0x1C4
+"""Every character below has a glyph in the embedded fonts: most titles need no look at any font."""
+WRITTEN = ("title", "author", "course")
+"""Keys of ``report:`` with words for the first page."""
+FOLDERS = (Path("/usr/share/fonts"), Path("/usr/local/share/fonts"))
+KINDS = (".ttf", ".otf", ".ttc")
+PACKAGES = {
+    "CJK": "fonts-noto-cjk",
+    "HIRAGANA": "fonts-noto-cjk",
+    "KATAKANA": "fonts-noto-cjk",
+    "HANGUL": "fonts-noto-cjk",
+}
+"""First word of a character's Unicode name -> Debian package with its font."""
+SYMBOLS, OTHERS = "fonts-symbola", "fonts-noto-core"
+
+
+def check(report: Mapping[str, Any]) -> None:
+    """Errors: ConfigError when the words of ``report:`` have characters that no font here can show."""
+    for key in WRITTEN:
+        text = str(report.get(key) or "")
+        lost = _choose(text)[1]
+        if lost:
+            packages = sorted({_package(character) for character in lost})
+            raise ConfigError(
+                f"report.{key} has {' '.join(lost)}, for which no font here has a glyph: install {' and '.join(packages)}, or "
+                "write it in other letters"
+            )
+
+
+def needed(report: Mapping[str, Any]) -> list[Path]:
+    """Font files for the words of ``report:``, none for most. Errors: ConfigError, see ``check``."""
+    check(report)
+    return _choose("".join(str(report.get(key) or "") for key in WRITTEN))[0]
+
+
+def known(files: Iterable[Path]) -> frozenset[int]:
+    """The characters that the embedded fonts and these can show."""
+    return frozenset(code for path in (_shipped("DejaVuSansMono"), *files) for code in _characters(path) if code >= 32)
+
+
+def _choose(text: str) -> tuple[list[Path], list[str]]:
+    """Font files that show ``text``, as few as are found in order, and the characters that none of them can."""
+    rest = {ord(character) for character in text if ord(character) >= ALWAYS}
+    if not rest:
+        return [], []
+    rest -= _characters(_shipped("DejaVuSansMono"))
+    chosen = []
+    for path in (_shipped("DejaVuSans"), *_installed()) if rest else ():
+        found = rest & _characters(path)
+        if found:
+            chosen.append(path)
+            rest -= found
+        if not rest:
+            break
+    return chosen, [chr(code) for code in sorted(rest)]
+
+
+def _shipped(name: str) -> Path:
+    from matplotlib import get_data_path
+
+    return Path(get_data_path()) / "fonts" / "ttf" / f"{name}.ttf"
+
+
+def _installed() -> list[Path]:
+    """Font files of this machine and this user, in the order of their names."""
+    own = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "fonts"
+    return [
+        path
+        for folder in (*FOLDERS, own, Path("~/.fonts").expanduser())
+        for path in sorted(folder.rglob("*"))
+        if path.suffix.lower() in KINDS
+    ]
+
+
+@functools.cache
+def _characters(path: Path) -> frozenset[int]:
+    from matplotlib.ft2font import FT2Font
+
+    try:
+        return frozenset(FT2Font(str(path)).get_charmap())
+    except (OSError, RuntimeError):  # no font, or one of pictures without outlines
+        return frozenset()
+
+
+def _package(character: str) -> str:
+    script = unicodedata.name(character, "").partition(" ")[0]
+    return PACKAGES.get(script, SYMBOLS if unicodedata.category(character) == "So" else OTHERS)

@@ -1,0 +1,34 @@
+"""Ctrl-C: the first one ends what runs and puts everything away, and a further one does not disturb that."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def once() -> None:
+    """From here to the end of this process, the first Ctrl-C is a KeyboardInterrupt and every other is ignored.
+
+    Nothing where it was ignored before, as in the background of a script, or where this is not the main thread.
+    """
+    here = threading.current_thread() is threading.main_thread()
+    if here and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupted)
+
+
+def _interrupted(*_: object) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def handled() -> Iterator[None]:
+    """The same for a block; what was before is back afterwards, unless there was one: then the process is to end."""
+    once()
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is _interrupted:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
