@@ -21,7 +21,7 @@ def test_the_thread_that_the_interface_starts_finds_all_it_needs(monkeypatch: py
         there.update(vars(self))
 
     monkeypatch.setattr(RemoteExecutor, "__init__", begins)
-    run = SimpleNamespace(plan=SimpleNamespace(cluster=object()), queue=lambda say: object())
+    run = SimpleNamespace(plan=SimpleNamespace(cluster=object()), queue=lambda **_: object())
     monkeypatch.setattr(present, "run", run)
     made = Executor(None, None)
     assert there == set(vars(made)) >= {"queue", "guard", "added", "infos", "run_of"}
