@@ -14,6 +14,8 @@ from benchmarks.guest import Machine
 from peakmark import peaks
 from peakmark.cell import Cell
 
+pytestmark = pytest.mark.trouble  # a minute or two of a core
+
 HERE = Path(__file__).resolve().parent
 MACHINE = Machine(sockets=2, cores=2, threads=2, nodes=2)  # CPUs 0 to 3 on socket 0, 0 and 1 one core
 ALL = list(range(8))

@@ -93,6 +93,21 @@ static void adjacent_siblings_go_last(void **state) {
     assert_order("0,2,4,1,3,5");
 }
 
+/* Even numbers on one socket, odd ones on the other: threads fill a socket before they take the next. */
+static void one_socket_after_the_other(void **state) {
+    (void)state;
+    for (int cpu = 0; cpu < 8; cpu++) {
+        core(cpu, cpu % 2 == 0 ? "0" : "1",
+             (const char *const[]){"0", "0", "1", "1", "0", "0", "1", "1"}[cpu]);
+    }
+    list(8, (const int[]){0, 1, 2, 3, 4, 5, 6, 7});
+    place_order(root, &cpus, &ordered);
+    assert_order("0,2,1,3,4,6,5,7");
+    list(3, (const int[]){3, 0, 1});
+    place_order(root, &cpus, &ordered);
+    assert_order("3,1,0");
+}
+
 static void unknown_topology_keeps_the_order(void **state) {
     (void)state;
     list(3, (const int[]){7, 3, 5});
@@ -164,6 +179,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_ROOT(one_per_core_first),
         WITH_ROOT(adjacent_siblings_go_last),
+        WITH_ROOT(one_socket_after_the_other),
         cmocka_unit_test(unknown_topology_keeps_the_order),
         WITH_ROOT(caches_count_once),
         cmocka_unit_test(pinning_moves_the_thread),

@@ -70,7 +70,9 @@ def test_two_real_campaigns_of_the_same_cells_are_compared_as_users_do(bench: Be
 
 
 def left_over() -> list[str]:
-    groups = [str(path) for _, folder in limits.folders(Host(), "blkio") for path in Path(folder).glob("peakmark-*")]
+    """Of this process: other tests, and other checkouts, may be at the same on this machine."""
+    folders = [Path(folder) / f"peakmark-{os.getpid()}" for _, folder in limits.folders(Host(), "blkio")]
+    groups = [str(path) for path in folders if path.exists()]
     names = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout if shutil.which("ip") else ""
     return [*groups, *(line for line in names.splitlines() if line.startswith(f"peakmark-{os.getpid()}-"))]
 

@@ -111,3 +111,23 @@ def test_records_tell_what_their_jobs_were_given_not_what_the_first_one_was(tmp_
     assert (found[1]["cell"]["concurrency"], found[1]["measurements"][0]["concurrency"]) == ("cpus", 2)
     (facts,) = (json.loads(path.read_text()) for path in (folder / "machine").glob("*.json"))
     assert facts["cpu"]["threads"] >= 2
+
+
+def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path: Path) -> None:
+    """Also where some of them are not measured: their number comes from the others of the node, or is not known yet."""
+
+    def of(workload: str, repetition: int = 0, node: str = "a") -> Cell:
+        data = make.cell("cpubench", workload, subsystem="cpu", node=node, repetition=repetition).to_json()
+        return Cell.from_json(data | {"concurrency": "cores"})
+
+    placed = {"word": "cores", "threads": 8, "placement": "compact", "cpus": list(range(8)), "cores": 8, "sockets": 1,
+              "numa_nodes": [0], "last_level_bytes": 32 << 20}  # fmt: skip
+    cell = of("DP")
+    measured = make.measurement(cell, "rate", 4 * LIMIT, concurrency=8, details=CLOCK)
+    record = make.record(cell, [measured], host="a", context={"placed": placed})
+    folder = make.write(tmp_path / "c", [record], planned=[of("SP"), of("SP", node="b")])
+    tables.build(folder)
+    lines = (folder / "tables" / "cpu.csv").read_text().splitlines()
+    assert [line.split(",")[:3] for line in lines[1:]] == [
+        ["a", "SP", "8 (cores)"], ["a", "DP", "8 (cores)"], ["b", "SP", "cores"],
+    ]  # fmt: skip

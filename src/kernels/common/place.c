@@ -9,6 +9,7 @@
 #include "report.h"
 #include "status.h"
 
+#define TAKEN (-1)
 #define SYSTEM_CPU "/sys/devices/system/cpu"
 
 bool cpu_list_has(const struct cpu_list *list, int cpu) {
@@ -70,6 +71,24 @@ static struct core_of core_of_cpu(const char *system, int cpu) {
                             .core = core};
 }
 
+/*
+ * Appends the CPUs of one round, one socket and one die after the other in the order in which they appear:
+ * many firmwares number CPUs so that neighbours lie on different sockets.
+ */
+static void take_round(const struct cpu_list *cpus, const struct core_of *cores, int *rank, int round,
+                       struct cpu_list *ordered) {
+    for (int first = 0; first < cpus->count; first++) {
+        bool open = rank[first] == round;
+        for (int i = first; open && i < cpus->count; i++) {
+            if (rank[i] == round && cores[i].package == cores[first].package &&
+                cores[i].die == cores[first].die) {
+                ordered->cpu[ordered->count++] = cpus->cpu[i];
+                rank[i] = TAKEN;
+            }
+        }
+    }
+}
+
 void place_order(const char *system, const struct cpu_list *cpus, struct cpu_list *ordered) {
     ordered->count = 0;
     struct core_of *cores = calloc((size_t)cpus->count + 1, sizeof *cores);
@@ -92,11 +111,7 @@ void place_order(const char *system, const struct cpu_list *cpus, struct cpu_lis
         ranks = rank[i] + 1 > ranks ? rank[i] + 1 : ranks;
     }
     for (int round = 0; round < ranks; round++) {
-        for (int i = 0; i < cpus->count; i++) {
-            if (rank[i] == round) {
-                ordered->cpu[ordered->count++] = cpus->cpu[i];
-            }
-        }
+        take_round(cpus, cores, rank, round, ordered);
     }
     free(cores);
     free(rank);

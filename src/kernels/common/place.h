@@ -22,8 +22,8 @@ bool place_allowed(struct cpu_list *allowed);
 
 /*
  * Orders CPUs so that the first hardware thread of each physical core comes first, then the second of each,
- * ... Within a round the order of `cpus` is kept. `system` is the folder of CPU facts,
- * /sys/devices/system/cpu; a CPU without topology there counts as a core of its own.
+ * ... Within a round one socket and die comes after the other, each in the order of `cpus`. `system` is the
+ * folder of CPU facts, /sys/devices/system/cpu; a CPU without topology there counts as a core of its own.
  */
 void place_order(const char *system, const struct cpu_list *cpus, struct cpu_list *ordered);
 

@@ -34,7 +34,8 @@ _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 class Key(NamedTuple):
     """What makes a row: block in bytes, None where there is none.
 
-    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is then what it meant
+    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is then what it meant, 0
+          where nothing has been measured yet that tells
     """
 
     node: str
@@ -224,7 +225,7 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
         )
         if not fits or cell.workload in ("ALL", "LAT-ICMP"):
             continue
-        count = meant.get((cell.node, cell.word), cell.concurrency)
+        count = meant.get((cell.node, cell.word), 0 if cell.word else cell.concurrency)
         key = Key(cell.node, cell.workload, cell.variant, cell.block, count, cell.word)
         if cell.instrument == table.own.instrument or key in drafts:
             drafts[key].planned.append(cell)
@@ -338,6 +339,9 @@ def _peak(
     clock_hz: float | None = None,
 ) -> Peak:
     """The row's limit at the clock that was seen while its points were measured, if it was; or at ``clock_hz``."""
+    if key.word and not key.concurrency:
+        reason = f"how many threads {key.word} means is known when the node has measured"
+        return Peak(None, table.unit, "", "", "unknown", reason)
     contexts = [point.record.data["context"] for point in points]
     runs = [checks.Run(p.value, p.details, p.record.data["context"]) for p in points]
     loaded = clock_hz is None and any(run.known("clock_hz_loaded") for run in runs)

@@ -75,8 +75,13 @@ class Run:
 
     @property
     def lost(self) -> list[str]:
-        """Behind tables that still stand, Snakemake would not miss a lost record: it must be asked for by name."""
-        return [path for path in self.records if self.is_there("tables") and not Path(path).exists()]
+        """Behind tables that still stand, Snakemake would not miss a lost record: it must be asked for by name. What a job
+        of several cells once said of them hides one that is lost."""
+        if not self.is_there("tables"):
+            return []
+        if self.plan.jobs:
+            return [self.job_output(name) for name in self.plan.jobs if self.missing(name)]
+        return [path for path in self.records if not Path(path).exists()]
 
     def job_output(self, name: str) -> str:
         return str(job.output_path(self.plan.directory, name))
@@ -138,8 +143,11 @@ class Run:
 
     def missing(self, name: str) -> list[Cell]:
         """What the job will have to do."""
-        wanted = {cell.id for cell in self.wanted}
-        return [cell for cell in self.plan.jobs[name] if cell.id in wanted and not self.is_measured(cell)]
+        return [cell for cell in self.plan.jobs[name] if cell.id in self._wanted and not self.is_measured(cell)]
+
+    @cached_property
+    def _wanted(self) -> frozenset[str]:
+        return frozenset(cell.id for cell in self.wanted)
 
     # -- what rules are told
 

@@ -255,7 +255,9 @@ TABLES = (
 
 def count(concurrency: int, word: str) -> int | str:
     """A number of threads as tables show it: the number, and what was asked for where that was a word."""
-    return f"{concurrency} ({word})" if word else concurrency
+    if word:
+        return f"{concurrency} ({word})" if concurrency else word
+    return concurrency
 
 
 BY_NAME = {table.name: table for table in TABLES}

@@ -70,6 +70,8 @@ class Words:
 
     def threads(self, row: Row) -> str:
         """``8 threads``, or ``8 threads (socket)`` where that was asked for."""
+        if row.key.word and not row.key.concurrency:
+            return row.key.word
         return self.many(row.key.concurrency) + (f" ({row.key.word})" if row.key.word else "")
 
     def program(self, series: Series) -> str:
