@@ -16,13 +16,15 @@ from pathlib import Path
 from types import FrameType
 
 from benchmarks.facts import facts_in_short
-from benchmarks.kernels import namespaces, neighbours, pairs, table
+from benchmarks.kernels import namespaces, neighbours, pairs, presets, table
 from benchmarks.kernels.pairs import GROUPS, Plan, Row
 from benchmarks.kernels.run import Runner
 from benchmarks.kernels.table import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
+from peakmark.machine import topology
+from peakmark.machine.host import Host
 from peakmark.storage.records import write_file
 
 FEWEST = 5
@@ -42,6 +44,8 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         "--seconds", type=float, default=0.5, metavar="S", help="of one run, where a tool lets us choose"
     )
     parser.add_argument("--quick", action="store_true", help="the telling rows only: some minutes instead of an hour")
+    parser.add_argument("--preset", metavar="NAME", help="the cpu and memory cells of a preset, e.g. quick, instead of the"
+                        " rows of this benchmark")  # fmt: skip
     parser.add_argument("--settle", type=float, default=0.0, metavar="S",
                         help="before each turn wait up to S seconds until others use less than 5 %% of the machine")  # fmt: skip
     parser.add_argument("--pmbw", metavar="PATH", help="where pmbw is, if not on PATH")
@@ -113,7 +117,11 @@ def main() -> int:
     facts = machine.collect(chosen.scratch, cpubench=chosen.kernels / "cpubench")
     cpus = facts["limits"]["cpus_allowed"]
     small = not HUGE_PAGES.exists() or "[always]" not in HUGE_PAGES.read_text(encoding="ascii")
-    rows = select(pairs.rows(Plan(chosen.seconds, len(cpus), small)), chosen.only, chosen.quick)
+    if chosen.preset:
+        found = presets.rows(chosen.preset, topology.read(Host(), cpus), cpus, facts["limits"]["memory_bytes"])
+    else:
+        found = pairs.rows(Plan(chosen.seconds, len(cpus), small))
+    rows = select(found, chosen.only, chosen.quick)
     if chosen.list:
         for row in rows:
             print(f"{row.group} {row.name}: against {row.against}, {row.target}")

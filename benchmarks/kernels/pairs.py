@@ -51,6 +51,7 @@ class Row:
         """``RS block 1KiB x2``."""
         parts = [self.ours.workload, self.ours.variant or ("pool" if self.ours.options.get("pool") else "")]
         parts += [format_size(self.ours.block)] if self.ours.block else []
+        parts += [str(self.ours.options["store"])] if self.ours.options.get("store") else []
         parts += (
             ["small-pages"] if self.ours.subsystem == "disk" and self.ours.options.get("huge_pages") is False else []
         )
@@ -121,9 +122,15 @@ def _memory(plan: Plan) -> Iterator[Row]:
             ours, theirs = (cell(tool, "RWS", "block", block, threads) for tool in ("rambench", "likwid-bench"))
             yield Row(ours, theirs, "throughput", AS_MUCH, bundle=f"memory RWS {block} {threads}", quick=block == KIB)
     for threads in plan.threads(1, 2):
-        ours, theirs = (cell(tool, "RWS", "pool", MIB, threads) for tool in ("rambench", "likwid-bench"))
-        yield Row(ours, theirs, "throughput", AS_MUCH, bundle=f"memory RWS pool {threads}", quick=threads == 1)
-        ours = cell("rambench", "RWR", "pool", KIB, threads)
+        for workload in ("WS", "RWS"):
+            for store in ("streaming", "temporal"):
+                ours, theirs = (
+                    cell(tool, workload, "pool", MIB, threads, store=store) for tool in ("rambench", "likwid-bench")
+                )
+                bundle = f"memory {workload} pool {store} {threads}"
+                yield Row(ours, theirs, "throughput", AS_MUCH, bundle=bundle, quick=threads == 1 and workload == "RWS")
+        # Blocks of 1 KiB are too small for the C library to stream them.
+        ours = cell("rambench", "RWR", "pool", KIB, threads, store="temporal")
         theirs = cell("rambench", "RWR", "pool", KIB, threads, store="libc")
         yield Row(ours, theirs, "throughput", AS_MUCH, bundle=f"memory RWR pool {threads}", quick=threads == 1)
 

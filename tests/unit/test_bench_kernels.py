@@ -11,16 +11,19 @@ from pathlib import Path
 
 import pytest
 from benchmarks.kernels import __main__ as command
-from benchmarks.kernels import namespaces, pairs, table
+from benchmarks.kernels import namespaces, pairs, presets, table
 from benchmarks.kernels.neighbours import Reading, share
 from benchmarks.kernels.pairs import GROUPS, KIB, MIB, Plan, Row
 from benchmarks.kernels.ratios import Comparison, Pair, Target, compare, judge
 from benchmarks.kernels.run import Run, Runner
 from benchmarks.kernels.table import Line
 
-from peakmark import machine
+from peakmark import machine, yamlfile
 from peakmark.errors import Unavailable
-from peakmark.instruments import REGISTRY
+from peakmark.instruments import REGISTRY, rambench
+from peakmark.machine import topology
+from peakmark.machine.host import Host
+from peakmark.planning import plan
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 PLAN = Plan(seconds=0.5, cpus=2, small_pages=True)
@@ -246,3 +249,27 @@ def test_namespaces_are_removed_also_after_an_error() -> None:
         pytest.skip(str(error))
     assert names.client not in there()
     assert names.server not in there()
+
+
+@pytest.mark.parametrize("name", ["quick", "full"])
+def test_a_presets_rows_are_its_own_cells_each_beside_its_like(name: str) -> None:
+    seats = topology.read(Host(), sorted(os.sched_getaffinity(0)))
+    rows = presets.rows(name, seats, sorted(os.sched_getaffinity(0)), 64 << 30)
+    assert {row.group for row in rows} == {"cpu", "memory"}
+    planned = {cell.id for cell in plan.make(yamlfile.read(Path(f"config/presets/{name}.yaml"))).cells}
+    for row in rows:
+        assert row.ours.id in planned and (row.ours.variant != "pool" or row.ours.options["pool"] != "auto")
+        if row.reference is not None:
+            assert row.reference.id in planned
+            assert (row.reference.variant, row.reference.block) == (row.ours.variant, row.ours.block)
+            if row.group == "memory":
+                assert rambench.store_of(row.reference) == rambench.store_of(row.ours)
+    with pytest.raises(Unavailable, match=r"choose one of .*quick"):
+        presets.rows("none", seats, [0], 1 << 30)
+
+
+def test_pool_rows_compare_stores_with_their_like() -> None:
+    for row in pairs.rows(Plan(0.5, 2, False)):
+        if row.group == "memory" and row.ours.variant == "pool" and row.against == "likwid-bench":
+            assert row.ours.options["store"] == row.reference.options["store"]  # type: ignore[union-attr]
+            assert str(row.ours.options["store"]) in row.name

@@ -382,3 +382,13 @@ def test_what_runs_on_other_cpus_takes_nothing_from_pinned_threads() -> None:
     for threads, level in ((1, Level.NOTE), (8, Level.UNSURE)):
         (note,) = check_row(row(context={"noise": noise, "cpus": list(range(8))}, concurrency=threads, facts=facts))
         assert (note.code, note.level) == ("other-load", level)
+
+
+def test_a_pool_row_says_how_it_wrote() -> None:
+    identity = {"subsystem": "memory", "instrument": "rambench", "workload": "WS", "variant": "pool"}
+    for store, words in (("temporal", "ordinary stores"), ("streaming", "streaming stores"), ("libc", "C library")):
+        [note] = check_row(row(details={"store": store}, **identity))
+        assert (note.code, note.level) == ("stores", Level.NOTE) and words in note.text
+    runs = [Run(100.0, {"store": store}) for store in ("temporal", "streaming")]
+    assert "stores-differ" in codes(Measured(**{**vars(row(**identity)), "runs": runs}))
+    assert codes(row(details={"store": None}, **identity)) == []

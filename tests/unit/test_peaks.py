@@ -334,6 +334,26 @@ def test_a_last_level_cache_without_threads_holds_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("workload", "share"), [("WS", 1 / 2), ("WR", 1 / 2), ("RWS", 2 / 3), ("RWR", 2 / 3), ("RS", 1)]
+)
+def test_an_ordinary_store_reads_its_line_first(workload: str, share: float) -> None:
+    site = {"memory": {"channels": 8, "speed_mts": 3200}}
+    best = memory(workload, "pool", 1 << 20, 2, VM, site=site, store="streaming")
+    assert best.value == pytest.approx(204.8e9)
+    ordinary = memory(workload, "pool", 1 << 20, 2, VM, site=site, store="temporal")
+    assert ordinary.value == pytest.approx(204.8e9 * share)
+    assert ("first reads the line" in ordinary.formula) == (share < 1)
+    assert memory(workload, "pool", 1 << 20, 2, VM, site=site).value == best.value  # a record that does not tell
+
+
+def test_designs_that_write_without_that_read_keep_the_whole_limit() -> None:
+    site = {"memory": {"channels": 8, "speed_mts": 3200}}
+    facts = machine(cpu={"microarchitecture": "Emerald Rapids"})
+    peak = memory("WS", "pool", 1 << 20, 2, facts, site=site, store="temporal")
+    assert peak.value == pytest.approx(204.8e9) and "without reading them first" in (peak.note or "")
+
+
+@pytest.mark.parametrize(
     ("name", "channels", "speed"),
     [
         ("INTEL(R) XEON(R) GOLD 6530", 8, 4800),

@@ -185,3 +185,13 @@ def test_words_are_for_what_runs_on_cores() -> None:
         plan.make({"disk": [disk]})
     with pytest.raises(ConfigError, match=r"cpu\[0\].concurrency\[0\] is .*core"):
         plan.make({"cpu": [{"workloads": ["DP"], "concurrency": ["core"]}]})
+
+
+def test_stores_are_an_option_where_they_are_asked_for_and_in_no_identity() -> None:
+    grid = {"workloads": ["WS"], "variants": ["pool"], "concurrency": [1], "blocks": ["1MiB"]}
+    [plain], [asked] = (
+        [cell for cell in make(memory=[one]).cells if cell.repetition == 0]
+        for one in (grid, {**grid, "store": "temporal"})
+    )
+    assert plain.id == asked.id
+    assert "store" not in plain.options and asked.options["store"] == "temporal"

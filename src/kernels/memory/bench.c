@@ -102,7 +102,7 @@ static void prepare_sweep(struct team_member *member) {
 static sweep_function *chosen(const struct bench *bench) {
     const struct sweeper *sweeper = bench->sweeper;
     if (bench->libc) {
-        return sweep_copy_libc;
+        return bench->operation == OPERATION_COPY ? sweep_copy_libc : sweep_write_libc;
     }
     switch (bench->operation) {
     case OPERATION_READ:
@@ -199,7 +199,9 @@ static bool block_is_right(const struct bench *bench, const struct bench_worker 
         return memcmp(block, worker->source + number * bench->block, bench->block) == 0;
     }
     uint64_t last = i + (worker->visits - 1 - i) / bench->blocks * bench->blocks;
-    return all_words(block, bench->block, worker->value + last);
+    uint64_t value = worker->value + last;
+    return all_words(block, bench->block,
+                     bench->libc ? (value & 0xff) * UINT64_C(0x0101010101010101) : value);
 }
 
 static void verify_sweep(struct team_member *member) {

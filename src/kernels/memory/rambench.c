@@ -11,12 +11,10 @@
 #include "status.h"
 
 #define SYSTEM_CPU "/sys/devices/system/cpu"
-/* Where the size of the last-level cache cannot be read. */
-#define ASSUMED_CACHE (UINT64_C(32) << 20)
 #define NAME_BYTES 24
 
 static const char *const workloads[] = {"RS", "WS", "RWS", "RR", "WR", "RWR", "LAT", NULL};
-static const char *const stores[] = {"auto", "temporal", "non-temporal", "libc", NULL};
+static const char *const stores[] = {"auto", "temporal", "streaming", "libc", NULL};
 static const char *const switches[] = {"on", "off", NULL};
 
 struct arguments {
@@ -82,9 +80,10 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
          .value = &a->store,
          .argument = "KIND",
          .choices = stores,
-         .help =
-             "through the caches or around them (default auto: around when the buffers exceed the cache); "
-             "libc: RWS and RWR copy each block with memcpy"},
+         .help = "temporal: through the caches, which first read each line that is written; streaming: "
+                 "around them; "
+                 "libc: memcpy and memset of the C library; default auto: streaming in a pool, temporal in a "
+                 "block"},
         {.name = "huge-pages",
          .kind = OPTION_CHOICE,
          .value = &a->huge_pages,
@@ -129,8 +128,8 @@ static void check_arguments(const struct arguments *a) {
     if (chase && (a->pool != NULL || a->total > 0 || strcmp(a->store, "auto") != 0)) {
         fail_usage("LAT takes none of --pool, --total and --store: --block is the area, --accesses the work");
     }
-    if (strcmp(a->store, "libc") == 0 && strncmp(a->workload, "RW", 2) != 0) {
-        fail_usage("--store libc copies with memcpy: it belongs to RWS and RWR, not to %s", a->workload);
+    if (strcmp(a->store, "libc") == 0 && (strcmp(a->workload, "RS") == 0 || strcmp(a->workload, "RR") == 0)) {
+        fail_usage("--store libc writes with memcpy or memset: it does not belong to %s", a->workload);
     }
     if (a->stride % sizeof(void *) != 0 || a->stride > a->block) {
         fail_usage("--stride: %" PRIu64 " bytes are not a multiple of 8 or more than the area of --block",
@@ -188,16 +187,16 @@ static const char *sequential_of(enum operation operation) {
     return operation == OPERATION_COPY ? "RWS" : operation == OPERATION_READ ? "RS" : "WS";
 }
 
-static void choose_stores(struct bench *bench, const struct arguments *a, uint64_t working_set,
-                          uint64_t cache) {
+/* A pool is walked to see the memory, so its rows show the memory's best; one block lies in the caches. */
+static void choose_stores(struct bench *bench, const struct arguments *a, bool pool) {
     bool writes = bench->operation == OPERATION_WRITE || bench->operation == OPERATION_COPY;
     bool can = writes && bench->sweeper->write_streaming != NULL;
-    bench->streaming = can && working_set > (cache > 0 ? cache : ASSUMED_CACHE);
+    bench->streaming = can && pool;
     if (strcmp(a->store, "temporal") == 0) {
         bench->streaming = false;
-    } else if (strcmp(a->store, "non-temporal") == 0) {
+    } else if (strcmp(a->store, "streaming") == 0) {
         if (writes && !can) {
-            fail_impossible("there are no non-temporal stores with --isa %s", isa_name(bench->sweeper->isa));
+            fail_impossible("there are no streaming stores with --isa %s", isa_name(bench->sweeper->isa));
         }
         bench->streaming = can;
     } else if (strcmp(a->store, "libc") == 0) {
@@ -276,11 +275,11 @@ static void print_result(const struct arguments *a, const struct bench *bench, c
     json_string(&json, "store",
                 !writes            ? NULL
                 : bench->libc      ? "libc"
-                : bench->streaming ? "non-temporal"
+                : bench->streaming ? "streaming"
                                    : "temporal");
     json_string(&json, "instruction",
                 chase         ? "dependent load"
-                : bench->libc ? "memcpy"
+                : bench->libc ? (bench->operation == OPERATION_COPY ? "memcpy" : "memset")
                               : bench->sweeper->instruction);
     if (chase) {
         json_unsigned(&json, "stride", a->stride);
@@ -320,7 +319,7 @@ int main(int argc, char **argv) {
     bench.blocks = blocks_per_thread(&a, pool, buffers, &warnings);
     uint64_t working_set = (uint64_t)a.common.threads * (uint64_t)buffers * a.block * bench.blocks;
     uint64_t cache = cache_last_level(SYSTEM_CPU, &cpus);
-    choose_stores(&bench, &a, working_set, cache);
+    choose_stores(&bench, &a, pool > 0);
     warn(&a, &bench, pool, working_set, cache, &warnings);
     const struct team_plan plan = {.warmup = a.common.warmup,
                                    .seconds = a.common.seconds,

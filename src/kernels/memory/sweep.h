@@ -47,9 +47,9 @@ extern const struct sweeper sweeper_scalar, sweeper_sse2, sweeper_avx2, sweeper_
 /* All of this architecture, best first, NULL-terminated. */
 extern const struct sweeper *const sweepers[];
 
-/* A copy of the same blocks in the same order by the C library's memcpy: what the sweepers are compared with.
+/* The same blocks in the same order by the C library: memcpy, and memset with the lowest byte of the value.
  */
-sweep_function sweep_copy_libc;
+sweep_function sweep_copy_libc, sweep_write_libc;
 
 /* Best sweeper of this CPU for isa (ISA_COUNT: any); NULL when it has none. */
 const struct sweeper *sweeper_find(enum isa isa);

@@ -17,7 +17,7 @@ from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.instruments.rambench import pool_of
+from peakmark.instruments.rambench import pool_of, store_of, writes
 
 _PEAK_BYTES = (
     16 << 10
@@ -52,7 +52,7 @@ class Run:
 
 
 class LikwidBench(common.Program):
-    """cpu DP FP32 in op/s; memory RS WS RWS in B/s, variant ``block`` (caches) or ``pool`` (non-temporal stores)."""
+    """cpu DP FP32 in op/s; memory RS WS RWS in B/s, variants ``block`` and ``pool``, stores as rambench's."""
 
     name = "likwid-bench"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"cpu": ("DP", "FP32"), "memory": ("RS", "WS", "RWS")}
@@ -145,7 +145,10 @@ def size_of(cell: Cell) -> int:
 
 def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Run:
     """Kernel, size and iterations. Errors: Unavailable when likwid-bench offers no kernel for this CPU."""
-    stem = _KERNELS[cell.workload] + ("_mem" if cell.variant == "pool" and cell.workload != "RS" else "")
+    store = store_of(cell) if writes(cell.workload) else ""
+    if store == "libc":
+        raise Unavailable("likwid-bench has no memcpy or memset: use store: temporal or streaming")
+    stem = _KERNELS[cell.workload] + ("_mem" if store == "streaming" else "")
     wanted = cell.options.get("isa")
     for needs, suffix, isa in _SUFFIXES:
         allowed = wanted in (None, "auto", isa)

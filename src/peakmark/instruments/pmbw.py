@@ -14,7 +14,7 @@ from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.instruments.rambench import check_variant, pool_of
+from peakmark.instruments.rambench import check_variant, pool_of, store_of
 from peakmark.units import format_size
 
 STATS = "pmbw.txt"
@@ -45,7 +45,10 @@ _ESTIMATE = (
 
 
 class Pmbw(common.Program):
-    """memory RS WS RWS (an estimate from both) in variants ``block`` and ``pool``; LAT; ALL is RS, WS and RWS."""
+    """memory RS WS RWS (an estimate from both) in variants ``block`` and ``pool``; LAT; ALL is RS, WS and RWS.
+
+    It writes through the caches: beside stores of another policy it only reads.
+    """
 
     name = "pmbw"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"memory": ("RS", "WS", "RWS", "LAT", "ALL")}
@@ -75,7 +78,7 @@ class Pmbw(common.Program):
         memory = memory_for(area, cell.concurrency)
         common.need_memory(self.name, memory, workspace)
         offered = common.ask(tool.path, "-f", "list").split()
-        routines = [name for kind in _NEEDS[cell.workload] for name in widest(kind, offered)]
+        routines = [name for kind in needs(cell) for name in widest(kind, offered)]
         threads = str(cell.concurrency)
         argv = [*common.pinned(workspace, cell.concurrency), tool.path, "-M", str(memory + 1)]
         argv += ["-p", threads, "-P", threads, "-s", str(area), "-S", str(area)]
@@ -108,6 +111,14 @@ class Pmbw(common.Program):
         memory = memory_for(area_of(cell), cell.concurrency)
         # One thread fills all memory before the first routine; each routine is tried, then run for 1.5 s.
         return Cost(seconds=0.2 + memory / 2e9 + routines * _SECONDS_PER_ROUTINE, memory_bytes=memory)
+
+
+def needs(cell: Cell) -> tuple[str, ...]:
+    """Kinds of routines for a cell. Errors: Unavailable where its stores are none of pmbw's."""
+    store = store_of(cell)
+    if store != "temporal" and cell.workload in ("WS", "RWS"):
+        raise Unavailable(f"pmbw writes through the caches, the stores of this row are {store}: set store: temporal")
+    return (READ,) if cell.workload == "ALL" and store != "temporal" else _NEEDS[cell.workload]
 
 
 def area_of(cell: Cell) -> int:
@@ -191,7 +202,7 @@ def _rows(cell: Cell, results: dict[str, dict[str, Any]]) -> list[Measurement]:
         for workload, (value, name, seconds) in best.items()
         if cell.workload in (workload, "ALL")
     ]
-    if cell.workload in ("RWS", "ALL"):
+    if cell.workload == "RWS" or (cell.workload == "ALL" and WRITE in needs(cell)):
         if len(best) != 2:
             raise ParseError("pmbw: reads and writes are both needed for the estimate of a copy")
         (read, reader, _), (write, writer, _) = best["RS"], best["WS"]

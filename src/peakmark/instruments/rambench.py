@@ -61,7 +61,7 @@ class RamBench(kernel.Kernel):
         argv += kernel.isa_option(cell)
         if cell.options.get("huge_pages") is False:
             argv += ["--huge-pages", "off"]
-        if cell.options.get("store") is not None:
+        if writes(cell.workload) and cell.options.get("store") is not None:
             argv += ["--store", str(cell.options["store"])]
         return Invocation(commands=(self.command(tuple(argv), cost.seconds),))
 
@@ -90,6 +90,16 @@ def pool_of(cell: Cell) -> int:
     if cell.options.get("pool") == AUTO:
         return POOL
     return common.option_size(cell, "pool", POOL) or POOL
+
+
+def writes(workload: str) -> bool:
+    """Whether a memory workload stores anything, so that it has a store policy."""
+    return workload in ("WS", "WR", "RWS", "RWR")
+
+
+def store_of(cell: Cell) -> str:
+    """How a cell's stores go: temporal, streaming or libc; without a word of the configuration a pool's stream."""
+    return str(cell.options.get("store") or ("streaming" if cell.variant == "pool" else "temporal"))
 
 
 def check_variant(program: common.Program, cell: Cell) -> None:

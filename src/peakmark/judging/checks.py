@@ -39,7 +39,7 @@ class Thresholds:
 
     limit: float = 1.05
     clock: float = 0.05
-    lowered: float = 0.02
+    lowered: float = 0.04
     loss: float = 0.01
     device: float = 0.9
     pool: float = 4.0
@@ -274,6 +274,25 @@ def _pool_in_cache(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         yield Note("pool-in-cache", text, Level.WRONG)
 
 
+_STORES = {
+    "temporal": "ordinary stores, through the caches: each line is read before it is written, which is not counted",
+    "streaming": "streaming stores, around the caches",
+    "non-temporal": "streaming stores, around the caches",  # records of earlier versions
+    "libc": "the stores of the C library: memcpy or memset of each block",
+}
+
+
+def _stores(row: Measured, _: Thresholds) -> Iterator[Note]:
+    """Of which kind a memory row's stores are, where it could be another."""
+    known = {str(run.details["store"]) for run in row.runs if run.details.get("store")}
+    if row.subsystem == "memory" and row.variant == "pool":
+        if len(known) > 1:
+            text = f"repetitions wrote in different ways ({', '.join(sorted(known))}): measure the row anew"
+            yield Note("stores-differ", text, Level.UNSURE)
+        for store in known if len(known) == 1 else ():
+            yield Note("stores", _STORES.get(store, store), Level.NOTE)
+
+
 def _clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     pairs = [(run.known("clock_hz_before"), run.known("clock_hz_after")) for run in row.runs]
     known = [(float(before), float(after)) for before, after in pairs if before and after]
@@ -504,6 +523,7 @@ CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     _unflushed,
     _slow_core,
     _pool_in_cache,
+    _stores,
     _clock,
     _clock_lowered,
     _below_nominal,

@@ -360,6 +360,7 @@ def _peak(
         loopback=any((context.get("network") or {}).get("loopback") for context in contexts),
         clock_loaded=loaded,
         placed=_placed(contexts),
+        store=next((str(point.details["store"]) for point in points if point.details.get("store")), None),
     )
 
 

@@ -30,6 +30,7 @@ def for_row(
     loopback: bool = False,
     clock_loaded: bool = False,
     placed: Mapping[str, Any] | None = None,
+    store: str | None = None,
 ) -> Peak:
     """The limit of one row.
 
@@ -41,10 +42,11 @@ def for_row(
     loopback             the row's client and server were one machine, whatever interface the facts name
     placed               cores, sockets, NUMA nodes and caches that the row's threads could reach, by its records; without
                          it (records of earlier versions) the facts say what the first job on the host was given
+    store                how a memory row writes (temporal, streaming, libc), by its records; None where nothing tells
     """
     merged = for_host(site or {}, facts.get("host"))
     about = (subsystem, workload, variant, block, concurrency, metric, facts, merged)
-    question = Question(*about, clock_hz, loopback, clock_loaded, placed or {})
+    question = Question(*about, clock_hz, loopback, clock_loaded, placed or {}, store)
     published = formulas.limit(question)
     if published is not None:
         return published

@@ -62,6 +62,7 @@ class Question:
     loopback: bool
     clock_loaded: bool = False
     placed: Mapping[str, Any] = field(default_factory=dict)
+    store: str | None = None
 
     @property
     def unit(self) -> str:

@@ -28,7 +28,32 @@ def limit(question: Question) -> Peak:
         if not question.workload.startswith("RW"):
             return _cache(question, question.block, question.block)
         return _cache(question, 2 * question.block, -(-question.block // PAGE) * PAGE + COPY_OFFSET + question.block)
-    return dram(question)
+    return _moved(question, dram(question))
+
+
+# What is counted of what the channels move where each line that is written is read before: 1 of 2, 2 of 3.
+_COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3)}
+# Designs that turn stores of whole lines into writes without that read, when the memory is busy or always.
+_WRITE_WITHOUT_READ = ("Ice Lake-SP", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids")
+
+
+def _moved(question: Question, peak: Peak) -> Peak:
+    """The limit of a row that writes through the caches: the read of each line takes its part of the channels."""
+    if question.store != "temporal" or peak.value is None or question.workload not in _COUNTED:
+        return peak
+    design = cpu.microarchitecture(question) or ""
+    if design in _WRITE_WITHOUT_READ or question.fact("cpu", "isa_best") == "neon":
+        note = (
+            "ordinary stores: this design may write whole lines without reading them first, so no such read is counted"
+        )
+        return replace(peak, note="; ".join(filter(None, (peak.note, note))))
+    counted, moved = _COUNTED[question.workload]
+    value = peak.value * counted / moved
+    formula = (
+        f"{peak.formula}, of which {counted}/{moved} = {quantity(value, 'B/s')}: an ordinary store first reads the line,"
+        " which is not counted"
+    )
+    return replace(peak, value=value, formula=formula)
 
 
 def dram(question: Question) -> Peak:
@@ -159,7 +184,7 @@ def _cache(question: Question, working_set: int, taken: int) -> Peak:
     if fitting is None:
         last = levels[-1]
         if working_set >= DRAM_FACTOR * last[1]:
-            return dram(question)
+            return _moved(question, dram(question))
         return question.unknown(
             f"a {size} working set per thread lies between the L{last[0]} cache and memory: no single limit holds"
         )

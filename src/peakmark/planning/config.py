@@ -130,7 +130,7 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
         parse_total(f"{where}.total", grid["total"])
 
 
-ONLY_OF = {"pool": ("memory",), "size": ("disk",), "variants": ("memory", "disk", "network")}
+ONLY_OF = {"pool": ("memory",), "store": ("memory",), "size": ("disk",), "variants": ("memory", "disk", "network")}
 """Keys of a grid that have a meaning for some subsystems only."""
 
 TOOL_KEYS = {

@@ -375,6 +375,8 @@ def _options(
     if subsystem == "memory":
         pool = grid.get("pool", AUTO)
         options["pool"] = AUTO if pool == AUTO else parse_size(pool)
+        if "store" in grid:  # only where it was asked for: cells of before keep their options
+            options["store"] = grid["store"]
     if subsystem in ("cpu", "memory") and config["placement"] != "compact":
         options["placement"] = config["placement"]
     if subsystem == "disk":

@@ -31,7 +31,8 @@ _WORKLOADS = (
         "Memory",
         "RS WS RWS",
         "Bytes read plus bytes written, blocks in sequence: read, write, copy. What the processor reads in order to "
-        "write (write-allocate) is not counted.",
+        "write (write-allocate) is not counted; the limit of rows with ordinary stores is lower by it. Rows of a pool "
+        "stream their stores around the caches unless they say otherwise.",
     ),
     ("Memory", "RR WR RWR", "The same, blocks in random order."),
     ("Memory", "LAT", "Loads of which each needs the result of the one before."),

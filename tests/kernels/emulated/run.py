@@ -62,7 +62,7 @@ def jobs(model: Model) -> list[Job]:
         found += [
             Job(f"{memory} {workload} --isa {isa} --store {store}", said=f'"isa": "{isa}"')
             for workload in MEMORY
-            for store in ("temporal", "non-temporal")
+            for store in ("temporal", "streaming")
         ]
     found += [Job(f"{compute} DP", said=best), Job(f"{memory} RS", said=best)]
     found += [Job(f"{compute} DP --isa {isa}", 77, isa) for isa in model.lacks]

@@ -123,6 +123,39 @@ def test_likwid_kernels(workload: str, variant: str, flags: frozenset[str], test
     assert run.iterations >= 10
 
 
+@pytest.mark.parametrize(
+    ("workload", "variant", "store", "test"),
+    [
+        ("WS", "pool", "temporal", "store_avx"),
+        ("RWS", "pool", "streaming", "copy_mem_avx"),
+        ("RWS", "block", "streaming", "copy_mem_avx"),
+        ("RS", "pool", "libc", "load_avx"),
+    ],
+)
+def test_likwid_stores_as_the_row_does(workload: str, variant: str, store: str, test: str) -> None:
+    cell = memory("likwid-bench", workload, variant, 1 << 20, 2, store=store)
+    assert likwid_bench.plan(cell, LIKWID, AVX2).test == test
+
+
+def test_a_reference_with_other_stores_stays_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common, "ask", lambda *_: "\n".join([*OFFERED, "ScanWrite256PtrSimpleLoop"]))
+    with pytest.raises(Unavailable, match="no memcpy or memset"):
+        likwid_bench.plan(memory("likwid-bench", "WS", "pool", 1 << 20, 1, store="libc"), LIKWID, AVX2)
+    with pytest.raises(Unavailable, match="stores of this row are streaming: set store: temporal"):
+        pmbw.needs(memory("pmbw", "WS", "pool", 1 << 20, 1))
+    assert pmbw.needs(memory("pmbw", "WS", "pool", 1 << 20, 1, store="temporal")) == (pmbw.WRITE,)
+    assert pmbw.needs(memory("pmbw", "WS", "block", 1 << 20, 1)) == (pmbw.WRITE,)
+    assert pmbw.needs(memory("pmbw", "ALL", "pool", 1 << 20, 1)) == (pmbw.READ,)
+    assert pmbw.needs(memory("pmbw", "ALL", "pool", 1 << 20, 1, store="temporal")) == (pmbw.READ, pmbw.WRITE)
+
+
+@pytest.mark.parametrize(("workload", "told"), [("WS", True), ("RWR", True), ("RS", False), ("LAT", False)])
+def test_rambench_is_told_the_stores_where_it_writes(workload: str, told: bool) -> None:
+    cell = memory("rambench", workload, "" if workload == "LAT" else "pool", 1 << 20, 1, store="temporal")
+    (command,) = REGISTRY["rambench"].prepare(cell, samples.tool("rambench"), samples.workspace()).commands
+    assert ("--store" in command.argv) == told
+
+
 def test_likwid_works_on_the_bytes_that_rambench_does() -> None:
     """A block is one buffer of each thread; a pool holds all buffers of all threads."""
     sizes = {
