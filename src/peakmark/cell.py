@@ -119,7 +119,8 @@ class Cell:
                 word=word,
             )
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise ConfigError(f"cell {data!r} is not complete: {error!r}") from error
+            why = f"it lacks {error.args[0]}" if isinstance(error, KeyError) else str(error)
+            raise ConfigError(f"cell {data!r} is not complete: {why}") from error
         cell._check()
         return cell
 

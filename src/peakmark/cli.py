@@ -210,8 +210,8 @@ def _plan(options: argparse.Namespace) -> int:
     else:
         from peakmark.running import preflight
 
-        empty = preflight.check(made, made.cells)
-        print("\n".join([plan_text.describe(made, every_cell=options.cells), *preflight.words(empty)]))
+        notes = preflight.check(made, made.cells)
+        print("\n".join([plan_text.describe(made, every_cell=options.cells), *notes]))
     return 0
 
 

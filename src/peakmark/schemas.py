@@ -81,6 +81,8 @@ def sentence(found: ValidationError) -> str:
     part: Any = found.schema
     if found.validator in ("type", "anyOf", "oneOf", "pattern") and "allowed" in part:
         return f"{where} is {value}: allowed is {part['allowed']}"
+    if found.validator in ("minimum", "maximum") and "plausible" in part:
+        return f"{where} is {value}, which is not plausible: allowed is {part['plausible']}"
     match found.validator:
         case "type":
             kinds = rule if isinstance(rule, list) else [rule]

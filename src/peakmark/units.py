@@ -48,5 +48,7 @@ def parse_duration(where: str, value: str | float) -> float:
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(s|min|h|)\s*", str(value))
     seconds = float(match.group(1)) * _SECONDS[match.group(2)] if match else 0.0
     if seconds <= 0:
-        raise ConfigError(f"{where} is {json.dumps(value)}: allowed is a time above 0, such as 90 s, 30 min or 2 h")
+        raise ConfigError(
+            f"{where} is {json.dumps(value, ensure_ascii=False)}: allowed is a time above 0, such as 90 s, 30 min or 2 h"
+        )
     return seconds

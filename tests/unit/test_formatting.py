@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peakmark.errors import ConfigError
-from peakmark.formatting import DATE_LANGUAGES, date, percent, significant, size, typeset
+from peakmark.formatting import DATE_LANGUAGES, date, percent, plural, significant, size, typeset
 
 
 @pytest.mark.parametrize(
@@ -95,3 +95,11 @@ def test_sentences_have_the_decimal_mark_and_signs_of_print_but_versions_stay() 
     served = "iperf version 3.12 serves all streams with one thread: version 3.16 is the first with one each"
     assert typeset(served, ",") == served
     assert typeset("p = 0.03, 5%") == "p = 0.03, 5\u00a0%"
+
+
+def test_one_is_no_plural() -> None:
+    counts = [plural(count, "cell") for count in (0, 1, 2)]
+    assert counts == ["0 cells", "1 cell", "2 cells"]
+    assert plural(1, "entry", "entries") == "1 entry"
+    assert plural(20_000_000, "entry", "entries") == "20000000 entries"
+    assert plural(2.5, "core") == "2.5 cores"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit import campaign_data as make
 
 from peakmark import cli
 from peakmark.catalogue import WORKLOADS
@@ -358,7 +359,7 @@ def test_what_a_reference_cannot_do_is_said_in_the_plan(values: dict[str, Any], 
     """The own kernel's row stays; the tool's column is empty there."""
     made = plan.make(values)
     assert words in made.impossible[row]
-    assert row in "\n".join(preflight.words(preflight.check(made, made.cells)))
+    assert row in "\n".join(preflight.check(made, made.cells))
 
 
 HERE: dict[str, Any] = {"tools_on": "here"}
@@ -391,3 +392,74 @@ def test_what_this_machine_has_is_measured() -> None:
     values = {**one("disk", size="1MiB"), **HERE, "scratch": "/tmp", "interface": "lo", "tools": {"fio": "/bin/sh"}}
     made = plan.make(values)
     assert not preflight.check(made, made.cells)
+
+
+@pytest.mark.parametrize("name", ["config", "site", "layout"])
+def test_every_pattern_is_told_in_words(name: str) -> None:
+    """A regular expression is no message for people."""
+
+    def patterns(part: Any) -> Iterator[dict[str, Any]]:
+        if isinstance(part, dict):
+            if isinstance(part.get("pattern"), str):
+                yield part
+            part = list(part.values())
+        for inner in part if isinstance(part, list) else ():
+            yield from patterns(inner)
+
+    found = list(patterns(schema(name)))
+    assert found
+    for part in found:
+        assert part.get("allowed"), part["pattern"]
+
+
+def test_a_message_shows_what_was_written(tmp_path: Path) -> None:
+    for values, words in (
+        ({"campaign": "Straße 東京"}, ['campaign is "Straße 東京"', "letters, digits"]),
+        ({"nodes": {"sample": 0}}, ["at least 1"]),
+        ({"cpu": [{"workloads": [], "concurrency": [1]}]}, ["cpu[0].workloads", "at least 1 entry"]),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            plan.make({**one("cpu"), **values})
+        refused(str(caught.value), *words)
+    made = plan.make({**one("cpu"), "repetitions": 1})
+    assert plan_text.describe(made).startswith("campaign node: 1 cell, ")
+
+
+WRONG_PLANS = {
+    "a list": [],
+    "a number": 5,
+    "nothing": None,
+    "empty": {},
+    "cells that are a number": {"cells": 5},
+    "a cell that is nothing": {"cells": [None]},
+    "a cell without keys": {"cells": [{}]},
+    "a name that is a number": {"campaign": 5},
+    "a configuration that is a number": {"config": 5},
+    "a report that is a number": {"config": {"report": 5}},
+    "published results that are a number": {"config": {"report": {"published": 5}}},
+    "a title that is a list": {"config": {"report": {"title": ["x"]}}},
+    "references that are a number": {"references": 5},
+    "a reference that is a word": {"references": ["hpl"]},
+    "repetitions that are a list": {"adaptive": [1]},
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_PLANS)
+def test_a_plan_with_something_else_in_it(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of = make.cell("cpubench", "DP", subsystem="cpu")
+    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])])
+    path, wrong = folder / "plan.json", WRONG_PLANS[kind]
+    path.write_text(json.dumps({**json.loads(path.read_text()), **wrong} if wrong and wrong != 5 else wrong))  # type: ignore[dict-item]
+    for command in ("status", "summary", "tables", "figures", "report", "html", "bundle"):
+        assert cli.main([command, str(folder)]) != 0, command
+        refused(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("name", ["tables", "figures"])
+def test_a_file_where_a_folder_must_be(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of = make.cell("cpubench", "DP", subsystem="cpu")
+    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])])
+    (folder / name).write_text("mine")
+    assert cli.main([name, str(folder)]) != 0
+    refused(capsys.readouterr().err, str(folder / name))
+    assert (folder / name).read_text() == "mine"

@@ -274,8 +274,10 @@ def test_caches_are_never_set_beside_published_memory(tmp_path: Path) -> None:
     [
         ("s,h,gpu,RS,1,4096,X,throughput,1,B/s,,", ["table", "gpu", "disk_throughput"]),
         ("s,h,disk_throughput,RS,one,4096,X,throughput,1,B/s,,", ["concurrency"]),
-        ("s,h,disk_throughput,RS,1,4096,X,throughput,1,MB/s,,", ["MB/s", "B/s"]),
-        ("s,h,disk_throughput,RS,1,4096,X,throughput,nan,B/s,,", ["nan"]),
+        ("s,h,disk_throughput,RS,1,4KB,X,throughput,1,B/s,,", ["column block", "4KB", "64KiB"]),
+        ("s,h,disk_throughput,RS,1,4096,X,throughput,1,mph,,", ["column unit", "mph", "B/s", "GB/s"]),
+        ("s,h,disk_throughput,RS,1,4096,X,throughput,nan,B/s,,", ["column value", "nan"]),
+        ("s,h,disk_throughput,RS,1,4096,X,throughput,,B/s,,", ["column value", "''"]),
         ("s,h,disk_throughput,RS,1,4096,X", ["fields"]),
     ],
 )
@@ -295,3 +297,27 @@ def test_a_set_that_does_not_exist_is_refused_before_anything_is_measured() -> N
     values: dict[str, Any] = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "report": {"published": ["nobody"]}}
     with pytest.raises(ConfigError, match=r"nobody.*disk-patterns-2020"):
         plan.make(values)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_what_a_spreadsheet_writes_is_read(tmp_path: Path, separator: str) -> None:
+    """A byte order mark, its own separator, decimal commas with it, lines that end in CR LF, units with prefixes."""
+    path = tmp_path / "mine.csv"
+    mark = "," if separator == ";" else "."
+    rows = [
+        ("s", "h", "disk_throughput", "RS", "1", "64KiB", "X", "throughput", f"3{mark}2", "GB/s", "", "Straße"),
+        ("s", "h", "disk_latency", "RR", "1", "4096", "X", "latency", "85", "us", "", ""),
+    ]
+    columns = published.COLUMNS[::-1]
+    lines = [separator.join(columns), *(separator.join(row[::-1]) for row in rows)]
+    path.write_bytes(("\ufeff" + "\r\n".join(lines) + "\r\n").encode())
+    first, second = published.load(str(path)).entries
+    assert (first.value, first.unit, first.block, first.note) == (3.2e9, "B/s", 65536, "Straße")
+    assert (second.value, second.unit) == (pytest.approx(85e-6), "s")
+
+
+def test_missing_columns_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("source,table,value\n")
+    with pytest.raises(ConfigError, match=r"line 1.*missing are hardware, workload"):
+        published.load(str(path))

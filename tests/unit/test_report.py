@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -117,6 +118,17 @@ def test_missing_cells_need_partial_and_are_then_shown(tmp_path: Path) -> None:
     text = pdf_text(report.build(folder, partial=True))
     assert "Partial report" in text
     assert "not measured" in text
+
+
+def test_one_node_comes_and_two_come_to_their_limits(tmp_path: Path) -> None:
+    of = make.cell("cpubench", "DP", subsystem="cpu")
+    folder = make.write(tmp_path / "c", [], planned=[of])
+    one = _data(folder)["meta"]
+    assert "comes to the limits of its processor" in one["lead"]
+    assert one["partial_text"] == "1 of 1 planned cell has no record yet; its row says “not measured”."
+    results = dataclasses.replace(Results.read(folder), facts={"node1": {}, "node2": {}})
+    two = document.build(results, rows.build(results), {}, None, partial=True)["meta"]
+    assert "how close 2 nodes come to the limits of their processor" in two["lead"]
 
 
 def test_an_empty_plan_still_gives_a_report(tmp_path: Path) -> None:

@@ -126,11 +126,14 @@ def test_nodes_lie_over_the_rest() -> None:
             r'cpu\.clock is "turbo": allowed are "observed", "nominal", "maximum"',
         ),
         ("schema: 1\nname: x\ncpu: {nominal_hz: 2.3e9}", r'cpu\.nominal_hz is "2\.3e9": allowed is a number.*2.3e\+9'),
-        ("schema: 1\nname: x\ndisk: {throughput: {RS: 0}}", r"disk\.throughput\.RS is 0: allowed is more than 0"),
+        (
+            "schema: 1\nname: x\ndisk: {throughput: {RS: 0}}",
+            r"disk\.throughput\.RS is 0, which is not plausible: allowed is B/s",
+        ),
         ("name: x", r"the top level lacks schema"),
         ("- 1", r"must hold keys and values"),
         ("schema: 1\nname: [x", r"line 2 is not valid YAML"),
-        ("schema: 1\nname: x\nformula_set: y", r"formula_set is 'y' but the file's formulas are none"),
+        ("schema: 1\nname: x\nformula_set: y", r"formula_set is 'y' but the formulas there are none"),
     ],
 )
 def test_wrong_site_files_get_one_sentence(tmp_path: Path, text: str, message: str) -> None:
@@ -211,3 +214,51 @@ def test_the_refused_options_are_those_of_the_plugin() -> None:
     for name in site.MANAGED:
         assert any(re.search(pattern, f"--{name} ") for pattern in patterns), name
     assert len(site.MANAGED) == len(patterns)
+
+
+def test_several_files_are_laid_over_each_other(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    first.write_text(
+        "schema: 1\nname: a\nmemory: {channels: 6, speed_mts: 2400, source: board}\nnodes: [{match: n*, cpu: {cores: 2}}]\n"
+    )
+    second.write_text(
+        "schema: 1\nname: b\nmemory: {channels: 8, source: tender}\nnodes: [{match: n1, cpu: {cores: 4}}]\nformula_set: r\n"
+    )
+    formulas = tmp_path / "c.yaml"
+    formulas.write_text(
+        "schema: 1\nname: c\nformulas: {r: [{subsystem: cpu, workloads: [DP], metric: rate, unit: op/s, formula: '1'}]}\n"
+    )
+    files = [str(first), str(second), str(formulas)]
+    merged = site.load(files)
+    assert merged["name"] == "a and b and c"
+    assert merged["memory"] == {"channels": 8, "speed_mts": 2400, "source": "board; tender"}
+    assert [site.for_host(merged, host)["cpu"]["cores"] for host in ("n1", "n2")] == [4, 2]
+    assert site.conflicts(files) == [f"site file {second} says memory.channels: 8, an earlier one 6: the later counts"]
+    assert site.load(str(first))["memory"]["channels"] == 6
+    with pytest.raises(ConfigError, match="formula_set is 'r' but the formulas there are none"):
+        site.load(files[:2])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("disk.throughput.RS", "3.2", "B/s.*3.2e.9 for 3.2 GB/s"),
+        ("memory.bandwidth", "204.8", "B/s.*204.8 GB/s"),
+        ("memory.latency", "90", "seconds"),
+        ("memory.speed_mts", "3200.0e+6", "MT/s"),
+        ("memory.channels", "3200", "channels"),
+        ("cpu.nominal_hz", "2.45", "Hz.*GHz"),
+        ("network.speed_bps", "100", "bit/s"),
+        ("network.latency.TCP", "12", "seconds"),
+        ("disk.iops.RR", "0", "operations per second"),
+    ],
+)
+def test_values_in_another_unit_are_told_by_what_is_plausible(tmp_path: Path, key: str, value: str, words: str) -> None:
+    path = tmp_path / "site.yaml"
+    for text in ("{}", "nodes: [{{match: n1, {}}}]"):
+        part = value
+        for step in reversed(key.split(".")):
+            part = f"{{{step}: {part}}}"
+        path.write_text("schema: 1\nname: s\n" + text.format(part[1:-1]) + "\n")
+        with pytest.raises(ConfigError, match=rf"{key} is .*, which is not plausible: allowed is .*{words}"):
+            site.load(path)

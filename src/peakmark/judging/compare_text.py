@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from peakmark.errors import ConfigError
-from peakmark.formatting import significant
+from peakmark.formatting import plural, significant
 from peakmark.judging import alike, statistics
 from peakmark.judging.compare import TOLERANCE, VERDICTS, Comparison, Side, Verdict, compare, describe
 
@@ -40,7 +40,9 @@ def report(
     if counts["cannot tell"]:
         lines.append(f"cannot tell: too few values; {statistics.ENOUGH} repetitions on both sides are enough")
     if only_before or only_after:
-        lines.append(f"not compared: {only_before} rows that only A has, {only_after} rows that only B has")
+        lines.append(
+            f"not compared: {plural(only_before, 'row')} that only A has, {plural(only_after, 'row')} that only B has"
+        )
     return "\n".join(lines), counts
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from peakmark.errors import ConfigError
 from peakmark.judging.statistics import median
 from peakmark.resources import ROOT
 from peakmark.tables.layout import BY_NAME
+from peakmark.units import parse_size
 
 FOLDER = ROOT / "reports" / "published"
 COLUMNS = (
@@ -20,6 +22,14 @@ COLUMNS = (
     "note",
 )  # fmt: skip
 THEORETICAL = "theoretical"
+
+UNITS = {
+    **{f"{prefix}B/s": (factor, "B/s") for prefix, factor in (("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))},
+    **{f"{prefix}bit/s": (factor, "bit/s") for prefix, factor in (("k", 1e3), ("M", 1e6), ("G", 1e9))},
+    **{f"{prefix}op/s": (factor, "op/s") for prefix, factor in (("M", 1e6), ("G", 1e9), ("T", 1e12))},
+    **{name: (factor, "s") for name, factor in (("ms", 1e-3), ("us", 1e-6), ("\u00b5s", 1e-6), ("ns", 1e-9))},
+}
+"""Units in which values may be written -> (factor, SI unit); decimal prefixes."""
 
 # Programs as reports call them -> the instrument whose part they have here. What is not named is an own kernel's.
 _INSTRUMENTS = {"hpl": "hpl", "pmbw": "pmbw", "iozone": "iozone", "iperf": "iperf3", "ping": "ping"}
@@ -115,45 +125,76 @@ def load(name: str) -> Published:
 
 @cache
 def _load(path: Path) -> Published:
+    """Byte order mark, ``;`` between fields (then ``,`` may be the decimal mark), and columns in any order are read."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            if tuple(reader.fieldnames or ()) != COLUMNS:
-                raise ConfigError(f"{path}: the columns must be {', '.join(COLUMNS)}")
-            entries = tuple(_entry(path, reader.line_num, line) for line in reader)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"{path} cannot be read as CSV: {error}") from error
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first = file.readline()
+            file.seek(0)
+            separator = max((",", ";", "\t"), key=first.count)
+            reader = csv.DictReader(file, delimiter=separator)
+            reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
+            if sorted(reader.fieldnames) != sorted(COLUMNS):
+                raise ConfigError(
+                    f"{path}, line 1: the columns must be {', '.join(COLUMNS)}{_differ(reader.fieldnames)}"
+                )
+            entries = tuple(_entry(path, reader.line_num, line, separator) for line in reader)
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} cannot be read: byte {error.start + 1} is no UTF-8") from error
+    except (OSError, csv.Error) as error:
+        raise ConfigError(f"{path} cannot be read as CSV: {getattr(error, 'strerror', None) or error}") from error
     return Published(path.stem, entries)
 
 
-def _entry(path: Path, number: int, line: dict[str, str]) -> Entry:
+def _differ(names: Sequence[str]) -> str:
+    missing = [name for name in COLUMNS if name not in names]
+    return f"; missing are {', '.join(missing)}" if missing else ""
+
+
+def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Entry:
     where = f"{path}, line {number}"
     if None in line.values() or None in line:
         raise ConfigError(f"{where} does not have {len(COLUMNS)} fields")
     if line["table"] not in BY_NAME:
-        raise ConfigError(f"{where}: table is {line['table']!r}, allowed are {', '.join(BY_NAME)}")
-    try:
-        value = float(line["value"])
-        concurrency = int(line["concurrency"])
-        block = int(line["block"]) if line["block"] else None
-    except ValueError as error:
-        raise ConfigError(f"{where}: value, concurrency and block must be numbers ({error})") from error
+        raise ConfigError(f"{where}, column table is {line['table']!r}: allowed are {', '.join(BY_NAME)}")
     table = BY_NAME[line["table"]]
-    if not math.isfinite(value) or (line["metric"] == table.metric and (value <= 0 or line["unit"] != table.unit)):
+    text = line["value"].replace(",", ".") if separator == ";" else line["value"]
+    value, unit = _in_si(_number(where, "value", text, float), line["unit"].strip())
+    if not math.isfinite(value) or (line["metric"] == table.metric and value <= 0):
+        raise ConfigError(f"{where}, column value is {line['value']!r}: allowed are numbers above 0")
+    if line["metric"] == table.metric and unit != table.unit:
+        others = ", ".join(name for name, (_, unit) in UNITS.items() if unit == table.unit)
         raise ConfigError(
-            f"{where}: value is {line['value']} {line['unit']}, allowed are numbers above 0 in {table.unit}"
+            f"{where}, column unit is {line['unit']!r}: allowed for {table.name} is {table.unit}"
+            + (f", or {others}" if others else "")
         )
     return Entry(
         source=line["source"],
         hardware=line["hardware"],
         table=line["table"],
         workload=line["workload"],
-        concurrency=concurrency,
-        block=block,
+        concurrency=_number(where, "concurrency", line["concurrency"], int),
+        block=_number(where, "block", line["block"], parse_size) if line["block"] else None,
         program=line["instrument"],
         metric=line["metric"],
         value=value,
-        unit=line["unit"],
+        unit=unit,
         run=line["run"],
         note=line["note"],
     )
+
+
+T = TypeVar("T")
+
+
+def _number(where: str, column: str, text: str, kind: Callable[[str], T]) -> T:
+    """Errors: ConfigError that names the column."""
+    try:
+        return kind(text.strip())
+    except (ValueError, ConfigError) as error:
+        wanted = "a size such as 4096 or 64KiB" if kind is parse_size else "a number"
+        raise ConfigError(f"{where}, column {column} is {text!r}: allowed is {wanted}") from error
+
+
+def _in_si(value: float, unit: str) -> tuple[float, str]:
+    factor, base = UNITS.get(unit, (1.0, unit))
+    return value * factor, base

@@ -96,7 +96,9 @@ def _share(where: str, value: str | float) -> float:
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(%?)\s*", str(value))
     share = float(match.group(1)) / (100 if match.group(2) else 1) if match else 0.0
     if not 0 < share < 1:
-        raise ConfigError(f"{where} is {json.dumps(value)}: allowed is a share between 0 and 1, such as 2% or 0.02")
+        raise ConfigError(
+            f"{where} is {json.dumps(value, ensure_ascii=False)}: allowed is a share between 0 and 1, such as 2% or 0.02"
+        )
     return share
 
 

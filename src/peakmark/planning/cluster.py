@@ -12,6 +12,7 @@ from typing import Any
 
 from peakmark import slurm
 from peakmark.errors import ConfigError
+from peakmark.formatting import plural
 
 VARIABLE = "PEAKMARK_CLUSTER"
 """Hands the cluster to the jobs, so that each sees the plan that was submitted without asking Slurm again."""
@@ -151,7 +152,7 @@ def _choose(
         count = int(asked["sample"])
         if count > len(usable):
             raise ConfigError(
-                f"nodes.sample is {count}: partition {partition} has {len(usable)} nodes that can be used now"
+                f"nodes.sample is {count}: partition {partition} has {plural(len(usable), 'node')} that can be used now"
             )
         picked = random.Random(f"{seed}/nodes").sample(usable, count)  # noqa: S311 - a choice, not a secret
         return sorted(picked, key=slurm.natural), {}
@@ -179,7 +180,7 @@ def on_this_machine(asked: Any) -> tuple[str, ...]:
     names = [asked] if isinstance(asked, str) else asked
     if asked == "all" or isinstance(names, Mapping) or len(names) != 1:
         raise ConfigError(
-            f"nodes is {json.dumps(asked)}: this machine alone is measured here; "
+            f"nodes is {json.dumps(asked, ensure_ascii=False)}: this machine alone is measured here; "
             "use --profile slurm for several nodes, or nodes: any"
         )
     return tuple(names)

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from peakmark.cell import SUBSYSTEMS, Cell
+from peakmark.formatting import plural
 from peakmark.planning import grouping
 from peakmark.planning import plan as planning
 from peakmark.planning.adaptive import Criterion
@@ -20,7 +21,7 @@ disk. Slurm's own time between two jobs is not in it."""
 def describe(made: planning.Plan, every_cell: bool = False) -> str:
     """Cells, reference tools, disk space and expected time of a plan."""
     whole = planning.total_cost(made.cells)
-    lines = [f"campaign {made.campaign}: {len(made.cells)} cells, about {duration(whole.seconds)}"]
+    lines = [f"campaign {made.campaign}: {plural(len(made.cells), 'cell')}, about {duration(whole.seconds)}"]
     lines += [*_adaptive(made), ""]
     for subsystem in SUBSYSTEMS:
         lines += _subsystem(made, subsystem, [cell for cell in made.cells if cell.subsystem == subsystem], every_cell)
@@ -49,7 +50,9 @@ def _adaptive(made: planning.Plan) -> list[str]:
         return []
     sure = made.surely()
     least = planning.total_cost(sure).seconds
-    lines = [f"at least {len(sure)} cells, {duration(least)}; the rest as far as intervals are not narrow enough:"]
+    lines = [
+        f"at least {plural(len(sure), 'cell')}, {duration(least)}; the rest as far as intervals are not narrow enough:"
+    ]
     cells: dict[Criterion, list[Cell]] = defaultdict(list)
     for cell in made.cells:
         criterion = made.criteria.get(cell.row)
@@ -63,7 +66,7 @@ def _adaptive(made: planning.Plan) -> list[str]:
         at_most += limit
         lines.append(
             f"  {criterion.least} to {criterion.most} repetitions until the median's interval is within"
-            f" ±{criterion.until * 100:g} %: {len({cell.row for cell in more})} rows, at most {duration(limit)} more"
+            f" ±{criterion.until * 100:g} %: {plural(len({cell.row for cell in more}), 'row')}, at most {duration(limit)} more"
             + (f" (within: {duration(criterion.within_s)})" if criterion.within_s is not None else "")
         )
     lines.append(f"in all at most {duration(at_most)}")
@@ -91,7 +94,7 @@ def _cluster(made: planning.Plan, cluster: Cluster) -> list[str]:
     limit = f", jobs of at most {duration(cluster.limit * 60.0)}" if cluster.limit else ""
     most = "at most " if made.criteria else ""
     lines = [
-        f"partition     {cluster.partition}: {cluster.count} nodes can be used now, {cluster.cpus} CPUs each{limit}",
+        f"partition     {cluster.partition}: {plural(cluster.count, 'node')} can be used now, {plural(cluster.cpus, 'CPU')} each{limit}",
         f"nodes         {chosen}",
         f"jobs          {most}{many}",
         f"node-hours    {most}{node_seconds / 3600:.2f}",
@@ -130,9 +133,7 @@ def shown(names: Iterable[str], most: int = 8) -> str:
 def _subsystem(made: planning.Plan, subsystem: str, cells: list[Cell], every_cell: bool) -> list[str]:
     if not cells:
         return []
-    lines = [
-        f"{subsystem:<8} {len(cells)} cell{'s' * (len(cells) > 1)}, {duration(planning.total_cost(cells).seconds)}"
-    ]
+    lines = [f"{subsystem:<8} {plural(len(cells), 'cell')}, {duration(planning.total_cost(cells).seconds)}"]
     if every_cell:
         return lines + [f"  {cell.id}" for cell in cells]
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
@@ -155,7 +156,7 @@ def _subsystem(made: planning.Plan, subsystem: str, cells: list[Cell], every_cel
 def _count(made: planning.Plan, group: list[Cell], most: int) -> str:
     """``1 repetition``, ``6 to 30 repetitions``."""
     least = min((made.criteria[cell.row].least for cell in group if cell.row in made.criteria), default=most)
-    return f"{least} to {most} repetitions" if least < most else f"{most} repetition{'s' if most > 1 else ''}"
+    return f"{least} to {most} repetitions" if least < most else plural(most, "repetition")
 
 
 def _ordered(names: Iterable[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -23,29 +23,72 @@ MANAGED = {
 """Options of sbatch that snakemake-executor-plugin-slurm refuses in ``extra`` -> the key of the section slurm instead."""
 
 
-def load(path: Path | str, formula_set: str | None = None) -> dict[str, Any]:
-    """A site file, checked. ``formula_set`` overrides the one that the file chooses.
+Files = Path | str | Sequence[str]
+"""A site file, or several."""
+
+
+def load(files: Files, formula_set: str | None = None) -> dict[str, Any]:
+    """A site file, checked, or several, of which later ones count. ``formula_set`` overrides the one that they choose.
 
     Errors: ConfigError with one sentence that names the file, the key, and what is allowed.
     """
-    site = yamlfile.read(path, "site file")
-    validate(site, "site", f"site file {path}", ConfigError)
-    result: dict[str, Any] = dict(site)
-    _check_extra(path, str((result.get("slurm") or {}).get("extra", "")))
+    result: dict[str, Any] = {}
+    for part in map(_read, _paths(files)):
+        if result:
+            part = {**part, "name": f"{result['name']} and {part['name']}"}  # noqa: PLW2901
+            part["nodes"] = [*(part.get("nodes") or ()), *(result.get("nodes") or ())]  # the first match counts
+        _lay_over(result, part)
     if formula_set is not None:
         result["formula_set"] = formula_set
+    where = f"site file {' and '.join(_paths(files))}"
     sets = result.get("formulas") or {}
     chosen = result.get("formula_set")
     if chosen is not None and chosen not in sets:
         known = ", ".join(sorted(sets)) or "none"
-        raise ConfigError(f"site file {path}: formula_set is {chosen!r} but the file's formulas are {known}")
+        raise ConfigError(f"{where}: formula_set is {chosen!r} but the formulas there are {known}")
     for name, entries in sets.items():
         for number, entry in enumerate(entries):
             try:
                 evaluate(entry["formula"], formula_names(entry, 1, 1))
             except ConfigError as error:
-                raise ConfigError(f"site file {path}: formulas.{name}.{number}: {error}") from error
+                raise ConfigError(f"{where}: formulas.{name}.{number}: {error}") from error
     return result
+
+
+def conflicts(files: Files) -> list[str]:
+    """A sentence for each value that two of the files say differently. Errors: ConfigError."""
+    said: list[str] = []
+    result: dict[str, Any] = {}
+    for path in _paths(files):
+        part = {key: value for key, value in _read(path).items() if key not in ("name", "description", "nodes")}
+        _lay_over(result, part, said, f"site file {path} says {{}}, an earlier one {{}}: the later counts")
+    return said
+
+
+def _paths(files: Files) -> list[str]:
+    return [str(files)] if isinstance(files, str | Path) else [str(one) for one in files]
+
+
+def _read(path: str) -> dict[str, Any]:
+    site = yamlfile.read(path, "site file")
+    validate(site, "site", f"site file {path}", ConfigError)
+    _check_extra(path, str((site.get("slurm") or {}).get("extra", "")))
+    return site
+
+
+def _lay_over(
+    base: dict[str, Any], extra: Mapping[str, Any], said: list[str] | None = None, words: str = "", place: str = ""
+) -> None:
+    """``extra`` over ``base``, mappings key by key; where both say where values are from, both are named."""
+    for key, value in extra.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            _lay_over(base[key], value, said, words, f"{place}{key}.")
+        elif key == "source" and base.get(key, value) != value:
+            base[key] = f"{base[key]}; {value}"
+        else:
+            if said is not None and base.get(key, value) != value:
+                said.append(words.format(f"{place}{key}: {value}", base[key]))
+            base[key] = dict(value) if isinstance(value, dict) else value
 
 
 def _check_extra(path: str | Path, extra: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from peakmark.formatting import typeset
+from peakmark.formatting import plural, typeset
 from peakmark.judging import verdict
 from peakmark.judging.rows import Row, centre_of
 from peakmark.reporting.machine_text import binary
@@ -115,7 +115,7 @@ def _time(results: Results) -> Lines:
     sizes = [int(cell.options.get("size") or 0) for cell in results.cells]
     pools = [_pool(record.data) for record in results.records]
     lines = [
-        ["Measuring", f"{duration(sum(seconds))} for {len(seconds)} cells, one after the other"],
+        ["Measuring", f"{duration(sum(seconds))} for {plural(len(seconds), 'cell')}, one after the other"],
         ["From first start to last end", duration((max(ended) - min(begun)).total_seconds())],
         ["Longest cell", duration(max(seconds))],
     ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from peakmark.formatting import date, typeset
+from peakmark.formatting import date, plural, typeset
 from peakmark.judging import caveats, findings, verdict
 from peakmark.judging.rows import Key, Row, figures_of, layout_of
 from peakmark.reporting import artifact, captions, formulas, machine_text, method_text, provenance, runs_text
@@ -63,6 +63,7 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
     listed = resources[0] if len(resources) == 1 else f"{', '.join(resources[:-1])} and {resources[-1]}"
     missing = len(results.missing)
     begun = bool(results.records or results.attempts)
+    many = len(results.facts) > 1
     return {
         "title": str(config.get("title") or "Performance report"),
         "author": str(config.get("author") or ""),
@@ -70,12 +71,12 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
         "logo": logo,
         "date": date(newest(results), str(config.get("language") or "en")) if begun else "nothing measured yet",
         "campaign": results.name,
-        "lead": f"This report tells how close {machine_text.short(results)} comes to the limits of its {listed}. "
+        "lead": f"This report tells how close {machine_text.short(results)} {'come' if many else 'comes'} to the limits of {'their' if many else 'its'} {listed}. "
         f"{'Each resource' if len(resources) > 1 else f'The {listed}'} is measured by an own kernel and, beside it, by the "
         "tools that the field uses.",
         "partial": partial and missing > 0,
-        "partial_text": f"{missing} of {len(results.cells)} planned cells have no record yet; "
-        "their rows say “not measured”.",
+        "partial_text": f"{missing} of {plural(len(results.cells), 'planned cell')} {'has' if missing == 1 else 'have'} no record yet; "
+        f"{'its row says' if missing == 1 else 'their rows say'} “not measured”.",
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from peakmark import slurm
+from peakmark.formatting import plural
 from peakmark.storage.results import Results
 
 MAX_CHECKSUMS = 300
@@ -34,8 +35,8 @@ def build(results: Results) -> dict[str, Any]:
         ["peakmark", ", ".join(versions) or "no record yet"],
         [
             "Records",
-            f"{len(results.records)} of {len(results.cells)} cells, {len(results.attempts)} failed attempts"
-            + (f"; {results.spared} planned repetitions spared" if results.spared else ""),
+            f"{len(results.records)} of {plural(len(results.cells), 'cell')}, {plural(len(results.attempts), 'failed attempt')}"
+            + (f"; {plural(results.spared, 'planned repetition')} spared" if results.spared else ""),
         ],
         ["First and last start", f"{times[0]} to {times[-1]}" if times else "no record yet"],
         ["Slurm jobs", f"{len(jobs)}, {jobs[0]} to {jobs[-1]}" if jobs else "none: measured without Slurm"],

@@ -20,16 +20,24 @@ from peakmark.machine import limits, storage
 from peakmark.machine.host import Host
 from peakmark.measuring.measure import MARGIN
 from peakmark.planning import plan as planning
+from peakmark.planning import site
 from peakmark.planning.plan import Plan
 from peakmark.units import format_size
 
 
-def check(made: Plan, cells: Iterable[Cell]) -> dict[str, str]:
-    """Row -> why it is not possible, of all rows that will stay empty although their tool is here.
+def check(made: Plan, cells: Iterable[Cell]) -> list[str]:
+    """Sentences on what will be missing or was decided: rows that stay empty although their tool is here, site files
+    that contradict each other.
 
     ``cells`` are those still to be measured; without any, nothing is asked of the machine.
     Errors: ConfigError for what would let cells fail, or make an own kernel's row impossible.
     """
+    asked = made.config["site"]
+    return [*(site.conflicts(asked) if isinstance(asked, list) else ()), *_words(_empty(made, cells))]
+
+
+def _empty(made: Plan, cells: Iterable[Cell]) -> dict[str, str]:
+    """Row -> why it is not possible."""
     rows = {cell.row: cell for cell in cells}
     empty = {row: reason for row, reason in made.impossible.items() if row in rows}
     if not rows or made.cluster is not None or made.config["tools_on"] == "nodes":
@@ -41,13 +49,13 @@ def check(made: Plan, cells: Iterable[Cell]) -> dict[str, str]:
     return {**empty, **_memory(rows), **_records(rows, place)}
 
 
-def say(empty: dict[str, str]) -> None:
-    """Tell on stderr which rows will stay empty."""
-    for line in words(empty):
+def say(lines: Iterable[str]) -> None:
+    """Tell it on stderr."""
+    for line in lines:
         print(f"peakmark: {line}", file=sys.stderr)
 
 
-def words(empty: dict[str, str]) -> list[str]:
+def _words(empty: dict[str, str]) -> list[str]:
     """A line for each reason, with the first of its rows."""
     by_reason: dict[str, list[str]] = {}
     for row, reason in sorted(empty.items()):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from peakmark.cell import Cell
+from peakmark.formatting import plural
 from peakmark.planning.plan import Plan
 from peakmark.storage import facts, integrity
 from peakmark.storage.integrity import Finding
@@ -64,11 +65,13 @@ def begin(made: Plan, found: Mapping[str, Finding]) -> None:
         )
     foreign = integrity.foreign(made.directory, made.cells)
     if foreign:
-        _say(f"{len(foreign)} records are of cells that the configuration does not ask for: kept, but in no table")
+        _say(
+            f"{plural(len(foreign), 'record is', 'records are')} of cells that the configuration does not ask for: kept, but in no table"
+        )
 
 
 def _cells(count: int) -> str:
-    return "1 cell is" if count == 1 else f"{count} cells are"
+    return plural(count, "cell is", "cells are")
 
 
 def _say(sentence: str) -> None:

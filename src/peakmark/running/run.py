@@ -52,7 +52,7 @@ class Run:
         self.found = resume.survey(self.plan.directory, self.plan.cells) if main else {}
         self.kernels_ready = build.up_to_date() if main else True
         if main:
-            preflight.say(preflight.check(self.plan, [cell for cell in self.wanted if not self.is_measured(cell)]))
+            preflight.say(preflight.check(self.plan, [one for one in self.wanted if not self.is_measured(one)]))
         present.run = self
         progress.campaign = self.folder
 

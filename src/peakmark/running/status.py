@@ -13,6 +13,7 @@ from typing import Any
 from peakmark import files, slurm
 from peakmark.cell import SUBSYSTEMS, Cell
 from peakmark.errors import RecordError
+from peakmark.formatting import plural
 from peakmark.measuring.job import NODES, output_path
 from peakmark.planning import jobs
 from peakmark.resources import program
@@ -69,7 +70,7 @@ def describe(campaign: Campaign, only_failed: bool = False) -> str:
         spared = sum(one.state == "spared" for one in standings)
         done = len(standings) - spared - len(missing)
         more = f"; {spared} spared, as their rows are sure enough or cannot be made so" if spared else ""
-        lines.append(f"{campaign.directory}: {done} of {len(standings) - spared} cells done{more}")
+        lines.append(f"{campaign.directory}: {done} of {plural(len(standings) - spared, 'cell')} done{more}")
         lines += _counts("subsystem", SUBSYSTEMS, standings, lambda one: one.cell.subsystem)
         if campaign.plan.get("cluster"):
             nodes = sorted({one.node for one in missing}, key=slurm.natural)

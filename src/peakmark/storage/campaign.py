@@ -13,6 +13,45 @@ from peakmark.errors import RecordError
 from peakmark.planning import adaptive
 from peakmark.planning.adaptive import Criterion, Decisions
 
+_NOTHING = type(None)
+_SHAPE: dict[str, tuple[type, ...]] = {
+    "campaign": (str,),
+    "cells": (list,),
+    "cells.*": (dict,),
+    "config": (dict, _NOTHING),
+    "config.report": (dict, _NOTHING),
+    **dict.fromkeys(
+        [f"config.report.{key}" for key in ("title", "author", "course", "logo", "tables")], (str, _NOTHING)
+    ),
+    "config.report.published": (list, _NOTHING),
+    "config.report.published.*": (str,),
+    "references": (list, _NOTHING),
+    "references.*": (dict,),
+    "cluster": (dict, _NOTHING),
+    "adaptive": (dict, _NOTHING),
+    "adaptive.*": (dict,),
+}
+"""Place in a plan -> what stands there; ``*`` for all that a list or mapping holds, nothing where it may be missing."""
+
+
+def _wrong(plan: Any) -> str | None:
+    """What in a plan is of another type than it must be; None when all is well."""
+    if not isinstance(plan, dict):
+        return "it holds no keys and values"
+    for place, kinds in _SHAPE.items():
+        above, _, last = place.rpartition(".")
+        inside = _at(plan, above)
+        values = [_at(plan, place)] if last != "*" else inside.values() if isinstance(inside, dict) else inside or ()
+        if any(not isinstance(value, kinds) for value in values):
+            return f"{above if last == '*' else place} is not of the right type"
+    return None
+
+
+def _at(plan: Any, place: str) -> Any:
+    for key in place.split("."):
+        plan = plan.get(key) if isinstance(plan, dict) else None
+    return plan
+
 
 @dataclass(frozen=True)
 class Campaign:
@@ -26,14 +65,18 @@ class Campaign:
         """Errors: RecordError when there is no plan or it is damaged."""
         path = directory / "plan.json"
         try:
-            return cls(directory, json.loads(files.read_text(path)))
+            plan = json.loads(files.read_text(path))
         except OSError as error:
             raise RecordError(
                 f"{directory} is no campaign: {path} {error.strerror}; "
                 "give a folder below results/, or start one with snakemake --profile local"
             ) from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RecordError(f"{path} is damaged ({error}): delete it, the next run writes it anew") from error
+        wrong = _wrong(plan)
+        if wrong is not None:
+            raise RecordError(f"{path} is damaged ({wrong}): delete it, the next run writes it anew")
+        return cls(directory, plan)
 
     @property
     def cells(self) -> list[Cell]:
