@@ -97,7 +97,7 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(c
     assert fifth.returncode == 0, fifth.stderr
     assert f"machine/{facts.name} are not as they were written" in fifth.stderr
     assert "1 cell is measured again" in fifth.stderr
-    assert json.loads(facts.read_text())["memory"] == json.loads(whole)["memory"]
+    assert json.loads(facts.read_text())["host"] == json.loads(whole)["host"]
 
 
 def test_what_makes_the_report_is_newer_and_the_report_is_made_anew(checkout: Checkout) -> None:
