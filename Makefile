@@ -5,16 +5,19 @@ PRESET ?= config/presets/quick.yaml
 # The environment's programs first, so that rules and tests find the same ones.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-trouble fuzz soak cluster cluster-down lint format requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-trouble test-debian13 fuzz soak cluster cluster-down lint format requirements clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
+# Named by hand, they also ask again for Debian packages that could not be had.
+AGAIN := $(filter setup setup-test,$(MAKECMDGOALS))
+
 setup: ## install what measuring needs
-	@envs/install.sh run
+	@bash envs/install.sh run $(AGAIN:%=again)
 
 setup-test: ## install what the tests need
-	@envs/install.sh test
+	@bash envs/install.sh test $(AGAIN:%=again)
 
 kernels: ## compile the kernels into build/kernels
 	@$(MAKE) --no-print-directory -C src/kernels
@@ -44,7 +47,7 @@ lint: setup-test ## formatting, types, linters
 	ruff check .
 	ruff format --check .
 	mypy
-	shellcheck envs/install.sh .ci/run src/kernels/probe.sh benchmarks/guest/init tests/kernels/runs/*.sh
+	shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off tests/debian13/run .ci/run src/kernels/probe.sh benchmarks/guest/init tests/kernels/runs/*.sh
 	@$(MAKE) --no-print-directory -C src/kernels format-check cppcheck
 
 test-unit: setup-test kernels
@@ -72,6 +75,9 @@ test-faults: setup-test kernels ## killed programs, full disks, broken tools, ba
 
 test-cluster: setup-test
 	python -m pytest tests/cluster -m "not trouble"
+
+test-debian13: ## the tests in a minimal Debian 13 below build/, as root; ARGS="lint test-kernels"
+	@tests/debian13/run $(ARGS)
 
 test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, hanging tools: ten minutes more
 	for folder in faults workflow cluster; do python -m pytest tests/$$folder -m trouble || exit 1; done

@@ -1,128 +1,142 @@
 #!/usr/bin/env bash
 # Install what is missing and nothing else: Debian packages where that is allowed, Python packages into .venv.
-#   envs/install.sh run     what measuring needs
-#   envs/install.sh test    and what the tests need
+#   envs/install.sh run              what measuring needs
+#   envs/install.sh test             and what the tests need
+#   envs/install.sh packages [test]  the Debian packages alone: for root, where the checkout is somebody else's
+# "run again" and "test again" also ask for packages that could not be had a while ago.
 # Safe to repeat: it does nothing when all is there. It changes no file it did not make.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+only_packages=""
+if [ "${1:-}" = packages ]; then
+    only_packages=yes
+    shift
+    set -- "${1:-run}" again
+fi
 purpose=${1:-run}
+# shellcheck disable=SC2034  # for debian.bash
+again=${2:-}
 lists=(envs/debian.txt)
 requirements=envs/requirements.txt
 if [ "$purpose" = test ]; then
     lists+=(envs/debian-test.txt)
     requirements=envs/requirements-test.txt
 fi
+# shellcheck disable=SC2034
+work=""
+# The environment is made by a Python outside of it.
+PATH=${PATH//"$PWD/.venv/bin:"/}
 
 say() { printf 'install: %s\n' "$*"; }
-
-# The wanted packages of one kind that dpkg does not know as installed, one a line.
-missing() {
-    local package kind _
-    while read -r package kind _; do
-        case "$package" in '' | '#'*) continue ;; esac
-        [ "$kind" = "$1" ] || continue
-        dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null | grep -q '^install ok installed' || echo "$package"
-    done < <(cat "${lists[@]}")
+end() {
+    say "$*" >&2
+    exit 1
 }
 
-apt() {
-    if [ "$(id -u)" = 0 ]; then
-        DEBIAN_FRONTEND=noninteractive apt-get "$@"
-    else
-        sudo -n DEBIAN_FRONTEND=noninteractive apt-get "$@"
+# shellcheck source=envs/debian.bash
+. envs/debian.bash
+
+check_folder() {
+    case $PWD in
+    *[\'\"\$\`\\:]* | *$'\n'*)
+        end "the name of this folder, $(printf %q "$PWD"), has a quote, a \$, a backslash or a colon, with which Python and make cannot work: move it"
+        ;;
+    esac
+    if ! [ -w . ]; then
+        end "$(id -un) may not write into $PWD: its owner runs 'make setup kernels' there once, then anybody measures elsewhere with
+  $PWD/.venv/bin/snakemake --snakefile $PWD/Snakefile --profile $PWD/local --directory FOLDER"
     fi
-}
-
-may_install() {
-    command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }
-}
-
-# iozone3 is in Debian's non-free component. The machine's own mirror is asked for it with lists of our own below
-# build/, so that the machine's list of sources stays as it is.
-install_non_free() {
-    local work options=() file
-    work=$PWD/build/apt
-    rm -rf "$work"
-    mkdir -p "$work/parts" "$work/lists/partial" "$work/archives/partial"
-    for file in /etc/apt/sources.list.d/*.sources; do
-        [ -f "$file" ] || continue
-        grep -q '^Components:.*main' "$file" || continue
-        sed 's/^Components:.*/Components: non-free/' "$file" >"$work/parts/$(basename "$file")"
-    done
-    if [ -f /etc/apt/sources.list ]; then
-        sed -nE 's/^(deb .* )main.*/\1non-free/p' /etc/apt/sources.list >"$work/parts/main.list"
+    if [ ! -x envs/install.sh ]; then
+        end "$PWD lies on a filesystem mounted noexec, where nothing can be run: clone it to another one"
     fi
-    options=(-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$work/parts" -o "Dir::State::Lists=$work/lists"
-        -o "Dir::Cache::Archives=$work/archives" -o APT::Sandbox::User=root)
-    apt "${options[@]}" update -qq && apt "${options[@]}" install -y -qq --no-install-recommends "$@"
-}
-
-debian_packages() {
-    local needed optional non_free
-    mapfile -t needed < <(missing needed)
-    mapfile -t optional < <(missing optional)
-    mapfile -t non_free < <(missing non-free)
-    [ $((${#needed[@]} + ${#optional[@]} + ${#non_free[@]})) -gt 0 ] || return 0
-    if may_install; then
-        say "Debian packages: ${needed[*]} ${optional[*]} ${non_free[*]}"
-        if [ $((${#needed[@]} + ${#optional[@]})) -gt 0 ]; then
-            apt update -qq || say "the package lists could not be refreshed; going on with those that are here"
-            if ! apt install -y -qq --no-install-recommends "${needed[@]}" "${optional[@]}" >/dev/null; then
-                # One package that cannot be had must not cost the others.
-                local package
-                for package in "${needed[@]}" "${optional[@]}"; do
-                    apt install -y -qq --no-install-recommends "$package" >/dev/null || say "could not install $package"
-                done
-            fi
-        fi
-        if [ ${#non_free[@]} -gt 0 ]; then
-            install_non_free "${non_free[@]}" >/dev/null || say "could not install ${non_free[*]}: its columns stay empty"
-        fi
-        return 0
-    fi
-    local columns
-    columns=$(grep -hE "^($(IFS='|'; echo "${optional[*]:-none}"))[[:space:]]" "${lists[@]}" | sed -E 's/^(\S+)\s+\S+\s+/  \1: /' || true)
-    [ -z "$columns" ] || printf 'install: not installed, as this user may not; without them:\n%s\n' "$columns"
-    [ ${#non_free[@]} -eq 0 ] || say "not installed: ${non_free[*]} (component non-free): IOZone columns stay empty"
-    say "to install them: apt-get install ${needed[*]} ${optional[*]} ${non_free[*]}"
-}
-
-check_programs() {
-    local program
-    for program in gcc make; do
-        command -v "$program" >/dev/null || { say "$program is needed and not here: install it, then run this again"; exit 1; }
-    done
 }
 
 find_python() {
     local candidate
-    for candidate in "${PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11; do
+    for candidate in "${PYTHON:-}" python3 python3.13 python3.12 python3.11; do
         [ -n "$candidate" ] || continue
-        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-            echo "$candidate"
+        if "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then
+            type -P "$candidate"
             return
         fi
     done
-    say "Python 3.11 or newer is needed and not here; if it is elsewhere: make PYTHON=/path/to/python3 ..." >&2
-    exit 1
+}
+
+# What is needed is tried, not looked up: it may come from elsewhere than Debian's packages.
+check_needed() {
+    local lacking=()
+    try() {
+        local package=$1
+        shift
+        "$@" >/dev/null 2>&1 || lacking+=("$package")
+    }
+    compiles_or_has() {
+        type -P gcc || { test -e "$1" && return; }
+        echo "$2 int main(void) { return 0; }" | gcc -x c -o /dev/null -
+    }
+    has_venv() { "$python" -c 'import venv, ensurepip'; }
+    try gcc type -P gcc
+    try make type -P make
+    try libc6-dev compiles_or_has /usr/include/stdio.h $'#include <stdio.h>\n#include <linux/types.h>\n'
+    if [ -n "$python" ]; then
+        try python3-venv has_venv
+    fi
+    if [ "$purpose" = test ]; then
+        try libcmocka-dev compiles_or_has /usr/include/cmocka.h $'#include <stdarg.h>\n#include <stddef.h>\n#include <setjmp.h>\n#include <stdint.h>\n#include <cmocka.h>\n'
+        try binutils type -P objdump
+        try clang type -P clang
+        try shellcheck type -P shellcheck
+        try cppcheck type -P cppcheck
+        try poppler-utils type -P pdftotext
+    fi
+    [ ${#lacking[@]} -eq 0 ] ||
+        end "needed, and not here: ${lacking[*]}; on Debian: $(as_root "apt-get install -y --no-install-recommends ${lacking[*]}")"
+    [ -n "$python" ] ||
+        end "Python 3.11, 3.12 or 3.13 is needed, and not here (for 3.14 Snakemake's immutables is not built yet); if it is elsewhere: make PYTHON=/path/to/python3 ..."
+}
+
+pip() { .venv/bin/python -m pip "$@" >>"$log" 2>&1; }
+
+# The lists that an environment was made of, where, and by which Python: pip finds nothing in one that was moved.
+stamp_of() {
+    local made
+    made=$({ cat envs/requirements-build.txt "$requirements" pyproject.toml && pwd -P && "$python" -VV; } | sha256sum | cut -c1-16)
+    echo ".venv/peakmark-$made"
+}
+
+# Whether the environment there was made here by this Python, and is whole enough to be brought up to date.
+is_ours() {
+    [ -x .venv/bin/pip ] && head -n 3 .venv/bin/pip | grep -qF "$(pwd -P)/.venv/bin/" &&
+        [ "$(.venv/bin/python -VV 2>&1)" = "$("$python" -VV)" ] && .venv/bin/python -c 'import pip' 2>/dev/null
 }
 
 python_packages() {
-    local python stamp pip
-    python=$(find_python)
-    stamp=.venv/peakmark-$(cat envs/requirements-build.txt "$requirements" pyproject.toml | sha256sum | cut -c1-16)
+    local stamp log
+    stamp=$(stamp_of)
     [ ! -f "$stamp" ] || return 0
     say "Python packages into .venv"
+    mkdir -p build/install
+    log=$PWD/build/install/pip.log
+    : >"$log"
     # A half-made environment of an interrupted run is no environment.
-    [ -x .venv/bin/pip ] || { rm -rf .venv; "$python" -m venv .venv; }
-    pip=(.venv/bin/pip install --quiet --disable-pip-version-check)
-    "${pip[@]}" --require-hashes -r envs/requirements-build.txt
+    is_ours || { rm -rf .venv && "$python" -m venv "$(pwd -P)/.venv"; }
     # Without isolation: what builds the few source packages is then pinned as well.
-    "${pip[@]}" --require-hashes --no-build-isolation -r "$requirements"
-    "${pip[@]}" --no-deps --no-build-isolation --no-index -e .
+    if ! { pip install --retries 2 --disable-pip-version-check --require-hashes -r envs/requirements-build.txt &&
+        pip install --retries 2 --disable-pip-version-check --require-hashes --no-build-isolation --use-pep517 -r "$requirements" &&
+        pip install --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .; }; then
+        end "Python packages could not be installed: $(why_pip); all it said is in build/install/pip.log"
+    fi
     rm -f .venv/peakmark-*
     touch "$stamp"
+}
+
+why_pip() {
+    if grep -qE 'NewConnectionError|NameResolutionError|Temporary failure in name|ConnectTimeout|Network is unreachable|ProxyError' "$log"; then
+        echo "the package index cannot be reached, this needs a network or pip's own configuration for a mirror"
+    else
+        grep -E '^ERROR' "$log" | head -n 1 | cut -c1-300 || echo "pip failed"
+    fi
 }
 
 # The checker of PDF/A and PDF/UA for the tests of the report, which skip what needs it when it cannot be had.
@@ -130,6 +144,10 @@ verapdf() {
     local folder=.venv/verapdf stamp
     stamp=$folder/$(cat envs/verapdf/* | sha256sum | cut -c1-16)
     [ ! -f "$stamp" ] || return 0
+    # As with packages that could not be had: once a day.
+    [ -n "$again" ] || [ -z "$(find build/install/no-verapdf -mtime -1 2>/dev/null)" ] || return 0
+    mkdir -p build/install
+    touch build/install/no-verapdf
     if ! { command -v java && command -v mvn; } >/dev/null; then
         say "veraPDF needs java and mvn, which are not here: the tests that use it are skipped"
         return 0
@@ -146,9 +164,19 @@ verapdf() {
     fi
 }
 
-if command -v dpkg-query >/dev/null; then
+main() {
+    check_folder
+    if command -v dpkg-query >/dev/null; then
+        debian_packages
+    fi
+    python=$(find_python)
+    check_needed
+    python_packages
+    [ "$purpose" != test ] || verapdf
+}
+
+if [ -n "$only_packages" ]; then
     debian_packages
+else
+    main
 fi
-check_programs
-python_packages
-[ "$purpose" != test ] || verapdf

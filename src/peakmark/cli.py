@@ -15,8 +15,9 @@ from pathlib import Path
 
 from peakmark import __version__, interrupts
 from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
+from peakmark.resources import of_checkout
 
-KERNELS = Path("build/kernels")
+KERNELS = of_checkout("build/kernels")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

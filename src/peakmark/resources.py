@@ -16,6 +16,13 @@ from peakmark import __version__
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def of_checkout(name: str) -> Path:
+    """A path below the checkout: the one that is the current folder, so that paths stay short, else this installation's
+    (with ``snakemake --directory`` results lie elsewhere, and the checkout may be read-only).
+    """
+    return Path(name) if Path("src/kernels").is_dir() else ROOT / name
+
+
 @functools.cache
 def schema(name: str) -> dict[str, Any]:
     """The JSON schema ``config/schema/<name>.schema.json``."""
@@ -40,3 +47,11 @@ def program(name: str) -> str:
         return name
     path = Path(sys.prefix) / "bin" / name
     return shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
+
+
+def snakemake(profile: str) -> str:
+    """``snakemake`` with a profile, ``local`` or ``slurm``, as it can be pasted into a shell in the folder of ``results``."""
+    words = [program("snakemake")]
+    if of_checkout("Snakefile") != Path("Snakefile"):
+        words += ["--snakefile", shlex.quote(str(ROOT / "Snakefile"))]
+    return " ".join([*words, "--profile", shlex.quote(str(of_checkout(profile)))])

@@ -1,4 +1,6 @@
+import shlex
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -59,3 +61,42 @@ if not mark.exists():
 """
     with pair.serving(server(code), tmp_path) as peer:
         assert int(peer.values["port"]) > 0
+
+
+IN_A_NETWORK_OF_ITS_OWN = """
+import sys
+from pathlib import Path
+from peakmark.errors import MeasurementError
+from peakmark.instruments.base import Command
+from peakmark.measuring import interfaces, pair
+for attempt in (
+    lambda: pair.serving(Command(argv=("true",), timeout_s=5), Path(sys.argv[1])).__enter__(),
+    lambda: interfaces.address_of("eth7"),
+    lambda: interfaces.local_address("192.0.2.1"),
+):
+    try:
+        attempt()
+    except MeasurementError as error:
+        print(error)
+"""
+
+
+def network(words: str, folder: Path) -> list[str]:
+    """What is said in a network namespace with nothing but a loopback that is down, after some commands there."""
+    code = f"{words}; exec {shlex.quote(sys.executable)} -c {shlex.quote(IN_A_NETWORK_OF_ITS_OWN)} {shlex.quote(str(folder))}"
+    argv = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", code]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    if "unshare" in done.stderr:
+        pytest.skip(f"no namespaces here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("words", ["true", "ip link set lo up; ip -4 address flush dev lo"])
+def test_without_loopback_or_with_ipv6_alone_it_is_a_sentence(tmp_path: Path, words: str) -> None:
+    serving, interface, way = network(words, tmp_path)
+    # Some kernels let a program listen there nevertheless.
+    assert "no server can listen on 127.0.0.1" in serving or "did not start to listen" in serving
+    assert "has no interface 'eth7' with an IPv4 address" in interface
+    assert "there is none with such an address; change interface:" in interface
+    assert "finds no way to 192.0.2.1 over IPv4" in way

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 from checkout import TINY, Checkout
 
@@ -37,3 +38,27 @@ def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(ch
 
     again = checkout.snakemake(config, "--dry-run")
     assert "Nothing to be done" in again.stdout + again.stderr
+
+
+def test_a_checkout_that_nobody_may_write_measures_into_another_folder(checkout: Checkout, tmp_path: Path) -> None:
+    """As on a cluster where one checkout serves all: nothing is written in it, and the commands said work from there."""
+    config = checkout.write_config("tiny.yaml", {**TINY, "memory": [], "disk": [], "network": [], "repetitions": 1})
+    home, own = (
+        tmp_path / "my measurements",
+        {"PYTHONPATH": str(checkout.directory / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    home.mkdir()
+    before = sorted(checkout.directory.rglob("*"))
+    flow = ["snakemake", "--snakefile", str(checkout.directory / "Snakefile")]
+    flow += ["--profile", str(checkout.directory / "local"), "--directory", str(home)]
+    done = checkout.run(*flow, "--configfile", str(config), env=own)
+    assert done.returncode == 0, done.stderr
+    assert (home / "results/tiny/report.pdf").is_file()
+    assert sorted(checkout.directory.rglob("*")) == before
+    (command,) = (line for line in done.stdout.splitlines() if line.startswith("to measure what is missing"))
+    again = Checkout(home).run("sh", "-c", command.removeprefix("to measure what is missing"), env=own)
+    assert again.returncode == 0, again.stderr
+    assert "nothing to do" in again.stderr
+    # Without a configuration of one's own, the checkout's.
+    default = checkout.run(*flow, "--dry-run", env=own)
+    assert default.returncode == 0, default.stderr

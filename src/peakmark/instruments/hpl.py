@@ -113,6 +113,7 @@ class Hpl(common.Program):
             **common.ENV,
             **dict.fromkeys(THREAD_VARIABLES, str(cell.concurrency)),
             "OPENBLAS_VERBOSE": "2",  # prints the core type on stderr
+            "TMPDIR": str(workspace.directory),  # Open MPI 5 leaves folders of its sessions there
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         }

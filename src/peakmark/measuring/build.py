@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from peakmark.catalogue import KERNELS
+from peakmark.resources import of_checkout
 
-SOURCES = Path("src/kernels")
-BUILD = Path("build/kernels")
+SOURCES = of_checkout("src/kernels")
+BUILD = of_checkout("build/kernels")
 
 
 def programs(build: Path = BUILD) -> list[str]:

@@ -20,9 +20,17 @@ def address_of(interface: str) -> str:
     if interface not in found:
         raise MeasurementError(
             f"{socket.gethostname()} has no interface {interface!r} with an IPv4 address: "
-            f"there are {', '.join(f'{name} ({address})' for name, address in found.items())}; change interface:"
+            f"there {_said(found)}; change interface:"
         )
     return found[interface]
+
+
+def _said(found: dict[str, str]) -> str:
+    """What is there instead: ``is lo (127.0.0.1)``."""
+    if not found:
+        return "is none with such an address"
+    names = ", ".join(f"{name} ({address})" for name, address in found.items())
+    return f"{'is' if len(found) == 1 else 'are'} {names}"
 
 
 def local_address(peer: str) -> str:
@@ -31,7 +39,9 @@ def local_address(peer: str) -> str:
         try:
             probe.connect((peer, PORT))
         except OSError as error:
-            raise MeasurementError(f"{socket.gethostname()} finds no way to {peer}: {error.strerror}") from error
+            raise MeasurementError(
+                f"{socket.gethostname()} finds no way to {peer} over IPv4, which the network cells need: {error.strerror}"
+            ) from error
         address: str = probe.getsockname()[0]
         return address
 

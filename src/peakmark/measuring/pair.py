@@ -229,7 +229,13 @@ def _tail(path: Path) -> str:
 
 def _free_port(address: str) -> int:
     with socket.socket() as probe:
-        probe.bind((address, 0))
+        try:
+            probe.bind((address, 0))
+        except OSError as error:
+            advice = "; with IPv4's loopback it can: ip link set lo up (as root)" if address == LOOPBACK else ""
+            raise MeasurementError(
+                f"no server can listen on {address} of {socket.gethostname()}: {error.strerror}{advice}"
+            ) from error
         port: int = probe.getsockname()[1]
         return port
 

@@ -16,7 +16,7 @@ from peakmark.errors import RecordError
 from peakmark.formatting import plural
 from peakmark.measuring.job import NODES, output_path
 from peakmark.planning import jobs
-from peakmark.resources import program
+from peakmark.resources import program, snakemake
 from peakmark.running import impossible
 from peakmark.storage import attempts, facts, integrity, records
 from peakmark.storage.campaign import Campaign
@@ -222,5 +222,6 @@ def command(campaign: Campaign, cell: Cell) -> str:
     name = next((one.get("job") for one in campaign.plan["cells"] if one.get("id") == cell.id), None)
     target = campaign.record_path(cell) if name is None else output_path(campaign.directory, name)
     # The target comes first: --configfile would take it for one more file.
-    words = [str(target), "--profile", profile, "--configfile", str(campaign.directory / "config.json")]
-    return f"{program('snakemake')} {shlex.join(words)}"
+    config_file = shlex.quote(str(campaign.directory / "config.json"))
+    first, *more = snakemake(profile).partition(" ")
+    return f"{first} {shlex.quote(str(target))}{''.join(more)} --configfile {config_file}"

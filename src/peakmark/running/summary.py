@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 from peakmark.judging import rows, verdict
-from peakmark.resources import program
+from peakmark.resources import program, snakemake
 from peakmark.running import impossible
 from peakmark.storage.results import Results
 
@@ -24,7 +24,8 @@ def describe(directory: Path) -> str:
     lines = ["", *(f"{name:<7} {directory / file}" for name, file in _FILES if (directory / file).exists()), ""]
     for number in verdict.telling_numbers(rows.build(results)):
         lines.append(f"  {number.label:<52} {number.value} ({number.comparison})")
-        lines += [f"    {number.confidence}: {text}" for text in number.doubts]
+        more = f" (and {len(number.doubts) - 1} more, see the report)" if number.doubts[1:] else ""
+        lines += [f"    {number.confidence}: {text}{more}" for text in number.doubts[:1]]
     lines += impossible.lines((one.cell, one.data) for one in results.records)
     where = shlex.quote(str(directory))
     profile = "slurm" if results.plan.get("cluster") else "local"
@@ -33,7 +34,7 @@ def describe(directory: Path) -> str:
         [
             *lines,
             "",
-            f"to measure what is missing    {program('snakemake')} --profile {profile} --configfile {config}",
+            f"to measure what is missing    {snakemake(profile)} --configfile {config}",
             f"to keep all of it in one file {program('peakmark')} bundle {where}",
         ]
     )

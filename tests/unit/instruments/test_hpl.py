@@ -71,6 +71,7 @@ def test_input_file(name: str, file: str, tmp_path: Path) -> None:
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"):
         assert command.env[variable] == "2"
     assert command.env["OPENBLAS_VERBOSE"] == "2"
+    assert command.env["TMPDIR"] == str(tmp_path), "what Open MPI leaves goes with the cell"
 
 
 def test_hpcc_gets_a_smaller_matrix_than_xhpl(tmp_path: Path) -> None:
