@@ -11,7 +11,7 @@ rule kernels:
     localrule: True
     threads: 2
     params:
-        sources=str(build.SOURCES),
+        sources=lambda wildcards: str(build.SOURCES),
     shell:
         # make compares with its own eyes; the new date tells Snakemake that it has done so.
         "(make -C {params.sources:q} -j{threads} && touch {output:q}) > {log:q} 2>&1"

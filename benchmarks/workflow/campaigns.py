@@ -104,8 +104,12 @@ def submitted(checkout: Checkout, turns: int, cells: int = 2_000) -> list[Line]:
         for turn in range(turns):
             for _ in range(NODES):
                 ways.cluster.sbatch("sleep 3600", "--exclusive", "--output=/dev/null")
+            # As many as there are: by itself ours leaves at most a thousand in the queue.
+            site = checkout.directory / "site.yaml"
+            site.write_text(f"{{schema: 1, name: bench, slurm: {{max_jobs: {cells}}}}}")
             config = checkout.configure(
                 f"queue-{turn}",
+                site=str(site),
                 seconds=0.05,
                 repetitions=50,
                 cpu=[{"workloads": ["DP"], "concurrency": list(range(1, cells // 50 + 1))}],

@@ -11,7 +11,8 @@ from benchmarks.workflow.lines import Line
 from benchmarks.workflow.ways import Ways
 
 SECONDS = 0.05
-FAN_OUTS: dict[str, Any] = {"cell": "cell", "node": "node"}
+BATCH = 10
+FAN_OUTS: dict[str, Any] = {"cell": "cell", "node": "node", f"batch: {BATCH}": {"batch": BATCH}}
 
 
 def per_cell(checkout: Checkout, turns: int, cells: int = 20) -> list[Line]:
@@ -35,7 +36,7 @@ def per_cell(checkout: Checkout, turns: int, cells: int = 20) -> list[Line]:
                 node.setdefault(name, []).append(spent.node_s / cells - measuring)
                 wall.setdefault(name, []).append(spent.wall_s)
     what = "node time per cell beside the measuring"
-    shares = {"cell": 1.2, "node": 1.0}
+    shares = {"cell": 1.2, "node": 1.0, f"batch: {BATCH}": None}
     return [
         Line(f"{what}: `sbatch` of `sleep 0`", "s", node["bare"]),
         Line(f"{what}: a rule by the standard plugin", "s", node["rule"], None, "ReFrame", node["ReFrame"]),

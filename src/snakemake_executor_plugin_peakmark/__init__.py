@@ -32,7 +32,8 @@ PAUSE_S = 0.2
 class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no types
     """The thread that the interface brings for questions also submits: there is one thing at a time."""
 
-    def __post_init__(self) -> None:
+    def __init__(self, workflow: Any, logger: Any) -> None:
+        """What the thread needs is there before the interface starts it, which it does long before ``__post_init__``."""
         if present.run is None or present.run.plan.cluster is None:
             raise WorkflowError("the executor peakmark runs the Snakefile of peakmark, on a cluster, and nothing else")
         self.run_of = present.run
@@ -40,7 +41,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
         self.infos: dict[Path, SubmittedJobInfo] = {}
         self.added: list[Task] = []
         self.guard = threading.Lock()
-        self.next_seconds_between_status_checks = PAUSE_S
+        super().__init__(workflow, logger)
 
     def run_job(self, job: Any) -> None:
         """Note the job; the other thread hands it over."""
@@ -56,6 +57,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
 
     async def check_active_jobs(self, active_jobs: list[SubmittedJobInfo]) -> AsyncGenerator[SubmittedJobInfo, None]:
         """Hand over what is new, tell what has ended."""
+        self.next_seconds_between_status_checks = PAUSE_S
         with self.guard:
             added, self.added = self.added, []
         for task in added:

@@ -53,6 +53,27 @@ def test_many_threads_do_not_ask_for_more_cpus_than_a_node_has(tmp_path: Path, m
     assert jobs.megabytes(cells, made(tmp_path, monkeypatch, where(memory=100), cpu=[CPU])) == 100
 
 
+def test_small_nodes_are_left_to_cells_that_fit_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = [{"cpus": 1, "memory": 8000, "nodes": ["n1"]}, {"cpus": 2, "memory": 300, "nodes": ["n2", "n3"]}]
+    kinds += [{"cpus": 4, "memory": 4000, "nodes": ["n4"]}]
+    there = where(cpus=1, memory=300, kinds=kinds)
+    cpu = {"workloads": ["DP"], "concurrency": [1, 2, 128]}
+    one = made(tmp_path, monkeypatch, there, cpu=[cpu], disk=[DISK], network=[NETWORK])
+
+    def left_out(cells: list[Cell]) -> list[str]:
+        return [word for word in jobs.options(cells, one, {}) if word.startswith("--exclude")]
+
+    found = {cell.concurrency: left_out([cell]) for cell in one.cells if cell.subsystem == "cpu"}
+    assert found == {1: ["--exclude=n2,n3"], 2: ["--exclude=n1,n2,n3"], 128: ["--exclude=n1,n2,n3"]}
+    assert left_out([cell for cell in one.cells if cell.subsystem == "cpu"]) == ["--exclude=n1,n2,n3"]
+    assert not left_out([cell for cell in one.cells if cell.subsystem == "network"]), (
+        "it takes two, whatever their size"
+    )
+    assert there.too_small(4, 8000) == [], "no node has both: Slurm chooses"
+    threads = {cell.concurrency: jobs.threads([cell], there) for cell in one.cells if cell.subsystem == "cpu"}
+    assert threads == {1: 1, 2: 2, 128: 4}
+
+
 def test_memory_of_jobs_can_be_made_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "site.yaml").write_text("{schema: 1, name: here, slurm: {memory_factor: 1.5}}")
     plain, more = (made(tmp_path, monkeypatch, cpu=[CPU], **site) for site in ({}, {"site": "site.yaml"}))

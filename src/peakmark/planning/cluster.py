@@ -48,6 +48,25 @@ class Cluster:
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "nodes": list(self.nodes)}
 
+    def size_of(self, node: str) -> tuple[int, int]:
+        """CPUs and memory (MiB) of a node; for ``any`` the most that a node has."""
+        here = [kind for kind in self.kinds if node == ANY or node in kind["nodes"]]
+        most = [
+            max((int(kind[what]) for kind in here), default=own)
+            for what, own in (("cpus", self.cpus), ("memory", self.memory))
+        ]
+        return most[0], most[1]
+
+    def too_small(self, cpus: int, memory: int) -> list[str]:
+        """Nodes with fewer CPUs or less memory (MiB) than this, where others have them; none if all are too small."""
+        most_cpus, most_memory = self.size_of(ANY)
+        small = [
+            kind
+            for kind in self.kinds
+            if kind["cpus"] < min(cpus, most_cpus) or kind["memory"] < min(memory, most_memory)
+        ]
+        return [name for kind in small for name in kind["nodes"]] if len(small) < len(self.kinds) else []
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cluster:
         return cls(**{**data, "nodes": tuple(data["nodes"])})

@@ -63,13 +63,18 @@ def words_of(instrument: str, made: planning.Plan) -> list[str]:
     return [str(tool or "auto"), *(f"--module={name}" for name in modules)]
 
 
-def threads(cells: Iterable[Cell], cluster: Cluster | None) -> int:
-    """CPUs to ask for: as many as the hungriest cell has threads, but never more than a node has."""
-    cells = list(cells)
+def threads(cells: Sequence[Cell], cluster: Cluster | None) -> int:
+    """CPUs to ask for: as many as the hungriest cell has threads, but never more than its node has."""
     wanted = max(cell.concurrency for cell in cells)
     if cluster is None:
         return wanted
-    return cluster.cpus if any(cell.word for cell in cells) else min(wanted, cluster.cpus)
+    most = _room(cells, cluster)[0]
+    return most if any(cell.word for cell in cells) else min(wanted, most)
+
+
+def _room(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
+    """CPUs and memory (MiB) that the job can have: those of its node, or of the smallest where there are two."""
+    return (cluster.cpus, cluster.memory) if two_nodes(cells[0]) else cluster.size_of(cells[0].node)
 
 
 def minutes(cells: Iterable[Cell], made: planning.Plan) -> int:
@@ -80,11 +85,16 @@ def minutes(cells: Iterable[Cell], made: planning.Plan) -> int:
     return max(2, wanted) if limit is None else max(1, min(max(2, wanted), limit))
 
 
-def megabytes(cells: Iterable[Cell], made: planning.Plan) -> int:
-    """Memory in MB (10^6 B): the estimate and room for Python and the tool itself; at most the whole node."""
+def megabytes(cells: Sequence[Cell], made: planning.Plan) -> int:
+    """Memory in MB (10^6 B): what is needed, at most the whole node."""
+    wanted = _needed(cells, made)
+    return min(wanted, _room(cells, made.cluster)[1]) if made.cluster else wanted
+
+
+def _needed(cells: Iterable[Cell], made: planning.Plan) -> int:
+    """Memory in MB: the estimate, and room for Python and the tool itself."""
     factor = float(settings_of(made.config).get("memory_factor", 1.0))
-    wanted = math.ceil((planning.total_cost(cells).memory_bytes * 1.1 / 1e6 + 512) * factor)
-    return min(wanted, made.cluster.memory) if made.cluster else wanted
+    return math.ceil((planning.total_cost(cells).memory_bytes * 1.1 / 1e6 + 512) * factor)
 
 
 def options(cells: Sequence[Cell], made: planning.Plan, given: Mapping[str, Any]) -> list[str]:
@@ -99,6 +109,11 @@ def options(cells: Sequence[Cell], made: planning.Plan, given: Mapping[str, Any]
     if cells[0].node != ANY:
         peer = made.peers.get(cells[0].node) if nodes == 2 else None
         words.append(f"--nodelist={','.join(filter(None, (cells[0].node, peer)))}")
+    elif nodes == 1 and made.cluster is not None:
+        # A node of its own is all that Slurm would look for: the small ones are left out where others have what is needed.
+        mib = math.ceil(_needed(cells, made) * 1e6 / (1 << 20))
+        small = made.cluster.too_small(max(cell.concurrency for cell in cells), mib)
+        words += [f"--exclude={','.join(small)}"] if small else []
     if any(alone(cell, settings) for cell in cells):
         words.append("--dependency=singleton")
     return [*words, *str(settings.get("extra", "")).split()]
@@ -110,7 +125,11 @@ def _memory(cells: Sequence[Cell], made: planning.Plan, settings: Mapping[str, A
         return []
     wanted = megabytes(cells, made)
     if how == "per_cpu":
-        cpus = made.cluster.cpus if made.cluster and settings.get("exclusive", True) else threads(cells, made.cluster)
+        cpus = (
+            _room(cells, made.cluster)[0]
+            if made.cluster and settings.get("exclusive", True)
+            else threads(cells, made.cluster)
+        )
         return [f"--mem-per-cpu={math.ceil(wanted / cpus)}M"]
     return ["--mem=0"] if settings.get("exclusive", True) else [f"--mem={wanted}M"]
 
@@ -119,7 +138,9 @@ def resources(cells: Sequence[Cell], made: planning.Plan, given: Mapping[str, An
     """The same in the words of Snakemake's own Slurm executor, whose options may not be in ``slurm_extra``."""
     settings = {**settings_of(made.config), **given}
     extra = [
-        word for word in options(cells, made, given) if word.startswith(("--exclusive", "--nodelist", "--dependency"))
+        word
+        for word in options(cells, made, given)
+        if word.startswith(("--exclusive", "--nodelist", "--exclude", "--dependency"))
     ]
     both = two_nodes(cells[0])
     return {
