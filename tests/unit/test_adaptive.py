@@ -70,7 +70,7 @@ def test_the_wish_in_all_its_spellings() -> None:
         ({"min": 6, "max": 30, "until": "0%"}, ["repetitions.until", '"0%"']),
         ({"min": 6, "max": 30, "until": "2%", "within": "3 days"}, ["repetitions.within", '"3 days"', "30 min"]),
         ({"min": 6, "max": 30, "until": "2%", "within": 0}, ["repetitions.within", "above 0"]),
-        ([3], ["repetitions", "[3]", "integer or object"]),
+        ([3], ["repetitions", "[3]", "whole number"]),
     ],
 )
 def test_a_wrong_wish_is_one_sentence_with_key_value_and_what_is_allowed(wish: Any, words: list[str]) -> None:

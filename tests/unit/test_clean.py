@@ -131,7 +131,7 @@ def test_a_new_directory_is_given_time_to_be_locked(place: Path) -> None:
 def test_temporary_files_of_dead_writers_go_from_a_campaign(old: None, tmp_path: Path) -> None:
     campaign = tmp_path / "results" / "c"
     (campaign / "cells").mkdir(parents=True)
-    (campaign / "plan.json").write_text('{"cells": []}')
+    (campaign / "plan.json").write_text('{"campaign": "c", "cells": []}')
     (campaign / "cells" / ".0.json.4242.tmp").write_text("{")
     (campaign / "cells" / "0.json").write_text("{}")
     (campaign / "cells" / ".hidden.tmp").write_text("mine")

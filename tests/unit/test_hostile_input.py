@@ -188,7 +188,7 @@ EVERY_KEY: dict[str, Any] = {
     ],
     "memory": [
         {**GRID, "workloads": ["RWS", "LAT"], "concurrency": [1], "blocks": ["64KiB"], "variants": ["block"],
-         "pool": "1MiB", "total": "1GiB", "references": {"pmbw": {"workloads": ["RWS"], "variants": ["block"]}}},
+         "pool": "1MiB", "store": "temporal", "total": "1GiB", "references": {"pmbw": {"workloads": ["RWS"], "variants": ["block"]}}},
     ],
     "disk": [
         {**GRID, "workloads": ["RR"], "concurrency": [1], "blocks": ["4KiB", 8192], "variants": ["io_uring-qd4"],
