@@ -178,7 +178,7 @@ def test_snakemake_without_the_profile_loses_nothing_in_silence(tmp_path: Path) 
 
 GRID = {"repetitions": {"min": 6, "max": 7, "until": "2%", "within": "1 h"}, "seconds": 0.1, "warmup": 0.1}
 EVERY_KEY: dict[str, Any] = {
-    "campaign": "c", "seed": 1, "nodes": "any", "fan_out": "cell", "interface": "lo", "seconds": 0.1, "warmup": 0.1,
+    "campaign": "c", "seed": 1, "nodes": "any", "fan_out": "cell", "peers": "ring", "give_up_after": "1 h", "interface": "lo", "seconds": 0.1, "warmup": 0.1,
     "scale": 0.5, "repetitions": 2, "reference_repetitions": 1, "isa": "auto", "placement": "compact", "scratch": "/tmp",
     "site": None, "formula_set": None, "tools_on": "nodes", "tools": {"fio": "/bin/fio"},
     "modules": {"hpl": ["hpl/2.3"]},
