@@ -6,10 +6,11 @@ import difflib
 import json
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from peakmark.checkers import checker
 from peakmark.errors import PeakmarkError, RecordError
 from peakmark.formatting import plural
 from peakmark.resources import schema
@@ -51,20 +52,12 @@ def validate(instance: Any, name: str, what: str, error: type[PeakmarkError] = R
         raise error(f"{what}: {sentence(found)}")
 
 
-@cache
-def _compiled(name: str) -> Callable[[Any], Any]:
-    import fastjsonschema
-
-    validator: Callable[[Any], Any] = fastjsonschema.compile(schema(name))
-    return validator
-
-
 def validate_fast(instance: Any, name: str, what: str) -> None:
     """Check what a program wrote: 20 us, so that 100,000 records are read in seconds. Errors: RecordError."""
     import fastjsonschema
 
     try:
-        _compiled(name)(instance)
+        checker(name)(instance)
     except fastjsonschema.JsonSchemaValueException:
         validate(instance, name, what)  # says it in the same words as for a person's file
         raise
