@@ -108,13 +108,15 @@ def cached(
 
     tools  finds the programs that measure; asked only when facts are collected
 
-    What may differ from job to job is always read anew: limits, Slurm's job, and the disk if ``scratch`` is another.
+    What may differ from job to job is always read anew: limits, Slurm's job, and the disk if ``scratch`` is another. No
+    program is started for it, unless for another disk.
     """
     path = folder / f"{platform.node()}.json"
     host = Host()
     facts = _found(path)
     if facts is not None:
-        facts["limits"], facts["slurm"] = limits.collect(host), software.collect_slurm(host)
+        facts["limits"] = limits.collect(host)
+        facts["slurm"] = software.slurm_now((facts["slurm"] or {}).get("version"))
         if scratch is not None and facts["storage"]["scratch"] != str(scratch):
             facts["storage"] = storage.collect(host, scratch)
         return facts

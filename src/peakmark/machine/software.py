@@ -68,12 +68,17 @@ def _firmware(host: Host) -> str | None:
 
 def collect_slurm(host: Host) -> dict[str, Any] | None:
     """Slurm's version and this job, or None where there is no Slurm."""
-    version = host.run(["sinfo", "--version"])
+    said = host.run(["sinfo", "--version"])
+    return slurm_now(said.strip().removeprefix("slurm ") if said else None)
+
+
+def slurm_now(version: str | None) -> dict[str, Any] | None:
+    """The same with a version that is known, and nobody asked."""
     job = os.environ.get("SLURM_JOB_ID")
     if not version and not job:
         return None
     return {
-        "version": version.strip().removeprefix("slurm ") if version else None,
+        "version": version,
         "job_id": job,
         "partition": os.environ.get("SLURM_JOB_PARTITION"),
         "node": os.environ.get("SLURMD_NODENAME"),
