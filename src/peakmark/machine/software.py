@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from peakmark.machine import limits
 from peakmark.machine.host import Host
 
 
@@ -69,20 +70,7 @@ def _firmware(host: Host) -> str | None:
 def collect_slurm(host: Host) -> dict[str, Any] | None:
     """Slurm's version and this job, or None where there is no Slurm."""
     said = host.run(["sinfo", "--version"])
-    return slurm_now(said.strip().removeprefix("slurm ") if said else None)
-
-
-def slurm_now(version: str | None) -> dict[str, Any] | None:
-    """The same with a version that is known, and nobody asked."""
-    job = os.environ.get("SLURM_JOB_ID")
-    if not version and not job:
-        return None
-    return {
-        "version": version,
-        "job_id": job,
-        "partition": os.environ.get("SLURM_JOB_PARTITION"),
-        "node": os.environ.get("SLURMD_NODENAME"),
-    }
+    return limits.slurm_now(said.strip().removeprefix("slurm ") if said else None)
 
 
 def collect_tools(tools: Mapping[str, ToolLike]) -> dict[str, dict[str, str]]:
