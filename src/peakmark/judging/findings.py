@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from peakmark.formatting import percent, significant
 from peakmark.judging import ratios, statistics, trends
-from peakmark.judging.checks import DEFAULT
+from peakmark.judging.measured import DEFAULT
 from peakmark.judging.notes import Level
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
 from peakmark.judging.rows import Row
