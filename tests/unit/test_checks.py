@@ -358,6 +358,9 @@ def test_a_core_that_does_less_than_its_pipes_allow_is_unsure() -> None:
     assert codes(slow) == ["slow-core"]
     assert codes(replace(slow, centre=80.0)) == []
     assert codes(replace(slow, concurrency=8)) == []
+    noise = {"before": {}, "after": {}, "during": {"seconds": 1.0, "steal": 0.3, "others": 0.0, "busy": 0, "users": 0}}
+    stolen = [replace(run, context={"noise": noise}) for run in slow.runs]
+    assert codes(replace(slow, runs=stolen)) == ["steal"]
     scalar = [replace(run, options={"isa": "scalar"}) for run in slow.runs]
     assert codes(replace(slow, runs=scalar)) == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from peakmark.catalogue import KERNELS
-from peakmark.judging import statistics
+from peakmark.judging import disturbance, statistics
 from peakmark.judging.measured import Measured, Run, Thresholds
 from peakmark.judging.notes import Level, Note
 from peakmark.peaks import efficiency
@@ -21,6 +21,8 @@ def slow_core(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     cores = row.fact("cpu", "cores")
     if share is None or share >= thresholds.core or asked != {"auto"} or (cores and row.concurrency > cores):
         return
+    if any(disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=row.spare_cpus)):
+        return  # what took the time is known, and said
     text = (
         f"the cores did {share:.0%} of the operations that their pipes allow at the clock they had: somebody else may be at"
         " work on the other hardware thread of a core, which no counter here shows; repeat at another time or alone"

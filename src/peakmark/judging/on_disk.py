@@ -54,7 +54,7 @@ def unflushed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
             "the host of this virtual machine may hold the data in its memory" if row.fact("cpu", "virtualised") else ""
         )
         text = (
-            f"the flush after {quantity(work, 'B', 2)} took {quantity(flush, 's', 2)}: the data had left the disk's own cache, or"
+            f"the flush after {work / 1e6:.0f} MB took {quantity(flush, 's', 2)}: the data had left the disk's own cache, or"
             f" {held or 'the disk protects that cache against loss of power'}; compare with the disk's datasheet"
         )
         yield Note("flush", text, Level.UNSURE if held else Level.NOTE)
