@@ -171,9 +171,15 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     """The row with the published values that stand beside it. Caches are nobody's: only DRAM was published."""
     if not sets or row.key.variant == "block":
         return row
-    key, instrument = row.key, row.table.own.instrument
-    found = {one.name: one.value(row.table.name, key.workload, key.block, key.concurrency, instrument) for one in sets}
-    return replace(row, published={name: value for name, value in found.items() if value is not None})
+    where = (row.table.name, row.key.workload, row.key.block, row.key.concurrency, row.table.own.instrument)
+    found = {one.name: one.value(*where) for one in sets}
+    said = [
+        Note("published", f"{one.name} (published): {text}", Level.NOTE, one.name)
+        for one in sets
+        for text in one.remarks_on(*where)
+    ]
+    values = {name: value for name, value in found.items() if value is not None}
+    return replace(row, published=values, marks=(*row.marks, *said))
 
 
 def figures_of(table: Table, rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
