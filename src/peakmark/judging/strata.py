@@ -155,12 +155,12 @@ def _sentence(words: Words, one: Together) -> str:
     better = "shorter" if words.table.lower_is_better else "faster"
     many = f"at all {total} points that both have" if not turned else f"at {total - len(turned)} of {total} points"
     text = (
-        f"{winner} is {better} than {loser} {many} ({low} to {high} times its figure; by chance {_probability(one.p)})"
+        f"{winner} is {better} than {loser} {many} ({low} to {high} times its figure; by chance {_probability(one.p, words.mark)})"
     )
     if turned and len(turned) <= MANY:
         text += f"; the other way round with {', '.join(words.row(row) for row in turned)}"
     return f"{text}."
 
 
-def _probability(p: float) -> str:
-    return f"{p:.1g}" if p >= 1e-4 else f"{p:.0e}".replace("e-0", "e-")
+def _probability(p: float, mark: str) -> str:
+    return significant(p, 1, mark) if p >= 1e-4 else f"{p:.0e}".replace("e-0", "e-")
