@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
 from peakmark import __version__, interrupts
 from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
-from peakmark.resources import of_checkout
+from peakmark.resources import ask_version, of_checkout
 
 KERNELS = of_checkout("build/kernels")
 
@@ -26,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with interrupts.handled():
             try:
-                options = _parser().parse_args(arguments)
+                words = sys.argv[1:] if arguments is None else list(arguments)
+                options = _parser(words[0] if words else None).parse_args(words)
                 return int(options.run(options) or 0)
             finally:
                 sys.stdout.flush()  # here, where what cannot be written is still one sentence
@@ -59,13 +62,18 @@ def _drop_output() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(asked: str | None = None) -> argparse.ArgumentParser:
+    """For all commands, or for ``measure`` alone: a cell's process does not wait for the others."""
     parser = argparse.ArgumentParser(
         prog="peakmark",
         description="How close a cluster node comes to its physical limits. To measure: snakemake --profile local",
     )
     parser.add_argument("--version", action="version", version=f"peakmark {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    if asked == "measure":
+        _add_measure(commands)
+        return parser
 
     plan = commands.add_parser("plan", help="what would be measured, with what, how long, how much disk")
     plan.add_argument(
@@ -81,13 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--cells", action="store_true", help="list every cell, not only the points")
     plan.set_defaults(run=_plan)
 
-    measure = commands.add_parser("measure", help="measure one cell of a plan, or those of one job (what a rule calls)")
-    measure.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
-    what = measure.add_mutually_exclusive_group(required=True)
-    what.add_argument("--cell", metavar="ID", help="as peakmark plan --cells lists it")
-    what.add_argument("--job", metavar="NAME", help="a job of several cells: measure what it still lacks")
-    measure.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
-    measure.set_defaults(run=_measure)
+    _add_measure(commands)
 
     decide = commands.add_parser("decide", help="which rows need more repetitions (what a rule calls)")
     decide.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
@@ -197,6 +199,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_measure(commands: Any) -> None:
+    measure = commands.add_parser("measure", help="measure one cell of a plan, or those of one job (what a rule calls)")
+    measure.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
+    what = measure.add_mutually_exclusive_group(required=True)
+    what.add_argument("--cell", metavar="ID", help="as peakmark plan --cells lists it")
+    what.add_argument("--job", metavar="NAME", help="a job of several cells: measure what it still lacks")
+    measure.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
+    measure.set_defaults(run=_measure)
+
+
 def _plan(options: argparse.Namespace) -> int:
     from peakmark.planning import cluster, given, plan, plan_text
     from peakmark.storage import planfile
@@ -255,6 +267,23 @@ def _serve(_: argparse.Namespace) -> int:
 
 
 def _measure(options: argparse.Namespace) -> int:
+    with _unswept() if options.cell else nullcontext():
+        return _measure_now(options)
+
+
+@contextmanager
+def _unswept() -> Iterator[None]:
+    """Python does not look for garbage, also not when it ends: what measures one cell leaves none that is worth it."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _measure_now(options: argparse.Namespace) -> int:
+    ask_version()  # which is answered while this goes on
     from peakmark.measuring import job
     from peakmark.measuring.measure import measure
     from peakmark.storage import planfile

@@ -33,12 +33,30 @@ def schema(name: str) -> dict[str, Any]:
 @functools.cache
 def version() -> str:
     """Version and, in a git checkout, commit: ``0.1.0+1a2b3c4d5e6f``, with ``-dirty`` where files were changed since."""
-    argv = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
+    git = ask_version()
+    if git is None:
         return __version__
-    return f"{__version__}+{done.stdout.strip()}"
+    with git:
+        try:
+            said, _ = git.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            git.kill()
+            return __version__
+    return __version__ if git.returncode else f"{__version__}+{said.strip()}"
+
+
+@functools.cache
+def ask_version() -> subprocess.Popen[str] | None:
+    """Start git, which looks at every file of the checkout, for who will ask for the version after something else.
+
+    None where it cannot be started.
+    """
+    argv = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    nothing = subprocess.DEVNULL
+    try:
+        return subprocess.Popen(argv, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, text=True)
+    except OSError:
+        return None
 
 
 def program(name: str) -> str:

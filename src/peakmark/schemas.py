@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from peakmark.checkers import Unfit, checker
 from peakmark.errors import PeakmarkError, RecordError
-from peakmark.formatting import plural
 from peakmark.resources import schema
 
 if TYPE_CHECKING:
@@ -51,21 +50,11 @@ def validate(instance: Any, name: str, what: str, error: type[PeakmarkError] = R
         raise error(f"{what}: {sentence(found)}")
 
 
-@cache
-def _compiled(name: str) -> Callable[[Any], Any]:
-    import fastjsonschema
-
-    validator: Callable[[Any], Any] = fastjsonschema.compile(schema(name))
-    return validator
-
-
 def validate_fast(instance: Any, name: str, what: str) -> None:
     """Check what a program wrote: 20 us, so that 100,000 records are read in seconds. Errors: RecordError."""
-    import fastjsonschema
-
     try:
-        _compiled(name)(instance)
-    except fastjsonschema.JsonSchemaValueException:
+        checker(name)(instance)
+    except Unfit:
         validate(instance, name, what)  # says it in the same words as for a person's file
         raise
 
@@ -106,6 +95,8 @@ def sentence(found: ValidationError) -> str:
             words = ", ".join(_short(one) for one in rule["enum"])
             return f"{where} has the unknown key {value}: allowed are {words}{_meant(found.instance, rule['enum'])}"
         case "minItems" | "maxItems":
+            from peakmark.formatting import plural
+
             least = "at least" if found.validator == "minItems" else "at most"
             return f"{where} is {value}: allowed is {least} {plural(rule, 'entry', 'entries')}"
         case _:
@@ -134,6 +125,8 @@ _RULES = {
 
 def _meant(word: Any, known: Iterable[Any]) -> str:
     """The known name that a wrong one comes near to, as a question."""
+    import difflib
+
     near = difflib.get_close_matches(str(word), [str(one) for one in known], 1)
     return f"; did you mean {near[0]}?" if near else ""
 

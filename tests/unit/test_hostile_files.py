@@ -37,7 +37,7 @@ from peakmark.errors import MeasurementError, RecordError
 from peakmark.instruments import common
 from peakmark.measuring import scratch
 from peakmark.measuring.measure import Request, measure
-from peakmark.planning import plan
+from peakmark.planning import jobs, plan
 from peakmark.running import failures, resume
 from peakmark.storage import facts, integrity, records
 from peakmark.storage.campaign import Campaign
@@ -592,8 +592,9 @@ def test_a_full_disk_is_said_once_of_all_jobs_that_end(
     made = plan.make({"campaign": "c", "cpu": [grid], "repetitions": 3})
     fill(full_disk)
     for number, cell in enumerate(made.cells):
+        details = {"Comment": jobs.comment(made, [cell]), "BatchHost": "n1"}
         now = datetime.datetime.now().astimezone()
-        assert failures.keep(made, [cell], str(number), "TIMEOUT", {"BatchHost": "n1"}, now) is None
+        assert failures.keep(made, [cell], str(number), "TIMEOUT", details, now) is None
     assert capsys.readouterr().err.count("\n") == 1
     bar = progress_bar.LogHandler(
         SimpleNamespace(stdout=False, dryrun=False, printshellcmds=False, verbose=False), None

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -543,3 +544,21 @@ def test_facts_that_explain_differences(tmp_path: Path) -> None:
     assert system["command_line"] == "isolcpus=2-3 nosmt mitigations=off"  # no disk, no server
     assert (system["numa_balancing"], system["firmware"]) == (1, "2.14.1 06/12/2025")
     assert (processor["smt"], processor["idle_states"]) == (False, ["POLL", "C1"])
+
+
+def test_facts_that_are_there_are_asked_of_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first cell on a node asks; for all further ones, a program would be started beside each measurement."""
+    asked = tmp_path / "asked"
+    program = tmp_path / "bin" / "sinfo"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho $0 >> {asked}\necho slurm 22.05.8\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert machine.cached(tmp_path / "machine", tmp_path)["slurm"]["version"] == "22.05.8"
+    assert asked.read_text().split() == [str(program)]
+    monkeypatch.setenv("SLURM_JOB_ID", "8")
+    with monkeypatch.context() as nothing:
+        nothing.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a program was started"))
+        facts = machine.cached(tmp_path / "machine", tmp_path)
+    assert (facts["slurm"]["version"], facts["slurm"]["job_id"]) == ("22.05.8", "8")

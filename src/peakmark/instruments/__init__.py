@@ -1,36 +1,48 @@
-"""All instruments by name. Importing this loads no third-party module: the CLI does it for every command."""
+"""All instruments by name, each loaded when it is first asked for: a cell's process needs one of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
 from peakmark.instruments.base import Instrument
-from peakmark.instruments.cpubench import CpuBench
-from peakmark.instruments.diskbench import DiskBench
-from peakmark.instruments.fio import Fio
-from peakmark.instruments.hpl import Hpl
-from peakmark.instruments.iozone import Iozone
-from peakmark.instruments.iperf3 import Iperf3
-from peakmark.instruments.likwid_bench import LikwidBench
-from peakmark.instruments.netbench import NetBench
-from peakmark.instruments.ping import Ping
-from peakmark.instruments.pmbw import Pmbw
-from peakmark.instruments.qperf import Qperf
-from peakmark.instruments.rambench import RamBench
 
 __all__ = ["REGISTRY", "Instrument"]
 
-_ALL: tuple[Instrument, ...] = (
-    CpuBench(),
-    RamBench(),
-    DiskBench(),
-    NetBench(),
-    Hpl(),
-    Pmbw(),
-    LikwidBench(),
-    Iozone(),
-    Fio(),
-    Iperf3(),
-    Qperf(),
-    Ping(),
-)
+_CLASSES = {
+    "cpubench": "CpuBench",
+    "rambench": "RamBench",
+    "diskbench": "DiskBench",
+    "netbench": "NetBench",
+    "hpl": "Hpl",
+    "pmbw": "Pmbw",
+    "likwid-bench": "LikwidBench",
+    "iozone": "Iozone",
+    "fio": "Fio",
+    "iperf3": "Iperf3",
+    "qperf": "Qperf",
+    "ping": "Ping",
+}
+"""Name -> class, in the module of that name."""
 
-REGISTRY: dict[str, Instrument] = {instrument.name: instrument for instrument in _ALL}
+
+class _Registry(Mapping[str, Instrument]):
+    """Name -> instrument."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Instrument] = {}
+
+    def __getitem__(self, name: str) -> Instrument:
+        if name not in self._loaded:
+            kind = _CLASSES[name]
+            self._loaded[name] = getattr(import_module(f"{__name__}.{name.replace('-', '_')}"), kind)()
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CLASSES)
+
+    def __len__(self) -> int:
+        return len(_CLASSES)
+
+
+REGISTRY: Mapping[str, Instrument] = _Registry()

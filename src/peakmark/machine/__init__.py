@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import datetime
 import json
-import platform
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from peakmark.errors import RecordError
-from peakmark.machine import cpu, libraries, limits, memory, network, software, storage
+from peakmark.machine import limits
 from peakmark.machine.host import Host
-from peakmark.machine.software import ToolLike
 from peakmark.schemas import validate_fast
 from peakmark.storage import facts as stored
+
+if TYPE_CHECKING:
+    from peakmark.machine.software import ToolLike
 
 SCHEMA = 1
 
@@ -44,10 +46,13 @@ def collect(
 
     Units: bytes, Hz, bit/s, B/s. Errors: RecordError if what was read does not fit the schema (a defect of ours).
     """
+    # Late: only the first cell on a node collects.
+    from peakmark.machine import cpu, libraries, memory, network, software, storage
+
     host = host or Host()
     facts: dict[str, Any] = {
         "schema": SCHEMA,
-        "host": platform.node(),
+        "host": os.uname().nodename,
         "collected": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "cpu": cpu.collect(host),
         "memory": memory.collect(host),
@@ -108,14 +113,18 @@ def cached(
 
     tools  finds the programs that measure; asked only when facts are collected
 
-    What may differ from job to job is always read anew: limits, Slurm's job, and the disk if ``scratch`` is another.
+    What may differ from job to job is always read anew: limits, Slurm's job, and the disk if ``scratch`` is another. No
+    program is started for it, unless for another disk.
     """
-    path = folder / f"{platform.node()}.json"
+    path = folder / f"{os.uname().nodename}.json"
     host = Host()
     facts = _found(path)
     if facts is not None:
-        facts["limits"], facts["slurm"] = limits.collect(host), software.collect_slurm(host)
+        facts["limits"] = limits.collect(host)
+        facts["slurm"] = limits.slurm_now((facts["slurm"] or {}).get("version"))
         if scratch is not None and facts["storage"]["scratch"] != str(scratch):
+            from peakmark.machine import storage
+
             facts["storage"] = storage.collect(host, scratch)
         return facts
     found = tools() if tools else None

@@ -144,3 +144,16 @@ def _megabytes(name: str) -> int | None:
     """Slurm's memory variables are in MiB; 0 means all of the node's memory."""
     value = _env_int(name)
     return value * (1 << 20) if value else None
+
+
+def slurm_now(version: str | None) -> dict[str, Any] | None:
+    """Slurm's version, as it is known, and this job; None where there is no Slurm."""
+    job = os.environ.get("SLURM_JOB_ID")
+    if not version and not job:
+        return None
+    return {
+        "version": version,
+        "job_id": job,
+        "partition": os.environ.get("SLURM_JOB_PARTITION"),
+        "node": os.environ.get("SLURMD_NODENAME"),
+    }

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from peakmark.machine import limits
 from peakmark.machine.host import Host
 
 
@@ -68,16 +69,8 @@ def _firmware(host: Host) -> str | None:
 
 def collect_slurm(host: Host) -> dict[str, Any] | None:
     """Slurm's version and this job, or None where there is no Slurm."""
-    version = host.run(["sinfo", "--version"])
-    job = os.environ.get("SLURM_JOB_ID")
-    if not version and not job:
-        return None
-    return {
-        "version": version.strip().removeprefix("slurm ") if version else None,
-        "job_id": job,
-        "partition": os.environ.get("SLURM_JOB_PARTITION"),
-        "node": os.environ.get("SLURMD_NODENAME"),
-    }
+    said = host.run(["sinfo", "--version"])
+    return limits.slurm_now(said.strip().removeprefix("slurm ") if said else None)
 
 
 def collect_tools(tools: Mapping[str, ToolLike]) -> dict[str, dict[str, str]]:

@@ -1,9 +1,11 @@
-"""Whether the compiled kernels are those of the sources."""
+"""What is compiled before the first cell: whether the kernels are those of the sources, and the Python of a cell's process."""
 
 from __future__ import annotations
 
+import compileall
 from pathlib import Path
 
+from peakmark import checkers
 from peakmark.catalogue import KERNELS
 from peakmark.resources import of_checkout
 
@@ -28,3 +30,16 @@ def up_to_date(folder: Path = SOURCES, build: Path = BUILD) -> bool:
         return False
     oldest = min(program.stat().st_mtime_ns for program in made)
     return all(Path(source).stat().st_mtime_ns <= oldest for source in sources(folder))
+
+
+def python(package: Path = Path(checkers.__file__).parent, folder: Path = checkers.FOLDER) -> None:
+    """Python's own compiled files of what a cell's process loads, and the checks of what it writes.
+
+    A node would compile them anew for each cell where Python does not keep them: with PYTHONDONTWRITEBYTECODE, which
+    sbatch hands on, or where a job may not write into the checkout. Where nobody may, it stays so.
+    """
+    for name in ("machine", "record"):
+        checkers.checker(name, folder)
+    parts = [package / name for name in ("data", "instruments", "machine", "measuring", "storage")]
+    for part in (package, folder, *parts):
+        compileall.compile_dir(part, maxlevels=0, quiet=2)

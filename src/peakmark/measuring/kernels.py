@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 import struct
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def program(folder: Path, name: str, machine: str | None = None) -> Path:
 
     Errors: MeasurementError when it was compiled for another architecture, with the command that compiles one.
     """
-    machine = machine or platform.machine()
+    machine = machine or os.uname().machine
     special = folder / machine / name
     path = special if special.exists() else folder / name
     try:

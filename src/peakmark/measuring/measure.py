@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from peakmark import files, machine
 from peakmark.cell import Cell
@@ -28,13 +28,15 @@ from peakmark.errors import (
 )
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Workspace
-from peakmark.machine import limits, network, topology
+from peakmark.machine import limits, topology
 from peakmark.machine.host import Host
-from peakmark.measuring import execute, guard, interfaces, kernels, lock, modules, noise, pair, placing, scratch, tools
-from peakmark.measuring.pair import Peer
+from peakmark.measuring import execute, guard, interfaces, kernels, lock, modules, noise, placing, scratch, tools
 from peakmark.resources import version
 from peakmark.storage import attempts, records
 from peakmark.units import format_size
+
+if TYPE_CHECKING:
+    from peakmark.measuring.pair import Peer
 
 NOT_POSSIBLE = 77
 STACK_BYTES = 16 << 20
@@ -228,8 +230,12 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
         )
 
 
-def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: ExitStack) -> pair.Peer | None:
+def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: ExitStack) -> Peer | None:
     """The peer of the cell, if it needs one, up until the stack is left."""
+    if invocation.server is None and request.cell.subsystem != "network":
+        return None
+    from peakmark.measuring import pair
+
     if request.pair and pair.wanted(invocation):
         interface = request.cell.options.get("interface")
         cpus = max(1, min(request.cell.concurrency, len(space.cpus)))
@@ -262,6 +268,8 @@ def _execute(
 
         if peer is not None:
             values, context.server_host, context.server_noise = peer.values, peer.host, peer.noise
+            from peakmark.machine import network
+
             link = None if peer.interface == "lo" else network.collect(Host(), peer.interface)
             context.network = {**peer.to_json(), "shaping": interfaces.shaping(peer.interface), "link": link}
         for number, prepared in enumerate(invocation.commands):

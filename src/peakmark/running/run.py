@@ -226,6 +226,7 @@ class Run:
             os.environ[guard.OWNER] = guard.own()
         else:
             head.survive_hangup(self.plan.directory / "logs" / "hangup.log")
+        build.python()
         self._write()
         if present.queue is not None:
             present.queue.adopted |= head.adopt(self)

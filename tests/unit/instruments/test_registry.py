@@ -30,9 +30,17 @@ def test_names_and_what_they_measure() -> None:
     assert {name for name, one in REGISTRY.items() if one.two_nodes} == {"netbench", "iperf3", "qperf", "ping"}
 
 
+def test_who_asks_for_one_waits_for_no_other() -> None:
+    code = "import sys; from peakmark.instruments import REGISTRY; REGISTRY['likwid-bench']; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    ours = {"peakmark.instruments." + name.replace("-", "_") for name in REGISTRY}
+    assert ours & set(loaded) <= {"peakmark.instruments.likwid_bench", "peakmark.instruments.rambench"}
+    assert REGISTRY.get("no such") is None and "no such" not in REGISTRY
+
+
 def test_import_loads_nothing_heavy() -> None:
     """Which modules are loaded decides the time, not a clock: the machine may be busy."""
-    code = "import sys, peakmark.instruments; print(*sys.modules)"
+    code = "import sys; from peakmark.instruments import REGISTRY; [*REGISTRY.values()]; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "peakmark.instruments.ping" in loaded
     heavy = {

@@ -1,0 +1,81 @@
+"""What checks a program's own files against a schema: Python that was made of the schema once, and is kept.
+
+Making it takes longer than starting Python, which each cell's process would pay twice. It is kept below ``build/`` of the
+checkout under a name that changes with the schema; where nobody may write there, every process makes its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from peakmark.resources import ROOT, schema
+
+FOLDER = ROOT / "build" / "checkers"
+OURS = "from peakmark.checkers import Unfit as JsonSchemaValueException"
+"""In its place, as loading fastjsonschema takes as long as all checks of a cell."""
+LAST = "\nWHOLE = True\n"
+"""The last line: a file that was cut would lack checks, and still be Python."""
+
+
+class Unfit(ValueError):
+    """What was checked does not fit the schema. Where and why is said by ``schemas.validate``."""
+
+    def __init__(self, words: str = "", **_: object) -> None:
+        """Takes what fastjsonschema's own exception takes."""
+        super().__init__(words)
+
+
+@cache
+def checker(name: str, folder: Path = FOLDER) -> Callable[[Any], Any]:
+    """A function that takes what ``config/schema/<name>.schema.json`` describes.
+
+    It raises ``Unfit`` for what does not fit.
+    """
+    definition = schema(name)
+    words = (json.dumps(definition, sort_keys=True), OURS, LAST)
+    key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+    path = folder / f"{name}_{key}.py"
+    found = _kept(path)
+    return _made(path, definition) if found is None else found
+
+
+def _kept(path: Path) -> Callable[[Any], Any] | None:
+    """The function of a module made earlier; None where there is none that can be loaded."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        return None
+    module: ModuleType = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        validate: Callable[[Any], Any] = module.validate
+        return validate if module.WHOLE else None
+    except (OSError, EOFError, ValueError, SyntaxError, ImportError, NameError, AttributeError):
+        return None
+
+
+def _made(path: Path, definition: dict[str, Any]) -> Callable[[Any], Any]:
+    from peakmark.storage import records  # late, as records are checked here
+
+    text = _text(definition)
+    with suppress(OSError):
+        records.write_file(path, text)
+    names: dict[str, Any] = {}
+    exec(text, names)  # noqa: S102 - what would be loaded from the file, which may not be there
+    validate: Callable[[Any], Any] = names["validate"]
+    return validate
+
+
+def _text(definition: dict[str, Any]) -> str:
+    import fastjsonschema
+
+    made = fastjsonschema.compile_to_code(definition)
+    return re.sub(r"^from fastjsonschema import .*$", OURS, made, flags=re.MULTILINE) + LAST
