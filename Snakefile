@@ -1,6 +1,6 @@
 # peakmark: how close does this node come to its physical limits?
 #
-#   snakemake --profile local --configfile config/presets/quick.yaml    # this machine, four minutes
+#   snakemake --profile local --configfile config/presets/quick.yaml    # this machine, some minutes
 #   snakemake --profile slurm                                           # every cell a Slurm job
 #
 # The flow: plan -> measure (one job per cell) -> tables, figures -> report (PDF and HTML).

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,7 @@ class Bench:
     directory: Path
     scratch: Path = field(init=False)
     campaign: Path = field(init=False)
+    planned: set[str] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         self.scratch, self.campaign = self.directory / "scratch", self.directory / "results" / "c"
@@ -70,12 +71,18 @@ class Bench:
         return {**os.environ, MARK: str(self.directory), "TMPDIR": str(self.scratch)}
 
     def argv(self, cell: Cell, tool: str = "auto", kernels: Path = KERNELS) -> list[str]:
-        plan = self.campaign / "plan.json"
-        config = {"tools": {} if tool == "auto" else {cell.instrument: tool}, "modules": {}}
-        one = {"id": cell.id, **cell.to_json()}
-        planfile.write(plan, {"schema": 1, "campaign": "c", "config": config, "cluster": None, "cells": [one]})
-        words = ["measure", "--plan", str(plan), "--cell", cell.id]
+        if tool != "auto" or cell.id not in self.planned or not (self.campaign / "plan.json").exists():
+            self.plan([cell], {} if tool == "auto" else {cell.instrument: tool})
+        words = ["measure", "--plan", str(self.campaign / "plan.json"), "--cell", cell.id]
         return [sys.executable, "-m", "peakmark", *words, "--kernels", str(kernels)]
+
+    def plan(self, cells: Sequence[Cell], tools: Mapping[str, str] | None = None) -> None:
+        """Write the plan of these cells, in the place of the one before."""
+        config = {"tools": dict(tools or {}), "modules": {}}
+        lines = [{"id": cell.id, **cell.to_json()} for cell in cells]
+        plan = {"schema": 1, "campaign": "c", "config": config, "cluster": None, "cells": lines}
+        planfile.write(self.campaign / "plan.json", plan)
+        self.planned = set() if tools else {cell.id for cell in cells}
 
     def record_path(self, cell: Cell) -> Path:
         return self.campaign / "cells" / f"{cell.id}.json"

@@ -11,10 +11,10 @@ from bench import Bench, disk_cell, wait_for
 
 def test_nothing_is_for_everybody_to_write(bench: Bench) -> None:
     """Under umask 0, while a disk cell runs and after it; others cannot even enter the scratch directory."""
-    cell = disk_cell(seconds=1)
+    argv = bench.argv(disk_cell(seconds=1))
     before = os.umask(0)
     try:
-        process = subprocess.Popen(bench.argv(cell), env=bench.environment, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(argv, env=bench.environment, stderr=subprocess.PIPE, text=True)
     finally:
         os.umask(before)
     with process:

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-from bench import KERNELS, MIB, Bench, cpu_cell, disk_cell, executable
+from bench import KERNELS, LIMIT_S, MIB, Bench, cpu_cell, disk_cell, executable
 
 from peakmark.storage import records
 
@@ -66,8 +66,9 @@ def test_a_read_only_disk_is_named(bench: Bench, mount: Mount) -> None:
 
 def test_a_full_results_disk_loses_no_finished_record(bench: Bench, mount: Mount) -> None:
     """Cells are measured until the disk refuses; every record that exists is whole, and with room the rest follows."""
-    mount(bench.campaign, "tmpfs", "size=48k,nr_inodes=200")
+    mount(bench.campaign, "tmpfs", "size=64k,nr_inodes=200")
     done, cells = None, [cpu_cell(repetition=number) for number in range(40)]
+    bench.plan(cells)
     for cell in cells:
         done = bench.measure(cell)
         if done.returncode:
@@ -92,8 +93,9 @@ def test_a_results_folder_without_rights_is_one_sentence(bench: Bench, mount: Mo
     cell = cpu_cell()
     assert bench.measure(cell).returncode == 0
     before = bench.record_path(cell).read_text()
+    argv = bench.argv(cpu_cell(repetition=1))
     subprocess.run(["mount", "-o", "remount,ro", str(bench.campaign)], check=True)
-    done = bench.measure(cpu_cell(repetition=1))
+    done = subprocess.run(argv, env=bench.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 1
     assert "Read-only file system" in done.stderr
     assert "Traceback" not in done.stderr

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from peakmark import peaks
-from peakmark.judging import checks, statistics
-from peakmark.judging.checks import Measured, Run, Thresholds, check_agreement, check_row
+from peakmark.judging import statistics
+from peakmark.judging.checks import check_agreement, check_row
+from peakmark.judging.measured import DEFAULT, Measured, Run, Thresholds
 from peakmark.judging.notes import Level
 from peakmark.peaks import Peak
 
@@ -37,7 +38,7 @@ def row(
     return Measured(**(fields | identity), runs=runs, summary=summary, centre=summary.median, peak=peak, facts=facts)
 
 
-def codes(measured: Measured, thresholds: Thresholds = checks.DEFAULT) -> list[str]:
+def codes(measured: Measured, thresholds: Thresholds = DEFAULT) -> list[str]:
     return [note.code for note in check_row(measured, thresholds)]
 
 
@@ -357,6 +358,9 @@ def test_a_core_that_does_less_than_its_pipes_allow_is_unsure() -> None:
     assert codes(slow) == ["slow-core"]
     assert codes(replace(slow, centre=80.0)) == []
     assert codes(replace(slow, concurrency=8)) == []
+    noise = {"before": {}, "after": {}, "during": {"seconds": 1.0, "steal": 0.3, "others": 0.0, "busy": 0, "users": 0}}
+    stolen = [replace(run, context={"noise": noise}) for run in slow.runs]
+    assert codes(replace(slow, runs=stolen)) == ["steal"]
     scalar = [replace(run, options={"isa": "scalar"}) for run in slow.runs]
     assert codes(replace(slow, runs=scalar)) == []
 

@@ -10,7 +10,8 @@ from tests.unit import campaign_data as make
 
 from peakmark import cli
 from peakmark.errors import ConfigError
-from peakmark.judging import chance, compare, compare_text, published, statistics
+from peakmark.judging import chance, compare, compare_text, published, rows, statistics
+from peakmark.storage.results import Results
 
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]
 
@@ -282,3 +283,18 @@ def test_two_sizes_of_one_published_row_are_one_row(tmp_path: Path) -> None:
     side = compare.read(str(make.write(tmp_path / "c", records)))
     (found, *_), _, _ = compare.compare(compare.read("disk-patterns-2020"), side)
     assert found.after == (4e8,)
+
+
+def test_what_a_published_set_notes_on_its_values_is_told(tmp_path: Path) -> None:
+    records = []
+    for number, value in enumerate(STEADY):
+        of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
+        records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * value)]))
+    mine = compare.read(str(make.write(tmp_path / "c", records)))
+    name = "four-subsystems-2018-prometheus"
+    for sides, side in (((compare.read(name), mine), "A"), ((mine, compare.read(name)), "B")):
+        assert f"{side} notes on 1 row: over loopback; no network was measured" in compare_text.report(*sides)[0]
+    folder = make.write(tmp_path / "d", records, config={"report": {"published": [name]}})
+    (row,) = rows.build(Results.read(folder))["network_throughput"]
+    assert f"{name} (published): over loopback; no network was measured" in row.notes
+    assert row.level is None

@@ -101,10 +101,10 @@ def test_rows_that_overlap_are_not_ranked(tmp_path: Path) -> None:
     assert said(rows, "Threads") == ["RS: no gain from more than 1 thread is shown."]
 
 
-def test_three_repetitions_claim_nothing(tmp_path: Path) -> None:
+def test_three_repetitions_claim_nothing_of_single_rows(tmp_path: Path) -> None:
     rows = disk(tmp_path / "c", GRID, iozone={key: 0.9 * value for key, value in GRID.items()}, repetitions=3)
     found = findings.of(rows)
-    assert {finding.topic for finding in found} == {"Highest and lowest", "Reference", "Not claimed"}
+    assert {finding.topic for finding in found} == {"Highest and lowest", "Block size", "Reference", "Not claimed"}
     assert said(rows, "Highest and lowest") == ["WS: 16 MiB, 8 threads (400.0 MB/s) and 64 KiB, 1 thread (10.00 MB/s)."]
     assert "n = 3: too few repetitions" in said(rows, "Not claimed")[0]
     assert "shown" not in said(rows, "Reference")[0]

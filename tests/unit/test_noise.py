@@ -13,7 +13,7 @@ import campaign_data as data
 import pytest
 
 from peakmark.judging import checks, disturbance, statistics
-from peakmark.judging.checks import Measured, Run
+from peakmark.judging.measured import Measured, Run
 from peakmark.machine.host import Host
 from peakmark.measuring import noise
 from peakmark.measuring.noise import Process, Reading

@@ -8,7 +8,7 @@ from peakmark.catalogue import KERNELS, REFERENCES, WORKLOADS
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.planning import given, jobs, plan, plan_text
+from peakmark.planning import given, grids, jobs, plan, plan_text
 from peakmark.planning.cluster import Cluster
 from peakmark.resources import ROOT
 
@@ -124,7 +124,7 @@ def test_quick_shows_every_workload_and_every_instrument(every_tool: Path) -> No
     for subsystem, workloads in WORKLOADS.items():
         mine = [cell for cell in own if cell.subsystem == subsystem]
         assert {cell.workload for cell in mine} == set(workloads)
-        more = plan.alike([1, "cores"], here=True)["cores"] != 1  # this machine has more than one core
+        more = grids.alike([1, "cores"], on_this_machine=True)["cores"] != 1  # this machine has more than one core
         assert len({cell.asked for cell in mine}) >= (2 if more else 1)
         assert {cell.repetition for cell in mine} == {0, 1, 2}
     assert {cell.instrument for cell in made.cells} == set(KERNELS.values()) | set(REFERENCES)
@@ -163,9 +163,9 @@ def test_a_word_is_planned_as_a_word_and_numbers_come_with_the_node(every_tool: 
 
 def test_what_a_word_says_here_is_not_measured_twice() -> None:
     cores = topology.resolve(topology.read(Host()), os.sched_getaffinity(0), "cores")
-    assert plan.alike([cores, "cores"], here=True) == {cores: cores, "cores": cores}
-    assert plan.alike([cores, "cores"], here=False) == {cores: cores, "cores": "cores"}
-    only = plan.alike([cores + 1, "cores", "cpus", "socket"], here=True)
+    assert grids.alike([cores, "cores"], on_this_machine=True) == {cores: cores, "cores": cores}
+    assert grids.alike([cores, "cores"], on_this_machine=False) == {cores: cores, "cores": "cores"}
+    only = grids.alike([cores + 1, "cores", "cpus", "socket"], on_this_machine=True)
     assert only["cores"] == "cores" and set(only) == {cores + 1, "cores", "cpus", "socket"}
 
 

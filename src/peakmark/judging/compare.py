@@ -44,6 +44,7 @@ class Side:
     doubts   points whose figure is ``wrong`` or ``unsure``
     terms    what was asked of a point, in words: two that differ in them are not alike
     machine  what the machines are, in words
+    remarks  what published results note on their own values
     drift    by table, how its rows moved together from the first half of the campaign to the second, as a logarithm
     """
 
@@ -54,6 +55,7 @@ class Side:
     terms: Mapping[Point, Mapping[str, str]] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
     drift: Mapping[str, float] = field(default_factory=dict)
+    remarks: Mapping[Point, Sequence[str]] = field(default_factory=dict)
 
     @property
     def nodes(self) -> list[str]:
@@ -123,16 +125,19 @@ def read(name: str) -> Side:
         return _campaign(path)
     if name.endswith(".csv") or (published.FOLDER / f"{name}.csv").is_file():
         found = published.load(name)
-        values = {
-            Point(table, instrument, _workload(table, workload), "", block or 0, concurrency, ""): tuple(numbers)
-            for (table, workload, block, concurrency, instrument), numbers in found.runs().items()
-        }
-        return Side(found.name, values, bare=True)
+        values = {_published_point(key): tuple(numbers) for key, numbers in found.runs().items()}
+        remarks = {_published_point(key): texts for key, texts in found.remarks().items()}
+        return Side(found.name, values, bare=True, remarks=remarks)
     known = ", ".join(sorted(one.stem for one in published.FOLDER.glob("*.csv")))
     raise ConfigError(
         f"{name!r} is neither the folder of a campaign, such as results/quick, nor published results: {known}, or the "
         "path of a CSV file"
     )
+
+
+def _published_point(key: published.PublishedKey) -> Point:
+    table, workload, block, concurrency, instrument = key
+    return Point(table, instrument, _workload(table, workload), "", block or 0, concurrency, "")
 
 
 def _workload(table: str, workload: str) -> str:

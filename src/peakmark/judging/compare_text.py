@@ -37,6 +37,7 @@ def report(
     if doubtful:
         which = "row is" if doubtful == 1 else "rows are"
         lines.append(f"{doubtful} {which} wrong or unsure: see the notes in the reports before believing a verdict")
+    lines += _published(before, after, found)
     if counts["cannot tell"]:
         lines.append(f"cannot tell: too few values; {statistics.ENOUGH} repetitions on both sides are enough")
     if only_before or only_after:
@@ -53,6 +54,15 @@ def _first(before: Side, after: Side, found: Sequence[Comparison]) -> list[str]:
         asked.append(f"node: A has {before.nodes[0]}, B has {after.nodes[0]}")
     differ = [*asked, *alike.differences(before.machine, after.machine)]
     return [f"not the same on both sides: {'; '.join(differ)}", ""] if differ else []
+
+
+def _published(before: Side, after: Side, found: Sequence[Comparison]) -> list[str]:
+    """What published results note on their values in the rows that were compared, each once."""
+    lines = []
+    for name, side in (("A", before), ("B", after)):
+        counts = Counter(text for one in found for text in side.remarks.get(one.point, ()))
+        lines += [f"{name} notes on {count} row{'s' * (count > 1)}: {text}" for text, count in counts.items()]
+    return lines
 
 
 def _chance(found: Sequence[Comparison], confidence: float) -> list[str]:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from peakmark.formatting import percent, significant
-from peakmark.judging import ratios, statistics, trends
-from peakmark.judging.checks import DEFAULT
+from peakmark.judging import ratios, statistics, strata, trends
+from peakmark.judging.measured import DEFAULT
 from peakmark.judging.notes import Level
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
 from peakmark.judging.rows import Row
@@ -46,6 +46,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
             for text in trends.scaling(words, right)
         ),
         *(Finding("Block size", text) for text in trends.blocks(words, right)),
+        *(Finding(topic, text) for topic, text in strata.sentences(words, right)),
         *(Finding("Reference", text) for text in _references(words, right)),
         *(Finding("Disagreement", text) for text in _disagreements(words, measured)),
         *(Finding("Limit", text) for text in _limits(words, measured)),
@@ -60,7 +61,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         counts = sorted({row.measured.summary.n for row in few})
         number = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
         which = "All rows have" if len(few) == len(measured) else f"{len(few)} of {len(measured)} rows have"
-        text = f"{which} {number}: too few repetitions to say which of them are faster; {statistics.ENOUGH} or more allow it."
+        text = f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
         found.append(Finding("Not claimed", text))
     return found
 

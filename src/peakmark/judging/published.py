@@ -22,6 +22,8 @@ COLUMNS = (
     "note",
 )  # fmt: skip
 THEORETICAL = "theoretical"
+PublishedKey = tuple[str, str, int | None, int, str]
+"""(table, workload, block in bytes, concurrency, instrument) of a published value."""
 
 UNITS = {
     **{f"{prefix}B/s": (factor, "B/s") for prefix, factor in (("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))},
@@ -75,9 +77,9 @@ class Published:
             if entry.program != THEORETICAL and entry.metric == BY_NAME[entry.table].metric:
                 yield entry
 
-    def runs(self) -> dict[tuple[str, str, int | None, int, str], list[float]]:
+    def runs(self) -> dict[PublishedKey, list[float]]:
         """Values by (table, workload, block, concurrency, instrument): the single runs, else the one that is printed."""
-        found: dict[tuple[str, str, int | None, int, str], dict[str, list[float]]] = {}
+        found: dict[PublishedKey, dict[str, list[float]]] = {}
         for entry in self.measured():
             key = (entry.table, entry.workload, rounded(entry.block), entry.concurrency, entry.instrument)
             kind = "run" if entry.run.isdigit() else entry.run
@@ -85,6 +87,22 @@ class Published:
         return {
             key: next(kinds[kind] for kind in ("run", *_SUMMARIES) if kind in kinds) for key, kinds in found.items()
         }
+
+    def remarks(self) -> dict[PublishedKey, tuple[str, ...]]:
+        """What the set itself notes on its measured values, each once, by the same keys as ``runs``."""
+        found: dict[PublishedKey, dict[str, None]] = {}
+        for entry in self.measured():
+            if entry.note:
+                key = (entry.table, entry.workload, rounded(entry.block), entry.concurrency, entry.instrument)
+                found.setdefault(key, {})[entry.note] = None
+        return {key: tuple(notes) for key, notes in found.items()}
+
+    def remarks_on(
+        self, table: str, workload: str, block: int | None, concurrency: int, instrument: str
+    ) -> tuple[str, ...]:
+        """The notes on the value beside a row."""
+        workload, block = stands_for(workload.removeprefix("LAT-"), block)
+        return _remarks(self).get((table, workload, rounded(block), concurrency, instrument), ())
 
     def value(self, table: str, workload: str, block: int | None, concurrency: int, instrument: str) -> float | None:
         """The value beside a row: median of the runs, else the average that is printed; None when there is none."""
@@ -99,8 +117,13 @@ def stands_for(workload: str, block: int | None) -> tuple[str, int | None]:
 
 
 @cache
-def _runs(published: Published) -> dict[tuple[str, str, int | None, int, str], list[float]]:
+def _runs(published: Published) -> dict[PublishedKey, list[float]]:
     return published.runs()
+
+
+@cache
+def _remarks(published: Published) -> dict[PublishedKey, tuple[str, ...]]:
+    return published.remarks()
 
 
 def rounded(block: int | None) -> int | None:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from peakmark import peaks
 from peakmark.cell import Cell
 from peakmark.formatting import significant
-from peakmark.judging import checks, notes, published, statistics
+from peakmark.judging import checks, notes, on_cores, published, statistics
+from peakmark.judging.measured import Measured, Run
 from peakmark.judging.notes import Level, Note
 from peakmark.judging.published import Published
 from peakmark.judging.statistics import Summary
@@ -170,9 +171,15 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     """The row with the published values that stand beside it. Caches are nobody's: only DRAM was published."""
     if not sets or row.key.variant == "block":
         return row
-    key, instrument = row.key, row.table.own.instrument
-    found = {one.name: one.value(row.table.name, key.workload, key.block, key.concurrency, instrument) for one in sets}
-    return replace(row, published={name: value for name, value in found.items() if value is not None})
+    where = (row.table.name, row.key.workload, row.key.block, row.key.concurrency, row.table.own.instrument)
+    found = {one.name: one.value(*where) for one in sets}
+    said = [
+        Note("published", f"{one.name} (published): {text}", Level.NOTE, one.name)
+        for one in sets
+        for text in one.remarks_on(*where)
+    ]
+    values = {name: value for name, value in found.items() if value is not None}
+    return replace(row, published=values, marks=(*row.marks, *said))
 
 
 def figures_of(table: Table, rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
@@ -343,10 +350,10 @@ def _peak(
         reason = f"how many threads {key.word} means is known when the node has measured"
         return Peak(None, table.unit, "", "", "unknown", reason)
     contexts = [point.record.data["context"] for point in points]
-    runs = [checks.Run(p.value, p.details, p.record.data["context"]) for p in points]
+    runs = [Run(p.value, p.details, p.record.data["context"]) for p in points]
     loaded = clock_hz is None and any(run.known("clock_hz_loaded") for run in runs)
     if clock_hz is None:
-        clock_hz = checks.seen_clock(runs)
+        clock_hz = on_cores.seen_clock(runs)
     return peaks.for_row(
         subsystem=table.subsystem,
         workload=key.workload,
@@ -371,7 +378,7 @@ def _checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None
         series = row.series.get(entry.instrument)
         if series is None:
             continue
-        measured = checks.Measured(
+        measured = Measured(
             subsystem=table.subsystem,
             instrument=entry.instrument,
             workload=key.workload,
@@ -381,7 +388,7 @@ def _checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None
             metric=table.metric,
             unit=table.unit,
             runs=[
-                checks.Run(point.value, point.details, point.record.data["context"], point.record.cell.options)
+                Run(point.value, point.details, point.record.data["context"], point.record.cell.options)
                 for point in series.points
             ],
             summary=series.summary,

@@ -120,7 +120,7 @@ def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
         quantity(row.table, value, mark).partition(" ")[0] for value in (own.summary.minimum, own.summary.maximum)
     )
     share = own.efficiency
-    why = row.doubts[0] if row.doubts else ""
+    why = _fact(row, row.doubts[0]) if row.doubts else ""
     if own.summary.n == 1:
         why = why or "measured once: nothing is known of the spread"
     return Verdict(
@@ -139,9 +139,16 @@ def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
     )
 
 
+def _fact(row: Row, text: str) -> str:
+    """What a note saw, without the program's name and what to do about it: those stand below the row's table."""
+    for series in row.table.series:
+        text = text.removeprefix(f"{series.heading}: ")
+    return text.partition(": ")[0]
+
+
 def _none(rows: Rows, subsystem: str, title: str) -> Verdict:
     """The line of a subsystem without a row that can speak for it, with the most frequent reason."""
-    reasons = Counter(row.doubts[0] for row in _candidates(rows, subsystem) if row.doubts)
+    reasons = Counter(_fact(row, row.doubts[0]) for row in _candidates(rows, subsystem) if row.doubts)
     what, why = "not measured", ""
     if reasons:
         what, why = NO_ROW, reasons.most_common(1)[0][0]

@@ -86,7 +86,9 @@ def _arises(results: Results) -> list[str]:
         "What the numbers say stands below each table and is computed from it. One row is called faster than another only "
         f"where both have {ENOUGH} repetitions or more and their intervals do not touch, and a best one is named only where the "
         "test of Kruskal and Wallis sees a difference among all of them; everything else is said not to be shown, or repeats "
-        "values without a claim. Rows whose figure is wrong are used for no claim.",
+        "values without a claim. Rows whose figure is wrong are used for no claim. Two workloads, and block sizes measured "
+        "few times, are compared over all rows that both have, by the summed ranks within each (van Elteren 1960), with the "
+        "probability that chance alone would bring it.",
     ]
 
 

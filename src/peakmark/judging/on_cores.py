@@ -1,0 +1,127 @@
+"""Checks of cores: their clock, their number, which of them the threads had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from peakmark.catalogue import KERNELS
+from peakmark.judging import disturbance, statistics
+from peakmark.judging.measured import Measured, Run, Thresholds
+from peakmark.judging.notes import Level, Note
+from peakmark.peaks import efficiency
+from peakmark.peaks.words import quantity
+
+
+def slow_core(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in the record."""
+    if row.instrument != KERNELS["cpu"] or row.peak.kind in ("site", "unknown"):
+        return
+    share = efficiency(row.centre, row.peak)
+    asked = {str(run.options.get("isa") or "auto") for run in row.runs}
+    cores = row.fact("cpu", "cores")
+    if share is None or share >= thresholds.core or asked != {"auto"} or (cores and row.concurrency > cores):
+        return
+    if any(disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=row.spare_cpus)):
+        return  # what took the time is known, and said
+    text = (
+        f"the cores did {share:.0%} of the operations that their pipes allow at the clock they had: somebody else may be at"
+        " work on the other hardware thread of a core, which no counter here shows; repeat at another time or alone"
+    )
+    yield Note("slow-core", text, Level.UNSURE)
+
+
+def clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    pairs = [(run.known("clock_hz_before"), run.known("clock_hz_after")) for run in row.runs]
+    known = [(float(before), float(after)) for before, after in pairs if before and after]
+    if not known:
+        return
+    remedy = "fix the clock (governor performance, no other load) or repeat when the node is cool and idle"
+    before, after = max(known, key=lambda pair: abs(pair[1] / pair[0] - 1))
+    if abs(after / before - 1) > thresholds.clock:
+        way = "fell" if after < before else "rose"
+        text = f"the clock {way} by {abs(after / before - 1):.0%} during a run: {remedy}"
+        yield Note("clock-moved", text, Level.UNSURE)
+        return
+    means = [(one + other) / 2 for one, other in known]
+    if max(means) / min(means) - 1 > thresholds.clock:
+        text = f"the clock of one repetition was {max(means) / min(means) - 1:.0%} above that of another: {remedy}"
+        yield Note("clock-differs", text, Level.UNSURE)
+
+
+def clock_lowered(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """Wide multiplications lower the clock of some cores, and only while they run."""
+    seen = [[run.known(f"clock_hz_{when}") for when in ("before", "after", "loaded")] for run in row.runs]
+    pairs = [(float(loaded), (float(one) + float(two)) / 2) for one, two, loaded in seen if one and two and loaded]
+    if not pairs:
+        return
+    share = statistics.median([loaded / idle for loaded, idle in pairs])
+    if share < 1 - thresholds.lowered:
+        clock = quantity(statistics.median([loaded for loaded, _ in pairs]), "Hz", 3)
+        text = f"the work itself lowers the clock by {1 - share:.1%}, to {clock}: the limit takes this lower one"
+        yield Note("clock-lowered", text, Level.NOTE)
+
+
+def below_nominal(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """A limit at the clock that was seen makes a throttled node look perfect: that clock is judged too."""
+    nominal = row.nominal_hz or (row.fact("cpu", "clock_hz") or {}).get("nominal")
+    clock = seen_clock(row.runs)
+    if row.subsystem not in ("cpu", "memory") or not nominal or clock is None:
+        return
+    if clock < (1 - thresholds.clock) * nominal:
+        text = (
+            f"the cores ran at {quantity(clock, 'Hz', 3)}, below their nominal {quantity(nominal, 'Hz', 3)}: heat, a power"
+            " limit, the governor or wide vector instructions held them back, and the limit above is that of the lower"
+            f" clock{_share_at(row, clock, nominal)}; see cpupower frequency-info, and the node's cooling and power settings"
+        )
+        yield Note("below-nominal", text, Level.UNSURE)
+
+
+def _share_at(row: Measured, clock: float, nominal: float) -> str:
+    share = efficiency(row.centre, row.peak)
+    if share is None or " clock" not in row.peak.formula:
+        return ""
+    return f" ({share * clock / nominal:.0%} of it at the nominal clock)"
+
+
+def seen_clock(runs: Sequence[Run]) -> float | None:
+    """Median of the clocks under the work of the runs that could tell it; if none could, of those before and after; Hz."""
+    loaded = [float(clock) for run in runs if (clock := run.known("clock_hz_loaded"))]
+    names = ("clock_hz_before", "clock_hz_after")
+    found = loaded or [float(clock) for run in runs for name in names if (clock := run.known(name))]
+    return statistics.median(found) if found else None
+
+
+def placement(row: Measured, _: Thresholds) -> Iterator[Note]:
+    """Repetitions that were given other cores measured other things."""
+    placed = [run.context["placed"] for run in row.runs if run.context.get("placed")]
+    seen = sorted({(one["cores"], one["sockets"], len(one["numa_nodes"])) for one in placed})
+    if row.subsystem in ("cpu", "memory") and len(seen) > 1:
+        words = " and ".join(f"{c} cores of {s} sockets and {n} NUMA nodes" for c, s, n in seen)
+        text = (
+            f"repetitions ran on {words}: they are not alike; give every job of the row the same CPUs, or whole nodes"
+        )
+        yield Note("placement-differs", text, Level.UNSURE)
+
+
+def concurrency(row: Measured, _: Thresholds) -> Iterator[Note]:
+    if row.subsystem not in ("cpu", "memory"):
+        return
+    given = (run.context.get("cpus") for run in row.runs)
+    cpus = next((cpus for cpus in given if cpus), None) or row.fact("limits", "cpus_allowed")
+    cores, quota = row.fact("limits", "physical_cores_allowed"), row.fact("limits", "cpu_quota")
+    allowed = [run.context["allowed"] for run in row.runs if run.context.get("allowed")]
+    if allowed:
+        cores = min(one["cores"] for one in allowed)
+        quota = min((one["cpu_quota"] for one in allowed if one["cpu_quota"]), default=None)
+    if cpus and row.concurrency > len(cpus):
+        text = (
+            f"{row.concurrency} threads shared {len(cpus)} CPUs: they waited for each other; ask Slurm for more CPUs or"
+            " read this row as oversubscribed"
+        )
+        yield Note("oversubscribed", text, Level.WRONG)
+    elif quota and row.concurrency > quota:
+        text = f"{row.concurrency} threads had the time of {quota:g} CPUs (cgroup quota): ask for more CPUs"
+        yield Note("cpu-quota", text, Level.UNSURE)
+    elif cores and row.concurrency > cores:
+        text = f"{row.concurrency} threads on {cores} cores: hardware threads of a core share its units"
+        yield Note("shared-cores", text, Level.NOTE)

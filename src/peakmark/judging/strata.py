@@ -1,0 +1,166 @@
+"""What rows say together: two choices compared at every point that both were measured at, of few repetitions each.
+
+Three repetitions of one row prove nothing against three of another, as chance sets them apart in one case of ten. Seven such
+pairs that all agree are another matter. The rank sums of all pairs (strata) are added, and their distribution without any
+difference is counted exactly: van Elteren, On the Combination of Independent Two-Sample Tests of Wilcoxon, Bulletin of the
+International Statistical Institute 37 (1960), pages 351-361, with equal weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peakmark.formatting import significant
+from peakmark.judging import statistics
+from peakmark.judging.notes import Level
+from peakmark.judging.rows import Row
+from peakmark.tables.words import Words
+
+LEVEL = 0.05
+LEAST = 2
+"""Of fewer pairs of rows nothing is said together: single rows have their own rule."""
+EXACT = 400
+MANY = 4
+PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "cpu": (("QP", "HP"), ("HP", "SP"), ("SP", "DP")),
+    "memory": (("RS", "RR"), ("WS", "WR"), ("RWS", "RWR"), ("RS", "WS")),
+    "disk": (("RS", "RR"), ("WS", "WR"), ("RS", "WS"), ("RR", "WR")),
+    "network": (("TCP", "UDP"), ("LAT-TCP", "LAT-UDP")),
+}
+"""Workloads that readers compare, by subsystem."""
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Together:
+    """Two choices at all points that both have.
+
+    ahead, behind  rows in which the first is better or worse, by their medians
+    p              two-sided probability of rank sums as uneven without any difference
+    """
+
+    first: str
+    second: str
+    ahead: tuple[Row, ...]
+    behind: tuple[Row, ...]
+    factors: tuple[float, ...]
+    p: float
+
+
+def chance(strata: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
+    """Two-sided p of the summed rank sums of pairs of samples; ties share their mean rank. Counted exactly for up to
+    ``EXACT`` values in all, else by the normal approximation.
+    """
+    exact = sum(len(first) + len(second) for first, second in strata) <= EXACT
+    distribution, observed, centre, variance = np.ones(1), 0, 0, 0.0
+    for first, second in strata:
+        one, other = statistics.checked(first), statistics.checked(second)
+        _, place, ties = np.unique(np.concatenate([one, other]), return_inverse=True, return_counts=True)
+        twice = (2 * np.cumsum(ties) - ties + 1)[place]  # twice the mean ranks: whole numbers
+        n, total = one.size, twice.size
+        observed += int(twice[:n].sum())
+        centre += n * (total + 1)
+        shared = int((ties**3 - ties).sum()) / (total * (total - 1))
+        variance += n * (total - n) / 3 * (total + 1 - shared)
+        if exact:
+            distribution = np.convolve(distribution, _rank_sums(twice, n))
+    distance = abs(observed - centre)
+    if not exact:
+        return 1.0 if variance == 0 else math.erfc(max(0.0, distance - 1) / math.sqrt(2 * variance))
+    sums = np.abs(np.arange(distribution.size) - centre)
+    return float(min(1.0, distribution[sums >= distance].sum()))
+
+
+def _rank_sums(ranks: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+    """The share of the sets of ``n`` ranks that have each sum, without any difference."""
+    ways = np.zeros((n + 1, int(ranks.sum()) + 1))
+    ways[0, 0] = 1
+    for rank in ranks:
+        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank]
+    shares: NDArray[np.float64] = ways[n] / ways[n].sum()
+    return shares
+
+
+def sentences(words: Words, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """(topic, sentence) of each pair of workloads, of neighbouring block sizes, as far as chance is
+    ruled out: at 5 % for all comparisons of the table together.
+    """
+    right = [row for row in rows if row.own is not None and row.level is not Level.WRONG and not row.mixed]
+    found = [("Workloads", one) for one in _workloads(words, right)]
+    if any(not row.measured.summary.enough for row in right):
+        found += [("Block size", one) for one in _blocks(words, right)]
+    for topic, one in found:
+        if one.p <= LEVEL / len(found):
+            yield topic, _sentence(words, one)
+
+
+def _workloads(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
+    for first, second in PAIRS[words.table.subsystem]:
+        yield from _pair(
+            words,
+            [row for row in rows if row.key.workload == first],
+            [row for row in rows if row.key.workload == second],
+            lambda row: (row.key.node, row.key.variant, row.key.block, row.key.concurrency),
+            words.workload,
+        )
+
+
+def _blocks(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
+    blocks = sorted({row.key.block for row in rows if row.key.block is not None})
+    for smaller, larger in pairwise(blocks):
+        yield from _pair(
+            words,
+            [row for row in rows if row.key.block == larger],
+            [row for row in rows if row.key.block == smaller],
+            lambda row: (row.key.node, row.key.variant, row.key.workload, row.key.concurrency),
+            words.block,
+        )
+
+
+def _pair(
+    words: Words, firsts: Sequence[Row], seconds: Sequence[Row], point: Callable[[Row], Key], name: Callable[[Row], str]
+) -> Iterator[Together]:
+    there = {point(row): row for row in seconds}
+    pairs = [(row, there[point(row)]) for row in firsts if point(row) in there]
+    if len(pairs) < LEAST:
+        return
+    lower = words.table.lower_is_better
+    factors = [one.measured.summary.median / other.measured.summary.median for one, other in pairs]
+    better = [(factor < 1) if lower else (factor > 1) for factor in factors]
+    yield Together(
+        name(pairs[0][0]),
+        name(pairs[0][1]),
+        tuple(one for (one, _), ahead in zip(pairs, better, strict=True) if ahead),
+        tuple(one for (one, _), ahead in zip(pairs, better, strict=True) if not ahead),
+        tuple(factors),
+        chance([(one.measured.values, other.measured.values) for one, other in pairs]),
+    )
+
+
+def _sentence(words: Words, one: Together) -> str:
+    total = len(one.ahead) + len(one.behind)
+    winner, loser, turned = one.first, one.second, one.behind
+    factors = sorted(one.factors)
+    if len(one.behind) > len(one.ahead):
+        winner, loser, turned = one.second, one.first, one.ahead
+        factors = sorted(1 / factor for factor in factors)
+    low, high = significant(factors[0], 3, words.mark), significant(factors[-1], 3, words.mark)
+    better = "shorter" if words.table.lower_is_better else "faster"
+    many = f"at all {total} points that both have" if not turned else f"at {total - len(turned)} of {total} points"
+    text = (
+        f"{winner} is {better} than {loser} {many} ({low} to {high} times its figure; by chance {_probability(one.p, words.mark)})"
+    )
+    if turned and len(turned) <= MANY:
+        text += f"; the other way round with {', '.join(words.row(row) for row in turned)}"
+    return f"{text}."
+
+
+def _probability(p: float, mark: str) -> str:
+    return significant(p, 1, mark) if p >= 1e-4 else f"{p:.0e}".replace("e-0", "e-")

@@ -1,0 +1,85 @@
+"""Conclusions over many rows of few repetitions: those that the numbers carry, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.judging import findings, published, rows, statistics, strata
+from peakmark.judging.rows import Row
+from peakmark.storage.results import Results
+
+APART = ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
+
+
+def told(found: Sequence[Row], topic: str) -> list[str]:
+    return [one.text for one in findings.of(found) if one.topic == topic]
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_pairs_that_all_agree_are_as_rare_as_counted(count: int) -> None:
+    assert strata.chance([APART] * count) == pytest.approx(2 / 20**count)
+
+
+def test_one_pair_is_the_rank_sum_test() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(20):
+        first, second = random.integers(0, 8, 5).astype(float), random.integers(0, 8, 6).astype(float)
+        assert strata.chance([(first, second)]) == pytest.approx(statistics.rank_test(first, second))
+
+
+def test_pairs_that_disagree_say_nothing() -> None:
+    assert strata.chance([APART, (APART[1], APART[0])]) == 1.0
+
+
+def test_many_values_give_nearly_what_is_counted() -> None:
+    random = np.random.default_rng(4)
+    pairs = [(random.normal(0, 1, 6), random.normal(0.3, 1, 6)) for _ in range(30)]
+    exact = strata.chance(pairs)
+    assert strata.chance([*pairs, *[([1.0], [1.0])] * 30]) == pytest.approx(exact, rel=0.15)
+
+
+def test_equal_choices_are_seldom_told_apart() -> None:
+    random = np.random.default_rng(5)
+    wrong = sum(
+        strata.chance([(random.normal(0, 1, 3), random.normal(0, 1, 3)) for _ in range(7)]) <= 0.05 for _ in range(400)
+    )
+    assert wrong <= 400 * 0.05 + 4 * (400 * 0.05 * 0.95) ** 0.5
+
+
+def test_the_conclusions_of_the_report_of_2020_are_carried_by_its_runs(tmp_path: Path) -> None:
+    """Its authors: large records beat small ones in all patterns, at every number of threads, in three runs each."""
+    records = []
+    for (table, workload, block, threads, instrument), values in published.load("disk-patterns-2020").runs().items():
+        if table == "disk_throughput" and instrument == "diskbench" and len(values) == 3:
+            for number, value in enumerate(values):
+                of = make.cell(
+                    "diskbench", workload, subsystem="disk", variant="psync", block=block, concurrency=threads,
+                    repetition=number,
+                )  # fmt: skip
+                records.append(make.record(of, [make.measurement(of, "throughput", value)]))
+    found = rows.build(Results.read(make.write(tmp_path / "c", records)))["disk_throughput"]
+    sizes = told(found, "Block size")
+    assert any(text.startswith("1 MiB is faster than 64 KiB at") for text in sizes), sizes
+    assert all("by chance" in text for text in sizes)
+    assert told(found, "Workloads")
+    assert "too few repetitions to say of single ones" in told(found, "Not claimed")[0]
+
+
+def test_equal_workloads_are_not_compared_in_words(tmp_path: Path) -> None:
+    random = np.random.default_rng(6)
+    records = []
+    for workload in ("RS", "RR"):
+        for threads in (1, 2, 4, 8):
+            for number in range(3):
+                of = make.cell(
+                    "diskbench", workload, subsystem="disk", variant="psync", block=1 << 20, concurrency=threads,
+                    repetition=number,
+                )  # fmt: skip
+                records.append(make.record(of, [make.measurement(of, "throughput", 4e8 * random.lognormal(0, 0.03))]))
+    found = rows.build(Results.read(make.write(tmp_path / "c", records)))["disk_throughput"]
+    assert told(found, "Workloads") == []
