@@ -154,9 +154,7 @@ def _sentence(words: Words, one: Together) -> str:
     low, high = significant(factors[0], 3, words.mark), significant(factors[-1], 3, words.mark)
     better = "shorter" if words.table.lower_is_better else "faster"
     many = f"at all {total} points that both have" if not turned else f"at {total - len(turned)} of {total} points"
-    text = (
-        f"{winner} is {better} than {loser} {many} ({low} to {high} times its figure; by chance {_probability(one.p, words.mark)})"
-    )
+    text = f"{winner} is {better} than {loser} {many} ({low} to {high} times its figure; by chance {_probability(one.p, words.mark)})"
     if turned and len(turned) <= MANY:
         text += f"; the other way round with {', '.join(words.row(row) for row in turned)}"
     return f"{text}."
