@@ -7,7 +7,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.judging import rows
-from peakmark.judging.rows import Row
+from peakmark.judging.row import Row
 from peakmark.storage.results import Results
 
 FACTS = {

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
 from peakmark.judging import findings, ranking
-from peakmark.judging.rows import Row
+from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
 from peakmark.reporting import document
 from peakmark.storage.results import Results

@@ -13,7 +13,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.cell import Cell
 from peakmark.judging import findings, verdict
-from peakmark.judging.rows import Row
+from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
 from peakmark.storage.results import Results
 from peakmark.tables import tables

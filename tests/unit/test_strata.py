@@ -10,7 +10,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.judging import findings, published, rows, statistics, strata
-from peakmark.judging.rows import Row
+from peakmark.judging.row import Row
 from peakmark.storage.results import Results
 
 APART = ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 from peakmark.figures import panels, style
 from peakmark.formatting import percent
 from peakmark.judging import ratios
-from peakmark.judging.rows import Row, figures_of
+from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
+from peakmark.judging.rows import figures_of
 from peakmark.judging.verdict import describe, with_limit
 from peakmark.reporting import captions
 from peakmark.storage.results import Results

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from peakmark.figures import style
-from peakmark.judging.rows import Row, published_names
+from peakmark.judging.row import Row
+from peakmark.judging.rows import published_names
 from peakmark.tables.layout import Table
 
 LEGEND_WIDTH = 1.35  # inches that one entry takes

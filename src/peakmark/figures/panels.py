@@ -17,7 +17,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, ScalarForm
 
 from peakmark.figures import labels, style
 from peakmark.formatting import significant
-from peakmark.judging.rows import Row, Series, published_names
+from peakmark.judging.row import Row, Series
+from peakmark.judging.rows import published_names
 from peakmark.tables.layout import Table
 from peakmark.tables.words import UNITS, Words
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from peakmark.formatting import size
-from peakmark.judging.rows import Series
+from peakmark.judging.row import Series
 from peakmark.storage.results import Results
 
 # Options that say what is measured, not for how long or where a file lies: words for people.

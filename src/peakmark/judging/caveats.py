@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from peakmark.formatting import significant
 from peakmark.judging.merging import merge
-from peakmark.judging.rows import Row
+from peakmark.judging.row import Row
 from peakmark.judging.statistics import ENOUGH
 from peakmark.judging.verdict import NO_ROW, Rows, Verdict
 

@@ -11,7 +11,7 @@ from typing import Literal
 from peakmark.errors import ConfigError
 from peakmark.formatting import size
 from peakmark.judging import alike, chance, notes, published, rows, statistics
-from peakmark.judging.rows import Series
+from peakmark.judging.row import Series
 from peakmark.storage.results import Results
 from peakmark.tables.layout import BY_NAME, TABLES, Table
 

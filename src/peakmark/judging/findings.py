@@ -14,7 +14,7 @@ from peakmark.judging import ratios, statistics, strata, trends
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.notes import Level
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
-from peakmark.judging.rows import Row
+from peakmark.judging.row import Row
 from peakmark.tables.layouts import Sheet
 from peakmark.tables.words import Words, noun
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from peakmark.judging.rows import Row, Series
+from peakmark.judging.row import Row, Series
 from peakmark.tables.words import Words
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from peakmark.formatting import significant
 from peakmark.judging import statistics
-from peakmark.judging.rows import Row, Series
+from peakmark.judging.row import Row, Series
 
 NOT_ALIKE = ("ping",)
 """An echo is answered by the kernel, without waking a program: no reference for a round trip of programs."""

@@ -6,131 +6,25 @@ together.
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from peakmark import peaks
 from peakmark.cell import Cell
-from peakmark.formatting import significant
-from peakmark.judging import checks, notes, on_cores, published, statistics
-from peakmark.judging.measured import Measured, Run
+from peakmark.judging import notes, on_cores, published, remarks, statistics
+from peakmark.judging.measured import Run
 from peakmark.judging.notes import Level, Note
 from peakmark.judging.published import Published
-from peakmark.judging.statistics import Summary
+from peakmark.judging.row import Key, Point, Row, Series
 from peakmark.peaks import Peak
-from peakmark.planning import adaptive
-from peakmark.storage.results import Results, StoredRecord
+from peakmark.storage.results import Results
 from peakmark.tables import layouts
 from peakmark.tables.layout import TABLES, Table
-from peakmark.tables.layouts import Layout, Sheet
+from peakmark.tables.layouts import Layout
 
 CENTRES = ("median", "mean")
-WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
-_SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
-
-
-class Key(NamedTuple):
-    """What makes a row: block in bytes, None where there is none.
-
-    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is then what it meant, 0
-          where nothing has been measured yet that tells
-    """
-
-    node: str
-    workload: str
-    variant: str
-    block: int | None
-    concurrency: int
-    word: str = ""
-
-
-@dataclass(frozen=True)
-class Point:
-    """One measured value in SI units, with its repetition and the record that holds it."""
-
-    repetition: int
-    value: float
-    record: StoredRecord
-    details: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Series:
-    """What one instrument measured in one row; ``centre`` is the summarised value that the table shows, in SI units."""
-
-    points: tuple[Point, ...]
-    summary: Summary
-    centre: float
-    efficiency: float | None
-
-    @property
-    def values(self) -> tuple[float, ...]:
-        """Every repetition, in order."""
-        return tuple(point.value for point in self.points)
-
-    @property
-    def step(self) -> float:
-        """The smallest difference that the instrument tells, in SI units; 0 where it gives all digits it has."""
-        return max(float(point.details.get("resolution", 0.0)) for point in self.points)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of one table. ``series`` has an entry for each instrument that measured it; values in SI units.
-
-    marks    what a reader must know about the row, the heaviest first
-    missing  planned repetitions of the own kernel without a measurement
-    published  what others measured in this row with a program of their own: name of the set -> value in SI units
-    sheet      the first table of the configured layout that prints the row, which says what things are called
-    shares     share of the limit that holds at the nominal and at the maximum clock, where the limit takes a clock
-    mixed      its own repetitions are from several hosts: nothing is claimed of it
-    """
-
-    table: Table
-    key: Key
-    series: Mapping[str, Series]
-    peak: Peak
-    marks: tuple[Note, ...] = ()
-    missing: int = 0
-    published: Mapping[str, float] = field(default_factory=dict)
-    sheet: Sheet | None = None
-    shares: Mapping[str, float] = field(default_factory=dict)
-    mixed: bool = False
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The sentences about this row, without those that are said of the whole campaign."""
-        return tuple(dict.fromkeys(note.text for note in self.marks if not note.whole))
-
-    def marks_of(self, instrument: str) -> tuple[Note, ...]:
-        """The notes that are about the figure of one instrument, or about the row as such."""
-        return tuple(note for note in self.marks if note.about in ("", instrument))
-
-    @property
-    def doubts(self) -> tuple[str, ...]:
-        """What speaks against the own kernel's figure."""
-        own = self.marks_of(self.table.own.instrument)
-        return tuple(note.text for note in own if note.doubt and not note.whole)
-
-    @property
-    def level(self) -> Level | None:
-        """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
-        return notes.worst(self.marks_of(self.table.own.instrument))
-
-    @property
-    def own(self) -> Series | None:
-        """The own kernel's measurements, None for a hole."""
-        return self.series.get(self.table.own.instrument)
-
-    @property
-    def measured(self) -> Series:
-        """The own kernel's measurements of a row that is no hole. Errors: ValueError for a hole."""
-        if self.own is None:
-            raise ValueError(f"{self.table.name} {self.key}: the own kernel has not measured this row")
-        return self.own
 
 
 @dataclass
@@ -290,8 +184,14 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     own = series.get(table.own.instrument)
     shares = _shares(results, table, key, own_points, facts, own.centre) if own and peak.value is not None else {}
     row = Row(table, key, series, peak, missing=max(0, len(planned) - done), shares=shares, mixed=len(hosts) > 1)
-    checked = _checked(row, facts, _nominal(results, facts))
-    said = [*_holes(results, row, planned), *checked, *_unsure(results, row), *_other_streams(row), *_remarks(row)]
+    checked = remarks.checked(row, facts, _nominal(results, facts))
+    said = [
+        *remarks.holes(results, row, planned),
+        *checked,
+        *remarks.unsure(results, row),
+        *remarks.other_streams(row),
+        *remarks.of_programs_and_limit(row),
+    ]
     return replace(row, marks=tuple(said))
 
 
@@ -369,99 +269,3 @@ def _peak(
         placed=_placed(contexts),
         store=next((str(point.details["store"]) for point in points if point.details.get("store")), None),
     )
-
-
-def _checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None) -> Iterator[Note]:
-    """What the checks say: all about the own kernel, of a reference only the doubts."""
-    table, key = row.table, row.key
-    for entry in table.series:
-        series = row.series.get(entry.instrument)
-        if series is None:
-            continue
-        measured = Measured(
-            subsystem=table.subsystem,
-            instrument=entry.instrument,
-            workload=key.workload,
-            variant=key.variant,
-            block=key.block,
-            concurrency=key.concurrency,
-            metric=table.metric,
-            unit=table.unit,
-            runs=[
-                Run(point.value, point.details, point.record.data["context"], point.record.cell.options)
-                for point in series.points
-            ],
-            summary=series.summary,
-            centre=series.centre,
-            peak=row.peak,
-            facts=facts,
-            nominal_hz=nominal_hz,
-        )
-        for note in checks.check_row(measured):
-            if note.doubt or entry is table.own:
-                whole = note.code in WHOLE_ROW
-                yield note if whole else replace(note, text=f"{entry.heading}: {note.text}", about=entry.instrument)
-    # An echo is answered by the kernel: that it differs from a round trip of programs says nothing about either.
-    centres = {s.heading: row.series[s.instrument].centre for s in table.series if s.instrument in row.series}
-    centres.pop("ping", None)
-    compare = checks.DIFFERENCES[table.subsystem]
-    if table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
-        compare = f"buffers ({table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
-    yield from checks.check_agreement(centres, table.unit, own=table.own.heading, compare=compare)
-
-
-def _holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Note]:
-    """Why the own kernel's figure, or some of its repetitions, are missing."""
-    if not row.missing:
-        return
-    refused = [str(record.data["reason"]) for record in results.records if not record.ok and record.cell in planned]
-    failed = [str(record.data["reason"]) for record in results.attempts if record.cell in planned]
-    reason = f": {(refused or failed)[-1]}" if refused or failed else ""
-    total = "not measured" if row.own is None else f"{row.missing} of {len(planned)} not measured"
-    yield Note("not-measured", f"{row.table.own.heading}: {total}{reason}", Level.NOTE)
-
-
-def _unsure(results: Results, row: Row) -> Iterator[Note]:
-    """Series that were repeated up to their limit without becoming as sure as was asked."""
-    for entry in row.table.series:
-        points = row.series[entry.instrument].points if entry.instrument in row.series else ()
-        decision = results.decisions.get(points[0].record.cell.row) if points else None
-        text = adaptive.shortfall(decision) if decision else None
-        if text:
-            yield Note("shortfall", f"{entry.heading}: {text}", Level.NOTE)
-
-
-def _other_streams(row: Row) -> Iterator[Note]:
-    """Echoes of another number of streams than the row's own: the fewest there are stand beside every row without."""
-    ping = row.series.get("ping")
-    streams = {point.record.cell.concurrency for point in ping.points} if ping else set()
-    if streams and streams != {row.key.concurrency}:
-        many = row.key.concurrency
-        text = f"ping: echoes of {min(streams)} stream{'s' * (min(streams) > 1)} stand beside {many} stream{'s' * (many > 1)} here"
-        yield Note("ping-streams", text, Level.NOTE, "ping")
-
-
-def _remarks(row: Row) -> Iterator[Note]:
-    """Warnings of the programs, derived figures, remarks on the limit, several hosts in one row."""
-    headings = {entry.instrument: entry.heading for entry in row.table.series}
-    for name, entry in row.series.items():
-        counts = Counter(warning for point in entry.points for warning in dict.fromkeys(point.record.data["warnings"]))
-        for warning, count in counts.items():
-            if _SAID.match(warning) and row.table.subsystem in ("cpu", "memory", "network"):
-                continue  # the checks say it too, with what to do about it
-            often = f" ({count} of {entry.summary.n} runs)" if count < entry.summary.n else ""
-            yield Note("warning", f"{headings[name]}: {warning}{often}", Level.NOTE)
-        if any(point.details.get("estimate") for point in entry.points):
-            yield Note("derived", f"{headings[name]}: derived from other figures, not measured", Level.NOTE)
-    if row.peak.note:
-        yield Note("limit", f"theoretical value: {row.peak.note}", Level.NOTE)
-    if row.peak.finding:
-        yield Note("machine", row.peak.finding, Level.NOTE)
-    if row.peak.estimate is not None:
-        guess = significant(row.peak.estimate * row.table.factor)
-        yield Note("limit", f"theoretical value unknown; a guess would be {guess} {row.table.shown}", Level.NOTE)
-    hosts = {point.record.data["context"]["host"] for entry in row.series.values() for point in entry.points}
-    if len(hosts) > 1:
-        text = f"measured on different hosts: {', '.join(sorted(hosts))}"
-        text += "; nothing is claimed of a row that mixes them: name the nodes (nodes:)" if row.mixed else ""
-        yield Note("hosts", text, Level.NOTE)

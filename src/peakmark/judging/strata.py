@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from peakmark.formatting import significant
 from peakmark.judging import statistics
 from peakmark.judging.notes import Level
-from peakmark.judging.rows import Row
+from peakmark.judging.row import Row
 from peakmark.tables.words import Words
 
 LEVEL = 0.05

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from peakmark.formatting import significant
 from peakmark.judging.ranking import better, groups
-from peakmark.judging.rows import Row
+from peakmark.judging.row import Row
 from peakmark.tables.words import Words, noun
 
 NONE = "any"  # no block beats another

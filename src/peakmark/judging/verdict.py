@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from peakmark.formatting import percent
 from peakmark.judging import ratios
 from peakmark.judging.notes import Level
-from peakmark.judging.rows import Row
+from peakmark.judging.row import Row
 from peakmark.tables.layout import SUBSYSTEM_TITLES
 from peakmark.tables.words import Words, quantity
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from peakmark.formatting import plural, typeset
 from peakmark.judging import verdict
-from peakmark.judging.rows import Row, centre_of
+from peakmark.judging.row import Row
+from peakmark.judging.rows import centre_of
 from peakmark.reporting.machine_text import binary
 from peakmark.storage.results import Results
 from peakmark.tables.layout import SUBSYSTEM_TITLES

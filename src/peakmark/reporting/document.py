@@ -8,7 +8,8 @@ from typing import Any
 
 from peakmark.formatting import date, plural, typeset
 from peakmark.judging import caveats, findings, verdict
-from peakmark.judging.rows import Key, Row, figures_of, layout_of
+from peakmark.judging.row import Key, Row
+from peakmark.judging.rows import figures_of, layout_of
 from peakmark.reporting import artifact, captions, formulas, machine_text, method_text, provenance, runs_text
 from peakmark.storage.results import Results
 from peakmark.tables import page_tables, presentation, sheets

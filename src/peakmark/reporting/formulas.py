@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from peakmark.formatting import percent, typeset
-from peakmark.judging.rows import Key, Row
+from peakmark.judging.row import Key, Row
 from peakmark.tables import presentation
 from peakmark.tables.layouts import Sheet
 from peakmark.tables.words import Words

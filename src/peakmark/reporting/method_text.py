@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from peakmark.formatting import typeset
-from peakmark.judging.rows import Row, centre_of, layout_of
+from peakmark.judging.row import Row
+from peakmark.judging.rows import centre_of, layout_of
 from peakmark.judging.statistics import ENOUGH
 from peakmark.judging.verdict import planned
 from peakmark.storage.results import Results

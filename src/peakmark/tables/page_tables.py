@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from peakmark.judging.rows import Row
+from peakmark.judging.row import Row
 from peakmark.reporting import captions
 from peakmark.tables import presentation
 from peakmark.tables.presentation import Grid

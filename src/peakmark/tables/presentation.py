@@ -12,7 +12,8 @@ from typing import Any
 
 from peakmark.formatting import percent, significant, size, typeset
 from peakmark.judging.merging import merge
-from peakmark.judging.rows import Row, published_names
+from peakmark.judging.row import Row
+from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
 from peakmark.tables import layout
 from peakmark.tables.layout import Table

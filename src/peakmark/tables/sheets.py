@@ -9,7 +9,8 @@ import pandas as pd
 
 from peakmark.arithmetic import evaluate
 from peakmark.formatting import percent, significant, typeset
-from peakmark.judging.rows import Row, published_names
+from peakmark.judging.row import Row
+from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
 from peakmark.tables.layouts import Column, Layout, Sheet

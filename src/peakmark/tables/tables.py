@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from peakmark.judging import findings
-from peakmark.judging.rows import Row, published_names
+from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
+from peakmark.judging.rows import published_names
 from peakmark.storage import measurements
 from peakmark.storage.results import Results
 from peakmark.tables import latex, layout, layouts, presentation, sheets

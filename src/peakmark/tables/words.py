@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from peakmark.formatting import significant, size
-from peakmark.judging.rows import Row
+from peakmark.judging.row import Row
 from peakmark.tables.layout import Series, Table
 from peakmark.tables.layouts import Sheet, written
 

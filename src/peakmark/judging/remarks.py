@@ -1,0 +1,117 @@
+"""The remarks on a row, each with its weight: what checks find, why something is missing, what programs said."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from peakmark.cell import Cell
+from peakmark.formatting import significant
+from peakmark.judging import checks
+from peakmark.judging.measured import Measured, Run
+from peakmark.judging.notes import Level, Note
+from peakmark.judging.row import Row
+from peakmark.planning import adaptive
+from peakmark.storage.results import Results
+
+WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
+_SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
+
+
+def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None) -> Iterator[Note]:
+    """What the checks say: all about the own kernel, of a reference only the doubts."""
+    table, key = row.table, row.key
+    for entry in table.series:
+        series = row.series.get(entry.instrument)
+        if series is None:
+            continue
+        measured = Measured(
+            subsystem=table.subsystem,
+            instrument=entry.instrument,
+            workload=key.workload,
+            variant=key.variant,
+            block=key.block,
+            concurrency=key.concurrency,
+            metric=table.metric,
+            unit=table.unit,
+            runs=[
+                Run(point.value, point.details, point.record.data["context"], point.record.cell.options)
+                for point in series.points
+            ],
+            summary=series.summary,
+            centre=series.centre,
+            peak=row.peak,
+            facts=facts,
+            nominal_hz=nominal_hz,
+        )
+        for note in checks.check_row(measured):
+            if note.doubt or entry is table.own:
+                whole = note.code in WHOLE_ROW
+                yield note if whole else replace(note, text=f"{entry.heading}: {note.text}", about=entry.instrument)
+    # An echo is answered by the kernel: that it differs from a round trip of programs says nothing about either.
+    centres = {s.heading: row.series[s.instrument].centre for s in table.series if s.instrument in row.series}
+    centres.pop("ping", None)
+    compare = checks.DIFFERENCES[table.subsystem]
+    if table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
+        compare = f"buffers ({table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
+    yield from checks.check_agreement(centres, table.unit, own=table.own.heading, compare=compare)
+
+
+def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Note]:
+    """Why the own kernel's figure, or some of its repetitions, are missing."""
+    if not row.missing:
+        return
+    refused = [str(record.data["reason"]) for record in results.records if not record.ok and record.cell in planned]
+    failed = [str(record.data["reason"]) for record in results.attempts if record.cell in planned]
+    reason = f": {(refused or failed)[-1]}" if refused or failed else ""
+    total = "not measured" if row.own is None else f"{row.missing} of {len(planned)} not measured"
+    yield Note("not-measured", f"{row.table.own.heading}: {total}{reason}", Level.NOTE)
+
+
+def unsure(results: Results, row: Row) -> Iterator[Note]:
+    """Series that were repeated up to their limit without becoming as sure as was asked."""
+    for entry in row.table.series:
+        points = row.series[entry.instrument].points if entry.instrument in row.series else ()
+        decision = results.decisions.get(points[0].record.cell.row) if points else None
+        text = adaptive.shortfall(decision) if decision else None
+        if text:
+            yield Note("shortfall", f"{entry.heading}: {text}", Level.NOTE)
+
+
+def other_streams(row: Row) -> Iterator[Note]:
+    """Echoes of another number of streams than the row's own: the fewest there are stand beside every row without."""
+    ping = row.series.get("ping")
+    streams = {point.record.cell.concurrency for point in ping.points} if ping else set()
+    if streams and streams != {row.key.concurrency}:
+        many = row.key.concurrency
+        text = f"ping: echoes of {min(streams)} stream{'s' * (min(streams) > 1)} stand beside {many} stream{'s' * (many > 1)} here"
+        yield Note("ping-streams", text, Level.NOTE, "ping")
+
+
+def of_programs_and_limit(row: Row) -> Iterator[Note]:
+    """Warnings of the programs, derived figures, remarks on the limit, several hosts in one row."""
+    headings = {entry.instrument: entry.heading for entry in row.table.series}
+    for name, entry in row.series.items():
+        counts = Counter(warning for point in entry.points for warning in dict.fromkeys(point.record.data["warnings"]))
+        for warning, count in counts.items():
+            if _SAID.match(warning) and row.table.subsystem in ("cpu", "memory", "network"):
+                continue  # the checks say it too, with what to do about it
+            often = f" ({count} of {entry.summary.n} runs)" if count < entry.summary.n else ""
+            yield Note("warning", f"{headings[name]}: {warning}{often}", Level.NOTE)
+        if any(point.details.get("estimate") for point in entry.points):
+            yield Note("derived", f"{headings[name]}: derived from other figures, not measured", Level.NOTE)
+    if row.peak.note:
+        yield Note("limit", f"theoretical value: {row.peak.note}", Level.NOTE)
+    if row.peak.finding:
+        yield Note("machine", row.peak.finding, Level.NOTE)
+    if row.peak.estimate is not None:
+        guess = significant(row.peak.estimate * row.table.factor)
+        yield Note("limit", f"theoretical value unknown; a guess would be {guess} {row.table.shown}", Level.NOTE)
+    hosts = {point.record.data["context"]["host"] for entry in row.series.values() for point in entry.points}
+    if len(hosts) > 1:
+        text = f"measured on different hosts: {', '.join(sorted(hosts))}"
+        text += "; nothing is claimed of a row that mixes them: name the nodes (nodes:)" if row.mixed else ""
+        yield Note("hosts", text, Level.NOTE)

@@ -1,0 +1,116 @@
+"""One row of a table: what was measured at one point by each instrument, its limit, and the remarks on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from peakmark.judging import notes
+from peakmark.judging.notes import Level, Note
+from peakmark.judging.statistics import Summary
+from peakmark.peaks import Peak
+from peakmark.storage.results import StoredRecord
+from peakmark.tables.layout import Table
+from peakmark.tables.layouts import Sheet
+
+
+class Key(NamedTuple):
+    """What makes a row: block in bytes, None where there is none.
+
+    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is then what it meant, 0
+          where nothing has been measured yet that tells
+    """
+
+    node: str
+    workload: str
+    variant: str
+    block: int | None
+    concurrency: int
+    word: str = ""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measured value in SI units, with its repetition and the record that holds it."""
+
+    repetition: int
+    value: float
+    record: StoredRecord
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Series:
+    """What one instrument measured in one row; ``centre`` is the summarised value that the table shows, in SI units."""
+
+    points: tuple[Point, ...]
+    summary: Summary
+    centre: float
+    efficiency: float | None
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Every repetition, in order."""
+        return tuple(point.value for point in self.points)
+
+    @property
+    def step(self) -> float:
+        """The smallest difference that the instrument tells, in SI units; 0 where it gives all digits it has."""
+        return max(float(point.details.get("resolution", 0.0)) for point in self.points)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of one table. ``series`` has an entry for each instrument that measured it; values in SI units.
+
+    marks    what a reader must know about the row, the heaviest first
+    missing  planned repetitions of the own kernel without a measurement
+    published  what others measured in this row with a program of their own: name of the set -> value in SI units
+    sheet      the first table of the configured layout that prints the row, which says what things are called
+    shares     share of the limit that holds at the nominal and at the maximum clock, where the limit takes a clock
+    mixed      its own repetitions are from several hosts: nothing is claimed of it
+    """
+
+    table: Table
+    key: Key
+    series: Mapping[str, Series]
+    peak: Peak
+    marks: tuple[Note, ...] = ()
+    missing: int = 0
+    published: Mapping[str, float] = field(default_factory=dict)
+    sheet: Sheet | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
+    mixed: bool = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The sentences about this row, without those that are said of the whole campaign."""
+        return tuple(dict.fromkeys(note.text for note in self.marks if not note.whole))
+
+    def marks_of(self, instrument: str) -> tuple[Note, ...]:
+        """The notes that are about the figure of one instrument, or about the row as such."""
+        return tuple(note for note in self.marks if note.about in ("", instrument))
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What speaks against the own kernel's figure."""
+        own = self.marks_of(self.table.own.instrument)
+        return tuple(note.text for note in own if note.doubt and not note.whole)
+
+    @property
+    def level(self) -> Level | None:
+        """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
+        return notes.worst(self.marks_of(self.table.own.instrument))
+
+    @property
+    def own(self) -> Series | None:
+        """The own kernel's measurements, None for a hole."""
+        return self.series.get(self.table.own.instrument)
+
+    @property
+    def measured(self) -> Series:
+        """The own kernel's measurements of a row that is no hole. Errors: ValueError for a hole."""
+        if self.own is None:
+            raise ValueError(f"{self.table.name} {self.key}: the own kernel has not measured this row")
+        return self.own
