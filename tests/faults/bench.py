@@ -60,7 +60,7 @@ class Bench:
     directory: Path
     scratch: Path = field(init=False)
     campaign: Path = field(init=False)
-    planned: set[str] = field(init=False, default_factory=set)
+    planned: dict[str, str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.scratch, self.campaign = self.directory / "scratch", self.directory / "results" / "c"
@@ -71,7 +71,8 @@ class Bench:
         return {**os.environ, MARK: str(self.directory), "TMPDIR": str(self.scratch)}
 
     def argv(self, cell: Cell, tool: str = "auto", kernels: Path = KERNELS) -> list[str]:
-        if tool != "auto" or cell.id not in self.planned or not (self.campaign / "plan.json").exists():
+        known = self.planned.get(cell.id) == cell.spec() and (self.campaign / "plan.json").exists()
+        if tool != "auto" or not known:
             self.plan([cell], {} if tool == "auto" else {cell.instrument: tool})
         words = ["measure", "--plan", str(self.campaign / "plan.json"), "--cell", cell.id]
         return [sys.executable, "-m", "peakmark", *words, "--kernels", str(kernels)]
@@ -82,7 +83,7 @@ class Bench:
         lines = [{"id": cell.id, **cell.to_json()} for cell in cells]
         plan = {"schema": 1, "campaign": "c", "config": config, "cluster": None, "cells": lines}
         planfile.write(self.campaign / "plan.json", plan)
-        self.planned = set() if tools else {cell.id for cell in cells}
+        self.planned = {} if tools else {cell.id: cell.spec() for cell in cells}
 
     def record_path(self, cell: Cell) -> Path:
         return self.campaign / "cells" / f"{cell.id}.json"
