@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from datetime import datetime
 
 from peakmark.errors import ConfigError
@@ -80,6 +81,11 @@ def plural(count: float, word: str, words: str = "") -> str:
     """``1 core``, ``2 cores``; ``words`` where an s does not make it: ``plural(2, "entry", "entries")``."""
     number = str(count) if isinstance(count, int) else f"{count:g}"
     return f"{number} {word}" if count == 1 else f"{number} {words or word + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``; of at least one name."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def size(block: int | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -70,8 +71,5 @@ def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str
 
 def summary(found: Sequence[Sequence[str]]) -> list[str]:
     """The differences of many rows, each once, with the number of rows that have it."""
-    counts: dict[str, int] = {}
-    for row in found:
-        for text in row:
-            counts[text] = counts.get(text, 0) + 1
+    counts = Counter(text for row in found for text in row)
     return [f"{text} ({count} rows)" if count > 1 else text for text, count in counts.items()]

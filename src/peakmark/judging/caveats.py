@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from peakmark.formatting import significant
+from peakmark.formatting import listed, significant
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
 from peakmark.judging.statistics import ENOUGH
-from peakmark.judging.verdict import NO_ROW, Rows, Verdict
-
-# The section of a site file that states what the machine does not tell.
-_SITE = {"cpu": "cpu", "memory": "memory", "disk": "disk", "network": "network"}
+from peakmark.judging.verdict import NO_ROW, Rows, Verdict, without_program
 
 
 def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> list[str]:
@@ -58,16 +55,11 @@ def _whole(measured: list[Row]) -> Iterator[str]:
     kinds: dict[str, list[str]] = {}
     for row in measured:
         for code, text in {note.code: note.text for note in row.marks if note.whole}.items():
-            kinds.setdefault(code, []).append(text.partition(": ")[2] if _names_program(row, text) else text)
+            kinds.setdefault(code, []).append(without_program(row, text))
     for texts in kinds.values():
         merged = merge(texts)
         sentence = Counter(merged[text] for text in texts).most_common(1)[0][0]
         yield f"In {len(texts)} of {len(measured)} rows: {sentence}."
-
-
-def _names_program(row: Row, text: str) -> bool:
-    """Whether a note begins with the heading of one of the table's programs."""
-    return any(text.startswith(f"{series.heading}: ") for series in row.table.series)
 
 
 def _scaled(config: Mapping[str, object]) -> Iterator[str]:
@@ -83,11 +75,11 @@ def _limits(verdicts: list[Verdict]) -> Iterator[str]:
     unknown = [one for one in verdicts if one.row is not None and one.limit == "unknown" and not _is_loopback(one.row)]
     if unknown:
         names = [one.title if one.title == "CPU" else one.title.lower() for one in unknown]
-        listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-        lines = ", ".join(_SITE[one.subsystem] for one in unknown)
+        which = listed(names)
+        lines = ", ".join(one.subsystem for one in unknown)  # as the sections of a site file are called
         plural = len(unknown) > 1
         yield (
-            f"{listed[:1].upper()}{listed[1:]} {'have' if plural else 'has'} no known limit, so no share of one: this machine "
+            f"{which[:1].upper()}{which[1:]} {'have' if plural else 'has'} no known limit, so no share of one: this machine "
             f"does not tell it. State it in a site file (section{'s' if plural else ''} {lines}; see config/sites/example.yaml) "
             "and run the same command again: finished cells stay."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from peakmark.formatting import significant
+from peakmark.formatting import listed, significant
 from peakmark.judging.ranking import better, groups
 from peakmark.judging.row import Row
 from peakmark.tables.words import Words, noun
@@ -90,15 +90,10 @@ def blocks(words: Words, rows: Sequence[Row]) -> Iterator[str]:
             parts = [
                 outcome
                 + (
-                    f" with {_listed(counts)} {noun(words.table)}{'s' if counts != [1] else ''}"
+                    f" with {listed([str(count) for count in counts])} {noun(words.table)}{'s' if counts != [1] else ''}"
                     if len(pays) > 1
                     else ""
                 )
                 for outcome, counts in pays.items()
             ]
             yield f"{name}: the smallest block that no other is shown to beat is {', '.join(parts)}."
-
-
-def _listed(counts: Sequence[int]) -> str:
-    texts = [str(count) for count in counts]
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

@@ -141,9 +141,14 @@ def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
 
 def _fact(row: Row, text: str) -> str:
     """What a note saw, without the program's name and what to do about it: those stand below the row's table."""
+    return without_program(row, text).partition(": ")[0]
+
+
+def without_program(row: Row, text: str) -> str:
+    """A note without the heading of the program that it is about."""
     for series in row.table.series:
         text = text.removeprefix(f"{series.heading}: ")
-    return text.partition(": ")[0]
+    return text
 
 
 def _none(rows: Rows, subsystem: str, title: str) -> Verdict:

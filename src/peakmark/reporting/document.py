@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from peakmark.formatting import date, plural, typeset
+from peakmark.formatting import date, listed, plural, typeset
 from peakmark.judging import caveats, findings, verdict
 from peakmark.judging.row import Key, Row
 from peakmark.judging.rows import figures_of, layout_of
@@ -61,7 +61,7 @@ def newest(results: Results) -> datetime:
 def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict[str, Any]:
     config = results.report_config
     resources = [_RESOURCES[subsystem] for subsystem in verdict.planned(rows)]
-    listed = resources[0] if len(resources) == 1 else f"{', '.join(resources[:-1])} and {resources[-1]}"
+    named = listed(resources)
     missing = len(results.missing)
     begun = bool(results.records or results.attempts)
     many = len(results.facts) > 1
@@ -72,8 +72,8 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
         "logo": logo,
         "date": date(newest(results), str(config.get("language") or "en")) if begun else "nothing measured yet",
         "campaign": results.name,
-        "lead": f"This report tells how close {machine_text.short(results)} {'come' if many else 'comes'} to the limits of {'their' if many else 'its'} {listed}. "
-        f"{'Each resource' if len(resources) > 1 else f'The {listed}'} is measured by an own kernel and, beside it, by the "
+        "lead": f"This report tells how close {machine_text.short(results)} {'come' if many else 'comes'} to the limits of {'their' if many else 'its'} {named}. "
+        f"{'Each resource' if len(resources) > 1 else f'The {named}'} is measured by an own kernel and, beside it, by the "
         "tools that the field uses.",
         "partial": partial and missing > 0,
         "partial_text": f"{missing} of {plural(len(results.cells), 'planned cell')} {'has' if missing == 1 else 'have'} no record yet; "

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from string import ascii_lowercase
 from typing import Any
 
-from peakmark.formatting import percent, significant, size, typeset
+from peakmark.formatting import listed, percent, significant, size, typeset
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
@@ -236,7 +236,7 @@ def unknown_reasons(rows: Sequence[Row]) -> list[str]:
 def _listed(names: Sequence[str]) -> str:
     """``.RS``, ``.RS, .RR and .WS``."""
     dotted = [f".{name}" for name in names]
-    return dotted[0] if len(dotted) == 1 else f"{', '.join(dotted[:-1])} and {dotted[-1]}"
+    return listed(dotted)
 
 
 def empty_reason(results: Results, instrument: str) -> str:
