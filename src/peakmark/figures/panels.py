@@ -19,14 +19,15 @@ from peakmark.figures import labels, style
 from peakmark.formatting import significant
 from peakmark.judging.row import Row, Series
 from peakmark.judging.rows import published_names
+from peakmark.tables.fitting import UNITS
 from peakmark.tables.layout import Table
-from peakmark.tables.words import UNITS, Words
+from peakmark.tables.words import Words
 
-WIDTH = 10.2  # inches; a landscape A4 page between its margins
-HEIGHT = 5.9  # inches; leaves room for the caption on that page
-PANEL_HEIGHT = 1.55
+WIDTH = 6.85  # inches; an A4 page between its margins
+HEIGHT = 7.0  # inches; leaves room for the caption on that page
+PANEL_HEIGHT = 1.45
 MAX_COLUMNS = 4
-MAX_TICKS = 9  # labels beside each other below one panel
+MAX_TICKS = 6  # labels beside each other below one panel
 
 Dimension = Literal["block", "concurrency"]
 

@@ -21,6 +21,7 @@ from peakmark.judging.row import Key, Point, Row, Series
 from peakmark.peaks import Peak
 from peakmark.storage.results import Results
 from peakmark.tables import layouts
+from peakmark.tables.fitting import fitted
 from peakmark.tables.layout import TABLES, Table
 from peakmark.tables.layouts import Layout
 
@@ -141,7 +142,8 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     )
     found = [_row(results, table, key, drafts[key], centre) for key in ordered]
     if layout is None:
-        return found
+        printed = fitted(table, (series.centre for row in found for series in row.series.values()))
+        return [replace(row, table=printed) for row in found]
     return [replace(row, sheet=layout.sheet_of(table, row.key.workload, row.key.variant)) for row in found]
 
 
