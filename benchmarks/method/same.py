@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.method.sides import Bench, Surroundings
 from peakmark.cell import Cell
 from peakmark.judging import compare
-from peakmark.judging.compare import Point
+from peakmark.judging.sides import Point, read
 from peakmark.tables.layout import BY_NAME
 
 CLAIMED = ("better", "worse")
@@ -99,7 +99,7 @@ def really(pairs: Iterable[tuple[Path, Path]]) -> tuple[Count, Count, dict[Point
     claimed, judged, calm_claimed, calm_judged = 0, 0, 0, 0
     values: dict[Point, list[float]] = defaultdict(list)
     for before, after in pairs:
-        found, _, _ = compare.compare(compare.read(str(before)), compare.read(str(after)))
+        found, _, _ = compare.compare(read(str(before)), read(str(after)))
         for one in found:
             judged += one.verdict != "cannot tell"
             claimed += one.verdict in CLAIMED

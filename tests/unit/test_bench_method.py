@@ -23,7 +23,7 @@ from benchmarks.method.verdicts import Outcome
 
 from peakmark import machine
 from peakmark.errors import Unavailable
-from peakmark.judging.compare import Point
+from peakmark.judging.sides import Point
 from peakmark.machine import limits
 from peakmark.machine.host import Host
 
