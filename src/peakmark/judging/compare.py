@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -149,11 +150,12 @@ def _of_two(
     """A row of two campaigns of different times."""
     old, new = before.values[first], after.values[second]
     judged = judge(old, new, BY_NAME[point.table].lower_is_better, confidence, allowed)
-    differ = tuple(alike.differences(before.terms.get(first, {}), after.terms.get(second, {})))
+    differ = alike.differences(before.terms.get(first, {}), after.terms.get(second, {}))
+    differ += alike.mixing(before.mixed.get(first, ""), after.mixed.get(second, ""))
     if differ:
         judged = (*judged[:3], "not alike", "; ".join(differ))
     doubtful = _doubtful(before.doubts.get(first, ""), after.doubts.get(second, ""))
-    return Comparison(point, old, new, *judged, doubtful, allowed, differ=differ)
+    return Comparison(point, old, new, *judged, doubtful, allowed, differ=tuple(differ))
 
 
 def _of_pairs(
@@ -215,9 +217,12 @@ def _chance(one: Comparison) -> float:
 def _place(point: Point) -> tuple[object, ...]:
     table = BY_NAME[point.table]
     instruments = [series.instrument for series in table.series]
+    # A word mostly means more threads than any number beside it.
+    count = sys.maxsize if point.word else point.concurrency
     return (
         TABLES.index(table),
         point.node,
         instruments.index(point.instrument),
-        *table.order(point.workload, point.variant, point.concurrency, point.block),
+        *table.order(point.workload, point.variant, count, point.block),
+        point.word,
     )

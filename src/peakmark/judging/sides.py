@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from peakmark.errors import ConfigError
-from peakmark.formatting import size
+from peakmark.formatting import listed, size
 from peakmark.judging import alike, notes, paired, published, rows, statistics
 from peakmark.judging.row import Series
 from peakmark.storage.results import Results
@@ -19,7 +19,11 @@ LEAST_ROWS = 3
 
 @dataclass(frozen=True, order=True)
 class Point:
-    """What is compared with its like; block in bytes, 0 where there is none; variant "" where a side does not tell it."""
+    """What is compared with its like; block in bytes, 0 where there is none; variant "" where a side does not tell it.
+
+    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is then 0: two threads and
+          all cores of a node with two are not the same question
+    """
 
     table: str
     instrument: str
@@ -28,6 +32,7 @@ class Point:
     block: int
     concurrency: int
     node: str
+    word: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Side:
     terms    what was asked of a point, in words: two that differ in them are not alike
     machine  what the machines are, in words
     remarks  what published results note on their own values
+    threads  how many a word meant, of points that have one
+    mixed    the hosts of points whose repetitions are from several
     drift    by table, how its rows moved together from the first half of the campaign to the second, as a logarithm
     beside   the campaign with which it was measured in turn, empty without one; ``turns``: then its repetitions in time
     """
@@ -50,6 +57,8 @@ class Side:
     machine: Mapping[str, str] = field(default_factory=dict)
     drift: Mapping[str, float] = field(default_factory=dict)
     remarks: Mapping[Point, Sequence[str]] = field(default_factory=dict)
+    threads: Mapping[Point, int] = field(default_factory=dict)
+    mixed: Mapping[Point, str] = field(default_factory=dict)
     beside: str = ""
     turns: Mapping[Point, paired.Turns] = field(default_factory=dict)
 
@@ -94,16 +103,22 @@ def _campaign(path: Path) -> Side:
     terms: dict[Point, dict[str, str]] = {}
     changes: dict[str, list[float]] = {}
     turns: dict[Point, paired.Turns] = {}
+    threads: dict[Point, int] = {}
+    mixed: dict[Point, str] = {}
     results = Results.read(path)
     beside = str(results.plan.get("beside") or "")
     for name, found in rows.build(results).items():
         for row in found:
             key = row.key
             for instrument, series in row.series.items():
-                place = (key.workload, key.variant, key.block or 0, key.concurrency, key.node)
-                point = Point(name, instrument, *place)
+                count = 0 if key.word else key.concurrency
+                point = Point(name, instrument, key.workload, key.variant, key.block or 0, count, key.node, key.word)
                 values[point] = series.values
                 terms[point] = alike.terms(series)
+                if key.word:
+                    threads[point], terms[point][f"threads of {key.word}"] = key.concurrency, str(key.concurrency)
+                if len(series.hosts) > 1:
+                    mixed[point] = listed(series.hosts)
                 if beside:
                     turns[point] = paired.turns(series.points)
                 changes.setdefault(name, []).extend(_halves(series))
@@ -111,7 +126,8 @@ def _campaign(path: Path) -> Side:
                 if level is not None:
                     doubts[point] = str(level)
     machine, drift = alike.machine(results), drift_of(changes)
-    return Side(path.name, values, False, doubts, terms, machine, drift, beside=beside, turns=turns)
+    first = Side(path.name, values, False, doubts, terms, machine, drift, beside=beside)
+    return replace(first, threads=threads, mixed=mixed, turns=turns)
 
 
 def _halves(series: Series) -> list[float]:
@@ -134,24 +150,28 @@ def drift_of(changes: Mapping[str, Sequence[float]]) -> dict[str, float]:
     return {table: statistics.median(found) for table, found in changes.items() if len(found) >= LEAST_ROWS}
 
 
-def _bare_point(point: Point) -> Point | None:
+def _bare_point(side: Side, point: Point) -> Point | None:
     """The name of a point in published results, None for caches, which nobody published."""
     if point.variant == "block":
         return None
     workload, block = published.stands_for(point.workload, point.block or None)
-    return Point(point.table, point.instrument, workload, "", published.rounded(block) or 0, point.concurrency, "")
+    count = side.threads.get(point, point.concurrency)
+    return Point(point.table, point.instrument, workload, "", published.rounded(block) or 0, count, "")
 
 
 def bare_points(side: Side) -> dict[Point, Point]:
-    """A campaign's points by the names that published results give them: without variant and node, DRAM only, blocks in
-    powers of 1024.
+    """A campaign's points by the names that published results give them: without variant, node and word, DRAM only,
+    blocks in powers of 1024.
     """
     found: dict[Point, Point] = {}
-    for point in side.values:
-        bare = _bare_point(point)
+    # Two threads as a number come before a word that meant two: the first is what was published.
+    for point in sorted(side.values, key=lambda one: bool(one.word)):
+        bare = _bare_point(side, point)
         if bare is None:
             continue
         twin = found.get(bare)
+        if point.word and twin is not None and (twin.node, twin.variant) == (point.node, point.variant):
+            continue
         # 1 MB and 1 MiB stand for one published size: the binary one does where a campaign has both.
         if twin is not None and replace(twin, block=point.block) == point:
             found[bare] = twin if published.rounded(twin.block) == twin.block else point
@@ -167,7 +187,7 @@ def bare_points(side: Side) -> dict[Point, Point]:
 
 
 def describe(point: Point) -> str:
-    """``disk_throughput diskbench RS psync 1 MiB x4``."""
+    """``disk_throughput diskbench RS psync 1 MiB x4``; ``cpu cpubench DP xcores``."""
     parts = [point.table, point.instrument, point.workload, point.variant, size(point.block or None)]
     node = point.node if point.node not in ("", "any") else ""
-    return " ".join(part for part in (*parts, f"x{point.concurrency}", node) if part)
+    return " ".join(part for part in (*parts, f"x{point.word or point.concurrency}", node) if part)
