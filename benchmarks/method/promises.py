@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.method.same import CLAIMED, Count
-from peakmark.judging import compare, paired, sides, spread, statistics
+from peakmark import statistics
+from peakmark.judging import compare, paired, sides, spread
 from peakmark.judging.sides import Point, Side
 from peakmark.planning.adaptive import Criterion
 

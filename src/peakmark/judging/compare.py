@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from peakmark.judging import alike, chance, paired, sides, statistics
+from peakmark import statistics
+from peakmark.catalogue.tables import BY_NAME, TABLES, Table
+from peakmark.judging import alike, chance, paired, sides
 from peakmark.judging.sides import Point, Side
-from peakmark.tables.layout import BY_NAME, TABLES, Table
 
 Verdict = Literal["better", "worse", "no difference shown", "cannot tell", "not alike"]
 VERDICTS: tuple[Verdict, ...] = ("better", "worse", "no difference shown", "cannot tell", "not alike")

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from peakmark.judging import chance, statistics
+from peakmark import statistics
+from peakmark.judging import chance
 from peakmark.judging.row import Point
 
 GAP_S = 60.0

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from peakmark import statistics
+from peakmark.config import published
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed, size
-from peakmark.judging import alike, notes, paired, published, rows, statistics
+from peakmark.judging import alike, notes, paired, rows
 from peakmark.judging.row import Series
 from peakmark.storage.results import Results
 

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from peakmark.catalogue import WORKLOADS
+from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.cell import Cell
+from peakmark.config import given
 from peakmark.errors import ConfigError, MeasurementError
 from peakmark.formatting import plural
 from peakmark.measuring import build, guard, lock
-from peakmark.planning import given, plan
+from peakmark.planning import plan
 from peakmark.planning.plan import Plan
 from peakmark.planning.plan_text import duration
 from peakmark.running import head, preflight, resume

@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from string import ascii_lowercase
 from typing import Any
 
+from peakmark.catalogue.tables import Table, count
 from peakmark.formatting import listed, percent, significant, size, typeset
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
-from peakmark.tables import layout
-from peakmark.tables.layout import Table
 
 NOT_MEASURED = "not measured"
 _KEY = re.compile(r"\b([a-z]+\.[a-z]+)\.([A-Z]+)\b")  # of a site file, for one workload: disk.throughput.RS
@@ -184,7 +183,7 @@ def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...
 
     key = row.key
     cells = [key.node] if with_node else []
-    cells += [table.workload_label(key.workload), str(layout.count(key.concurrency, key.word))]
+    cells += [table.workload_label(key.workload), str(count(key.concurrency, key.word))]
     if table.block:
         cells.append(size(key.block))
     if table.variant:
