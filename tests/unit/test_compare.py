@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import cli
+from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.judging import chance, compare, compare_text, published, rows, statistics
 from peakmark.storage.results import Results
@@ -298,3 +300,56 @@ def test_what_a_published_set_notes_on_its_values_is_told(tmp_path: Path) -> Non
     (row,) = rows.build(Results.read(folder))["network_throughput"]
     assert f"{name} (published): over loopback; no network was measured" in row.notes
     assert row.level is None
+
+
+def of_words(folder: Path, asked: dict[str | int, float], hosts: str = "a") -> Path:
+    """DP rows by what was asked for; a word means two threads."""
+    records = []
+    for word, value in asked.items():
+        for number, wobble in enumerate(STEADY):
+            data = make.cell("cpubench", "DP", subsystem="cpu", repetition=number).to_json() | {"concurrency": word}
+            of = Cell.from_json(data)
+            measured = make.measurement(of, "rate", value * wobble, concurrency=2)
+            context = {"placed": {"word": word, "threads": 2, "cpus": [0, 1], "cores": 2, "sockets": 1, "numa_nodes": [0],
+                                  "last_level_bytes": 0, "placement": "compact"}} if isinstance(word, str) else {}  # fmt: skip
+            records.append(make.record(of, [measured], context=context, host=hosts[number % len(hosts)]))
+    return make.write(folder, records)
+
+
+def test_a_word_and_the_number_that_it_meant_are_two_rows(tmp_path: Path) -> None:
+    before = compare.read(str(of_words(tmp_path / "a", {2: 1e9, "cores": 2e9})))
+    after = compare.read(str(of_words(tmp_path / "b", {2: 1e9, "cores": 1e9})))
+    found, _, _ = compare.compare(before, after)
+    assert [(compare.describe(one.point), one.verdict) for one in found] == [
+        ("cpu cpubench DP x2", "no difference shown"), ("cpu cpubench DP xcores", "worse"),
+    ]  # fmt: skip
+    only, first, second = compare.compare(before, compare.read(str(of_words(tmp_path / "c", {2: 1e9}))))
+    assert (len(only), first, second) == (1, 1, 0)
+
+
+def test_a_word_that_meant_another_number_is_not_alike(tmp_path: Path) -> None:
+    before = compare.read(str(of_words(tmp_path / "a", {"cores": 1e9})))
+    (point,) = before.values
+    terms = {point: {**before.terms[point], "threads of cores": "4"}}
+    ((found,), _, _) = compare.compare(before, replace(before, terms=terms))
+    assert (found.verdict, found.reason) == ("not alike", "threads of cores: A has 2, B has 4")
+
+
+def test_a_published_row_of_a_number_meets_the_word_only_where_no_number_is(tmp_path: Path) -> None:
+    published_side = replace(compare.read("disk-patterns-2020"), values={
+        compare.Point("cpu", "cpubench", "DP", "", 0, 2, ""): (1e9, 1e9, 1e9, 1e9),
+    })  # fmt: skip
+    both = compare.read(str(of_words(tmp_path / "a", {2: 1e9, "cores": 2e9})))
+    ((found,), _, _) = compare.compare(published_side, both)
+    assert statistics.median(found.after) == pytest.approx(1e9, rel=0.01)
+    word = compare.read(str(of_words(tmp_path / "b", {"cores": 2e9})))
+    ((found,), _, _) = compare.compare(published_side, word)
+    assert statistics.median(found.after) == pytest.approx(2e9, rel=0.01)
+
+
+def test_a_row_that_mixes_hosts_gets_no_verdict(tmp_path: Path) -> None:
+    before = compare.read(str(of_words(tmp_path / "a", {2: 1e9})))
+    after = compare.read(str(of_words(tmp_path / "b", {2: 2e9}, hosts="ab")))
+    ((found,), _, _) = compare.compare(before, after)
+    assert found.verdict == "not alike"
+    assert "B mixes the hosts a and b" in compare_text.report(before, after)[0]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from peakmark.errors import ConfigError
-from peakmark.formatting import size
+from peakmark.formatting import listed, size
 from peakmark.judging import alike, chance, notes, published, rows, statistics
 from peakmark.judging.row import Series
 from peakmark.storage.results import Results
@@ -26,7 +27,11 @@ LEAST_ROWS = 3
 
 @dataclass(frozen=True, order=True)
 class Point:
-    """What is compared with its like; block in bytes, 0 where there is none; variant "" where a side does not tell it."""
+    """What is compared with its like; block in bytes, 0 where there is none; variant "" where a side does not tell it.
+
+    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is then 0: two threads and
+          all cores of a node with two are not the same question
+    """
 
     table: str
     instrument: str
@@ -35,6 +40,7 @@ class Point:
     block: int
     concurrency: int
     node: str
+    word: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Side:
     terms    what was asked of a point, in words: two that differ in them are not alike
     machine  what the machines are, in words
     remarks  what published results note on their own values
+    threads  how many a word meant, of points that have one
+    mixed    the hosts of points whose repetitions are from several
     drift    by table, how its rows moved together from the first half of the campaign to the second, as a logarithm
     """
 
@@ -56,6 +64,8 @@ class Side:
     machine: Mapping[str, str] = field(default_factory=dict)
     drift: Mapping[str, float] = field(default_factory=dict)
     remarks: Mapping[Point, Sequence[str]] = field(default_factory=dict)
+    threads: Mapping[Point, int] = field(default_factory=dict)
+    mixed: Mapping[Point, str] = field(default_factory=dict)
 
     @property
     def nodes(self) -> list[str]:
@@ -149,20 +159,27 @@ def _campaign(path: Path) -> Side:
     doubts: dict[Point, str] = {}
     terms: dict[Point, dict[str, str]] = {}
     changes: dict[str, list[float]] = {}
+    threads: dict[Point, int] = {}
+    mixed: dict[Point, str] = {}
     results = Results.read(path)
     for name, found in rows.build(results).items():
         for row in found:
             key = row.key
             for instrument, series in row.series.items():
-                place = (key.workload, key.variant, key.block or 0, key.concurrency, key.node)
-                point = Point(name, instrument, *place)
+                count = 0 if key.word else key.concurrency
+                point = Point(name, instrument, key.workload, key.variant, key.block or 0, count, key.node, key.word)
                 values[point] = series.values
                 terms[point] = alike.terms(series)
+                if key.word:
+                    threads[point], terms[point][f"threads of {key.word}"] = key.concurrency, str(key.concurrency)
+                if len(series.hosts) > 1:
+                    mixed[point] = listed(series.hosts)
                 changes.setdefault(name, []).extend(_halves(series))
                 level = notes.worst(row.marks_of(instrument))
                 if level is not None:
                     doubts[point] = str(level)
-    return Side(path.name, values, False, doubts, terms, alike.machine(results), drift_of(changes))
+    machine, drift = alike.machine(results), drift_of(changes)
+    return Side(path.name, values, False, doubts, terms, machine, drift, threads=threads, mixed=mixed)
 
 
 def _halves(series: Series) -> list[float]:
@@ -200,24 +217,28 @@ def drifts(before: Side, after: Side, level: float) -> float:
     return math.expm1(chance.quantile(level / tables, len(looks)) * math.sqrt(2) * typical)
 
 
-def _bare_point(point: Point) -> Point | None:
+def _bare_point(side: Side, point: Point) -> Point | None:
     """The name of a point in published results, None for caches, which nobody published."""
     if point.variant == "block":
         return None
     workload, block = published.stands_for(point.workload, point.block or None)
-    return Point(point.table, point.instrument, workload, "", published.rounded(block) or 0, point.concurrency, "")
+    count = side.threads.get(point, point.concurrency)
+    return Point(point.table, point.instrument, workload, "", published.rounded(block) or 0, count, "")
 
 
 def _bare(side: Side) -> dict[Point, Point]:
-    """A campaign's points by the names that published results give them: without variant and node, DRAM only, blocks in
-    powers of 1024.
+    """A campaign's points by the names that published results give them: without variant, node and word, DRAM only,
+    blocks in powers of 1024.
     """
     found: dict[Point, Point] = {}
-    for point in side.values:
-        bare = _bare_point(point)
+    # Two threads as a number come before a word that meant two: the first is what was published.
+    for point in sorted(side.values, key=lambda one: bool(one.word)):
+        bare = _bare_point(side, point)
         if bare is None:
             continue
         twin = found.get(bare)
+        if point.word and twin is not None and (twin.node, twin.variant) == (point.node, point.variant):
+            continue
         # 1 MB and 1 MiB stand for one published size: the binary one does where a campaign has both.
         if twin is not None and replace(twin, block=point.block) == point:
             found[bare] = twin if published.rounded(twin.block) == twin.block else point
@@ -252,6 +273,7 @@ def compare(
         allowed = max(moved, drift.get(point.table, 0.0))
         lower = BY_NAME[point.table].lower_is_better
         differ = alike.differences(before.terms.get(first, {}), after.terms.get(second, {}))
+        differ += alike.mixing(before.mixed.get(first, ""), after.mixed.get(second, ""))
         judged = judge(before.values[first], after.values[second], lower, confidence, allowed)
         if differ:
             judged = (*judged[:3], "not alike", "; ".join(differ))
@@ -301,16 +323,19 @@ def _standing(found: Sequence[Comparison], confidence: float) -> list[Comparison
 def _place(point: Point) -> tuple[object, ...]:
     table = BY_NAME[point.table]
     instruments = [series.instrument for series in table.series]
+    # A word mostly means more threads than any number beside it.
+    count = sys.maxsize if point.word else point.concurrency
     return (
         TABLES.index(table),
         point.node,
         instruments.index(point.instrument),
-        *table.order(point.workload, point.variant, point.concurrency, point.block),
+        *table.order(point.workload, point.variant, count, point.block),
+        point.word,
     )
 
 
 def describe(point: Point) -> str:
-    """``disk_throughput diskbench RS psync 1 MiB x4``."""
+    """``disk_throughput diskbench RS psync 1 MiB x4``; ``cpu cpubench DP xcores``."""
     parts = [point.table, point.instrument, point.workload, point.variant, size(point.block or None)]
     node = point.node if point.node not in ("", "any") else ""
-    return " ".join(part for part in (*parts, f"x{point.concurrency}", node) if part)
+    return " ".join(part for part in (*parts, f"x{point.word or point.concurrency}", node) if part)

@@ -55,6 +55,11 @@ class Series:
         return tuple(point.value for point in self.points)
 
     @property
+    def hosts(self) -> list[str]:
+        """The hosts that measured, in the order of their names."""
+        return sorted({str(point.record.data["context"]["host"]) for point in self.points})
+
+    @property
     def step(self) -> float:
         """The smallest difference that the instrument tells, in SI units; 0 where it gives all digits it has."""
         return max(float(point.details.get("resolution", 0.0)) for point in self.points)
@@ -70,6 +75,7 @@ class Row:
     sheet      the first table of the configured layout that prints the row, which says what things are called
     shares     share of the limit that holds at the nominal and at the maximum clock, where the limit takes a clock
     mixed      its own repetitions are from several hosts: nothing is claimed of it
+    unlike     these are not of one kind, or have limits of their own: it has no limit either, and is unsure
     """
 
     table: Table
@@ -82,6 +88,7 @@ class Row:
     sheet: Sheet | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
     mixed: bool = False
+    unlike: bool = False
 
     @property
     def notes(self) -> tuple[str, ...]:
