@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.method.same import CLAIMED, Count
-from peakmark.judging import compare, spread, statistics
+from peakmark import statistics
+from peakmark.judging import compare, spread
 from peakmark.judging.compare import Point, Side
 from peakmark.planning.adaptive import Criterion
 

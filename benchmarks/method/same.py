@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.method.sides import Bench, Surroundings
+from peakmark.catalogue.tables import BY_NAME
 from peakmark.cell import Cell
 from peakmark.judging import compare
 from peakmark.judging.compare import Point
-from peakmark.tables.layout import BY_NAME
 
 CLAIMED = ("better", "worse")
 

@@ -14,8 +14,9 @@ from benchmarks import guest
 from benchmarks.kernels import namespaces
 from benchmarks.method.faults import FAULTS, Fault
 from benchmarks.method.sides import Bench, Surroundings
+from peakmark import statistics
 from peakmark.errors import PeakmarkError, Unavailable
-from peakmark.judging import compare, rows, statistics
+from peakmark.judging import compare, rows
 from peakmark.judging.compare import Comparison
 from peakmark.storage.results import Results
 

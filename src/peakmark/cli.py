@@ -210,7 +210,8 @@ def _add_measure(commands: Any) -> None:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from peakmark.planning import cluster, given, plan, plan_text
+    from peakmark.config import given
+    from peakmark.planning import cluster, plan, plan_text
     from peakmark.storage import planfile
 
     values = given.read(options.configfile, options.config)
@@ -314,7 +315,7 @@ def _machine(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from peakmark.planning import site
+    from peakmark.config import site
     from peakmark.running import doctor, probe
 
     if options.slurm:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import cli
+from peakmark import cli, statistics
 from peakmark.cell import Cell
+from peakmark.config import published
 from peakmark.errors import ConfigError
-from peakmark.judging import chance, compare, compare_text, published, rows, statistics
+from peakmark.judging import chance, compare, compare_text, rows
 from peakmark.storage.results import Results
 
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark.catalogue.tables import BY_NAME, TABLES
 from peakmark.judging import rows
 from peakmark.judging.merging import merge
 from peakmark.storage.results import Results
 from peakmark.tables import presentation, tables
-from peakmark.tables.layout import BY_NAME, TABLES
 
 # As printed in the reports that students and administrators write by hand.
 CLASSIC = {

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from peakmark import statistics
+from peakmark.catalogue.tables import BY_NAME, TABLES, Table
+from peakmark.config import published
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed, size
-from peakmark.judging import alike, chance, notes, published, rows, statistics
+from peakmark.judging import alike, chance, notes, rows
 from peakmark.judging.row import Series
 from peakmark.storage.results import Results
-from peakmark.tables.layout import BY_NAME, TABLES, Table
 
 Verdict = Literal["better", "worse", "no difference shown", "cannot tell", "not alike"]
 VERDICTS: tuple[Verdict, ...] = ("better", "worse", "no difference shown", "cannot tell", "not alike")

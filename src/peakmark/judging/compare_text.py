@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from peakmark import statistics
 from peakmark.errors import ConfigError
 from peakmark.formatting import plural, significant
-from peakmark.judging import alike, statistics
+from peakmark.judging import alike
 from peakmark.judging.compare import TOLERANCE, VERDICTS, Comparison, Side, Verdict, compare, describe
 
 

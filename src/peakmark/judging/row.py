@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from peakmark.catalogue.tables import Table
+from peakmark.config.layouts import Sheet
 from peakmark.judging import notes
 from peakmark.judging.notes import Level, Note
-from peakmark.judging.statistics import Summary
 from peakmark.peaks import Peak
+from peakmark.statistics import Summary
 from peakmark.storage.results import StoredRecord
-from peakmark.tables.layout import Table
-from peakmark.tables.layouts import Sheet
 
 
 class Key(NamedTuple):

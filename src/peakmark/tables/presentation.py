@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from string import ascii_lowercase
 from typing import Any
 
+from peakmark.catalogue.tables import Table, count
 from peakmark.formatting import listed, percent, significant, size, typeset
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
-from peakmark.tables import layout
-from peakmark.tables.layout import Table
 
 NOT_MEASURED = "not measured"
 ENDS = "Client → server"
@@ -206,7 +205,7 @@ def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...
 
     key = row.key
     cells = [where([row])] if with_node else []
-    cells += [table.workload_label(key.workload), str(layout.count(key.concurrency, key.word))]
+    cells += [table.workload_label(key.workload), str(count(key.concurrency, key.word))]
     if table.block:
         cells.append(size(key.block))
     if table.variant:

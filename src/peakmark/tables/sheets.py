@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from peakmark.arithmetic import evaluate
+from peakmark.config.layouts import Column, Layout, Sheet
 from peakmark.formatting import percent, significant, typeset
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
-from peakmark.tables.layouts import Column, Layout, Sheet
 from peakmark.tables.presentation import Grid
 
 Rows = Mapping[str, Sequence[Row]]

@@ -8,14 +8,15 @@ from typing import Any
 
 import pandas as pd
 
+from peakmark.catalogue.tables import TABLES, Table, count
+from peakmark.config import layouts
 from peakmark.judging import findings
 from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
 from peakmark.judging.rows import published_names
 from peakmark.storage import measurements
 from peakmark.storage.results import Results
-from peakmark.tables import latex, layout, layouts, presentation, sheets
-from peakmark.tables.layout import TABLES, Table
+from peakmark.tables import latex, presentation, sheets
 from peakmark.units import format_size
 
 RUN_COLUMNS = (
@@ -118,7 +119,7 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
     line: dict[str, Any] = {"Node": row.key.node} if with_node else {}
     line |= {
         table.first: table.workload_label(row.key.workload),
-        "Concurrency": layout.count(row.key.concurrency, row.key.word),
+        "Concurrency": count(row.key.concurrency, row.key.word),
     }
     if table.block:
         line[table.block] = "" if row.key.block is None else format_size(row.key.block)
