@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark.catalogue.tables import BY_NAME
 from peakmark.cell import Cell
 from peakmark.judging import findings, ratios, verdict
 from peakmark.judging.notes import Level
@@ -18,7 +19,6 @@ from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
 from peakmark.storage.results import Results
 from peakmark.tables import tables
-from peakmark.tables.layout import BY_NAME
 
 VM: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "machine" / "zen3-vm.json").read_text())
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"

@@ -11,19 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from peakmark import peaks
+from peakmark import peaks, statistics
+from peakmark.catalogue.tables import TABLES, Table
 from peakmark.cell import Cell
+from peakmark.config import layouts, published
+from peakmark.config.layouts import Layout
+from peakmark.config.published import Published
 from peakmark.formatting import listed
-from peakmark.judging import notes, on_cores, published, remarks, statistics
+from peakmark.judging import notes, on_cores, remarks
 from peakmark.judging.measured import Run
 from peakmark.judging.notes import Level, Note
-from peakmark.judging.published import Published
 from peakmark.judging.row import Key, Point, Row, Series
 from peakmark.peaks import Peak
 from peakmark.storage.results import Results
-from peakmark.tables import layouts
-from peakmark.tables.layout import TABLES, Table
-from peakmark.tables.layouts import Layout
 
 CENTRES = ("median", "mean")
 
