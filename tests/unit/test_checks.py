@@ -324,6 +324,29 @@ def test_a_throttled_node_does_not_look_perfect() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("isa", "idle", "loaded", "expected"),
+    [
+        ("avx512", 2.8e9, 1.9e9, ["clock-lowered"]),  # as AVX-512 allows: its base clock is below the one on the box
+        ("avx2", 2.8e9, 1.9e9, ["clock-lowered"]),
+        ("sse2", 2.8e9, 1.9e9, ["below-nominal", "clock-lowered"]),  # nothing but heat or power does that
+        ("avx512", 1.8e9, 1.7e9, ["below-nominal", "clock-lowered"]),
+        ("avx512", 2.8e9, 0.8e9, ["below-nominal", "clock-lowered"]),  # lower than any design asks for
+    ],
+)
+def test_wide_vectors_below_the_nominal_clock_are_no_throttling(
+    isa: str, idle: float, loaded: float, expected: list[str]
+) -> None:
+    facts = copy.deepcopy(VM)
+    facts["cpu"]["clock_hz"] |= {"nominal": 2.1e9}
+    details = {"isa": isa, "clock_hz_before": idle, "clock_hz_after": idle, "clock_hz_loaded": loaded}
+    found = check_row(row(details=details, peak=limit(101.4), facts=facts))
+    assert [note.code for note in found] == expected
+    assert "below the nominal 2.1 GHz" in found[-1].text
+    if len(expected) == 2:  # the share is that of the limit, which takes the clock under the work
+        assert f"({100 / 101.4 * loaded / 2.1e9:.0%} of it at the nominal clock)" in found[0].text
+
+
 def test_repetitions_on_other_cores_are_not_alike() -> None:
     measured = row()
     runs = [Run(100.0, {}, {"placed": {**PLACED, "cores": cores}}) for cores in (1, 1, 2)]
