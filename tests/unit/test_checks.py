@@ -11,7 +11,7 @@ import pytest
 from peakmark import peaks, statistics
 from peakmark.judging.checks import check_agreement, check_row
 from peakmark.judging.measured import DEFAULT, Measured, Run, Thresholds
-from peakmark.judging.notes import Level
+from peakmark.judging.notes import Level, Note
 from peakmark.peaks import Peak
 
 VM: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "machine" / "zen3-vm.json").read_text())
@@ -322,6 +322,24 @@ def test_a_throttled_node_does_not_look_perfect() -> None:
         "below-nominal",
         "clock-lowered",
     ]
+
+
+def test_threads_that_waited_for_their_cpus_are_told() -> None:
+    measured = row()
+
+    def of(*shares: float) -> list[Note]:
+        runs = [Run(100.0 * share, {"cpu_share": share}) for share in shares]
+        return check_row(Measured(**{**vars(measured), "runs": runs}))
+
+    assert [note.code for note in of(1.0, 0.99, 1.0)] == []
+    [note] = of(1.0, 0.861, 1.0)
+    assert (note.code, note.level) == ("waited", Level.NOTE) and "86.1% of the time in 1 of 3 repetitions" in note.text
+    assert of(0.95, 0.94, 1.0)[0].level is Level.UNSURE
+    # A core that does half of what its pipes allow needs no other reason.
+    half = {"cpu_share": 0.5}
+    assert codes(row(details=half, peak=limit(200.0))) == ["waited"]
+    assert codes(row(details={"cpu_share": 1.0}, peak=limit(200.0))) == ["slow-core"]
+    assert codes(row(details=half, subsystem="disk", instrument="diskbench")) == []
 
 
 @pytest.mark.parametrize(

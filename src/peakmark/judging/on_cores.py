@@ -27,13 +27,34 @@ def slow_core(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     cores = row.fact("cpu", "cores")
     if share is None or share >= thresholds.core or asked != {"auto"} or (cores and row.concurrency > cores):
         return
-    if any(disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=row.spare_cpus)):
+    if any(waited(row, thresholds)) or any(
+        disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=row.spare_cpus)
+    ):
         return  # what took the time is known, and said
     text = (
         f"the cores did {share:.0%} of the operations that their pipes allow at the clock they had: somebody else may be at"
         " work on the other hardware thread of a core, which no counter here shows; repeat at another time or alone"
     )
     yield Note("slow-core", text, Level.UNSURE)
+
+
+def waited(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """Threads that compute have no reason to wait: what they lost of their time went to others."""
+    if row.subsystem not in ("cpu", "memory"):
+        return
+    shares = row.details("cpu_share")
+    held = [share for share in shares if share < thresholds.cpu]
+    if held:
+        text = (
+            f"its threads had their CPUs for {min(held):.1%} of the time{often(len(held), len(shares))}, the rest went to"
+            " other programs, the kernel or the hypervisor: have the node to yourself (sbatch --exclusive), and repeat"
+        )
+        yield Note("waited", text, Level.UNSURE if 2 * len(held) >= len(shares) else Level.NOTE)
+
+
+def often(count: int, n: int) -> str:
+    """With a blank before it."""
+    return f" in {count} of {n} repetitions" if n > 1 else ""
 
 
 def clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
