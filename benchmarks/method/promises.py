@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from benchmarks.method.same import CLAIMED, Count
 from peakmark import statistics
+from peakmark.config.repetitions import Criterion
 from peakmark.judging import compare, spread
 from peakmark.judging.compare import Point, Side
-from peakmark.planning.adaptive import Criterion
 
 Values = NDArray[np.float64]
 

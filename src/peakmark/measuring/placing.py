@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from peakmark.catalogue.workloads import AUTO
 from peakmark.cell import Cell
-from peakmark.instruments import REGISTRY, rambench
+from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command
 from peakmark.machine import topology
 from peakmark.machine.host import Host
@@ -58,7 +59,7 @@ def settled(cell: Cell, seats: Topology, cpus: list[int], memory: int) -> Cell:
     """
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(seats, cpus, cell.word))
-    if cell.variant == "pool" and cell.options.get("pool") == rambench.AUTO:
+    if cell.variant == "pool" and cell.options.get("pool") == AUTO:
         held = topology.reach(seats, cpus[: cell.concurrency])["last_level_bytes"]
         cell = replace(cell, options={**cell.options, "pool": pool(cell, held, memory)})
     return cell
