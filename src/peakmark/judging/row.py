@@ -111,6 +111,13 @@ class Row:
         return notes.worst(self.marks_of(self.table.own.instrument))
 
     @property
+    def ends(self) -> tuple[tuple[str, str], ...]:
+        """Host of the client and host of the server, of every pair of two that measured the row; empty for one machine."""
+        contexts = (point.record.data["context"] for series in self.series.values() for point in series.points)
+        found = {(str(one["host"]), str(one.get("server_host") or one["host"])) for one in contexts}
+        return tuple(sorted(pair for pair in found if pair[0] != pair[1]))
+
+    @property
     def own(self) -> Series | None:
         """The own kernel's measurements, None for a hole."""
         return self.series.get(self.table.own.instrument)

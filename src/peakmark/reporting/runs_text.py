@@ -52,7 +52,7 @@ def runs(results: Results, mark: str = ".") -> dict[str, Any]:
         body.append([instrument, where + (f", {node}" if node != "any" else ""), f"×{concurrency}", unit, values])
     return {
         "text": "Every repetition, in the order of the repetitions; tables/runs.csv holds them with full precision, "
-        "start time, host and job.",
+        "start time, hosts and job.",
         "columns": ["Program", "Workload, block", "Concurrency", "Unit", "Runs"],
         "lines": body,
         "breaks": breaks,

@@ -20,8 +20,8 @@ from peakmark.tables import latex, presentation, sheets
 from peakmark.units import format_size
 
 RUN_COLUMNS = (
-    "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "repetition", "metric",
-    "value", "unit", "started", "job_id", "tool_version", "warnings", "record",
+    "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "server_host",
+    "repetition", "metric", "value", "unit", "started", "job_id", "tool_version", "warnings", "record",
 )  # fmt: skip
 
 _AT_CLOCKS = {name: f"Efficiency at {name} clock (%)" for name in ("nominal", "maximum")}
@@ -87,6 +87,7 @@ def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=headings(table, with_node, published))
 
 
+ENDS = ("Client", "Server")
 INTERVAL = ("Interval of the median, low", "Interval of the median, high", "Level of the interval (%)")
 
 
@@ -105,6 +106,7 @@ def headings(table: Table, with_node: bool = False, published: Sequence[str] = (
         "Doubt",
         *(f"{name}: {table.published_group}" for name in published),
         *(_AT_CLOCKS.values() if table.subsystem in ("cpu", "memory") else ()),
+        *(ENDS if table.subsystem == "network" else ()),
         "Notes",
     ]
 
@@ -139,8 +141,19 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
         line |= {
             heading: 100 * row.shares[name] if name in row.shares else None for name, heading in _AT_CLOCKS.items()
         }
+    if table.subsystem == "network":
+        line |= dict(zip(ENDS, _ends(row), strict=True))
     line["Notes"] = "; ".join(dict.fromkeys(note.text for note in row.marks))
     return line
+
+
+def _ends(row: Row) -> tuple[str, str]:
+    """Hosts of the clients and of the servers, pair by pair; over loopback both are the one machine."""
+    points = [point for series in row.series.values() for point in series.points]
+    pairs = row.ends or tuple(
+        dict.fromkeys((host, host) for host in (p.record.data["context"]["host"] for p in points))
+    )
+    return "; ".join(client for client, _ in pairs), "; ".join(server for _, server in pairs)
 
 
 def summary(rows: Sequence[Row]) -> pd.DataFrame:
