@@ -38,7 +38,8 @@ WORKLOADS = {
 }
 
 AUTO = "auto"
-"""A pool that the node decides when the cell is measured; what is planned before assumes one of a fixed size."""
+"""A pool, or the area of LAT, that the node decides when the cell is measured; what is planned before assumes one of a
+fixed size."""
 
 # What a value of a subsystem can be: metric -> its unit in records.
 UNITS = {

@@ -137,7 +137,8 @@ def _covered(name: str, subsystem: str) -> str:
 
 def _points(subsystem: str, grid: Mapping[str, Any]) -> Iterator[tuple[str, str, int | None, int | str]]:
     """(workload, variant, block, concurrency as it was asked for) of a grid, in table order."""
-    blocks = [None] if subsystem == "cpu" else [parse_size(block) for block in grid["blocks"]]
+    asked = [AUTO] if subsystem == "cpu" else grid["blocks"]
+    blocks = [None if block == AUTO else parse_size(block) for block in asked]
     for workload in grid["workloads"]:
         variants = grid.get("variants", [DEFAULT_VARIANTS[subsystem]])
         if subsystem == "memory" and workload == "LAT":

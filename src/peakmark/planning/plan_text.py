@@ -144,6 +144,8 @@ def _subsystem(made: planning.Plan, subsystem: str, cells: list[Cell], every_cel
         repetitions = Counter((cell.workload, cell.block, cell.asked) for cell in group)
         workloads = " ".join(_ordered(cell.workload for cell in sorted(group, key=lambda cell: cell.id)))
         blocks = " ".join(format_size(block) for block in sorted({cell.block for cell in group if cell.block}))
+        if any(cell.automatic for cell in group):
+            blocks += " auto"
         asked = sorted({(bool(cell.word), cell.asked) for cell in group})
         concurrency = " ".join(str(one) for _, one in asked)
         lines.append(

@@ -114,7 +114,7 @@ def _memory(rows: dict[str, Cell]) -> dict[str, str]:
     empty = {}
     for row, cell in rows.items():
         need = planning.cost(cell).memory_bytes
-        if cell.variant == "pool" and cell.options.get("pool") == AUTO:
+        if (cell.variant == "pool" and cell.options.get("pool") == AUTO) or cell.automatic:
             continue  # made to fit
         if total is None or common.fits_memory(need, total):
             continue
