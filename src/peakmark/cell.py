@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from peakmark.catalogue import UNUSED
+from peakmark.catalogue.workloads import UNUSED
 from peakmark.errors import ConfigError
 from peakmark.units import format_size, parse_size
 

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from peakmark.catalogue import KERNELS, REFERENCES, WORKLOADS
+from peakmark.catalogue.workloads import KERNELS, REFERENCES, WORKLOADS
+from peakmark.config import given
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.planning import given, grids, jobs, plan, plan_text
+from peakmark.planning import grids, jobs, plan, plan_text
 from peakmark.planning.cluster import Cluster
 from peakmark.resources import ROOT
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from peakmark import catalogue
+from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
 from peakmark.units import format_size
 
-WORKLOADS = catalogue.WORKLOADS["memory"]
+WORKLOADS = workloads.WORKLOADS["memory"]
 POOL = 1 << 30  # rambench's own default
 AUTO = "auto"
 """A pool that the node decides when the cell is measured; what is planned before assumes ``POOL``."""

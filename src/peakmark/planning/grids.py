@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from peakmark.catalogue import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
+from peakmark.catalogue.workloads import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
 from peakmark.cell import SUBSYSTEMS, Cell, Scalar
+from peakmark.config import campaign as configuration
 from peakmark.errors import ConfigError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.rambench import AUTO
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.planning import adaptive
-from peakmark.planning import config as configuration
 from peakmark.planning.adaptive import Criterion
 from peakmark.units import format_size, parse_size
 

@@ -102,7 +102,7 @@ def _cluster(made: planning.Plan, cluster: Cluster) -> list[str]:
     ]
     lines += [f"too small     {words}" for words in _too_small(made, cluster)]
     if cluster.left_out:
-        names = ", ".join(f"{name} ({state})" for name, state in cluster.left_out.items())
+        names = shown(f"{name} ({state})" for name, state in cluster.left_out.items())
         lines.append(f"left out      {names}; remove {made.directory}/plan.json to choose anew")
     return lines
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from peakmark.cell import Cell
+from peakmark.config import site
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY, common
 from peakmark.instruments.rambench import AUTO
@@ -20,7 +21,6 @@ from peakmark.machine import limits, storage
 from peakmark.machine.host import Host
 from peakmark.measuring.measure import MARGIN
 from peakmark.planning import plan as planning
-from peakmark.planning import site
 from peakmark.planning.plan import Plan
 from peakmark.units import format_size
 

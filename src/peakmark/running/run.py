@@ -273,7 +273,7 @@ def _cluster(completed: Mapping[str, Any], given: Mapping[str, str]) -> Cluster:
     os.environ.pop(guard.OWNER, None)
     earlier = plan.RESULTS / completed["campaign"] / "plan.json"
     found = cluster.find(completed, given.get("partition"), earlier)
-    os.environ[cluster.VARIABLE] = json.dumps(found.to_json())
+    cluster.to_environment(found)
     return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from peakmark import schemas
-from peakmark.catalogue import REFERENCES, WORKLOADS
+from peakmark.catalogue.workloads import REFERENCES, WORKLOADS
 from peakmark.errors import ConfigError
 from peakmark.instruments.rambench import AUTO
 from peakmark.planning import adaptive

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from peakmark.catalogue import WORKLOADS
+from peakmark.catalogue.workloads import WORKLOADS
 
 # A random access of up to this many bytes is an IOPS and latency row, a larger one a throughput row: never both.
 SMALL_RECORD = 16 * 1024
