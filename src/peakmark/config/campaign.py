@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from peakmark import schemas
-from peakmark.catalogue.workloads import REFERENCES, WORKLOADS
+from peakmark.catalogue.workloads import AUTO, REFERENCES, WORKLOADS
+from peakmark.config import repetitions
 from peakmark.errors import ConfigError
-from peakmark.instruments.rambench import AUTO
-from peakmark.planning import adaptive
 from peakmark.resources import schema
 from peakmark.units import parse_size
 
@@ -46,7 +45,7 @@ def complete(config: Mapping[str, Any], checked: bool = False) -> dict[str, Any]
     completed = _with_defaults(_plain(config), config_schema)
     completed["tools"] = {name: False if path in NO_TOOL else path for name, path in completed["tools"].items()}
     for key in ("repetitions", "reference_repetitions"):
-        adaptive.parse(key, completed[key])
+        repetitions.parse(key, completed[key])
     for subsystem in WORKLOADS:
         for index, grid in enumerate(completed[subsystem]):
             _check_grid(subsystem, f"{subsystem}[{index}]", grid)
@@ -122,7 +121,7 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
                     parse_size(value)
                 except ConfigError as error:
                     raise ConfigError(f"{place}.{key}: {error}") from error
-        adaptive.parse(f"{place}.repetitions", part.get("repetitions"))
+        repetitions.parse(f"{place}.repetitions", part.get("repetitions"))
         words = [one for one in part.get("concurrency", []) if isinstance(one, str)]
         if words and subsystem not in ("cpu", "memory"):
             raise ConfigError(f"{place}.concurrency has {words[0]!r}: words are for cpu and memory, give a number here")
