@@ -208,6 +208,8 @@ def test_latency_of_caches_and_of_memory() -> None:
     assert memory("LAT", "", 256 << 20, 1, VM, clock_hz=4e9).value is None
     stated = memory("LAT", "", 256 << 20, 1, VM, site={"memory": {"latency": 80e-9}})
     assert stated.value == 80e-9
+    near = memory("LAT", "", 48 << 20, 1, VM, site={"memory": {"latency": 80e-9}})  # VM's L3 has 32 MiB
+    assert near.value is None and "L3 cache or between it and memory" in (near.reason or "")
 
 
 def disk(metric: str, facts: dict[str, Any], **more: Any) -> peaks.Peak:
@@ -359,11 +361,23 @@ def test_designs_that_write_without_that_read_keep_the_whole_limit() -> None:
         ("INTEL(R) XEON(R) GOLD 6530", 8, 4800),
         ("INTEL(R) XEON(R) GOLD 6548Y+", 8, 5200),
         ("INTEL(R) XEON(R) PLATINUM 8558", 8, 5200),
-        ("INTEL(R) XEON(R) PLATINUM 8558P", 8, 5600),
+        ("INTEL(R) XEON(R) PLATINUM 8558P", 8, 5200),
+        ("INTEL(R) XEON(R) PLATINUM 8562Y+", 8, 5200),
+        ("INTEL(R) XEON(R) PLATINUM 8568Y+", 8, 5600),
         ("INTEL(R) XEON(R) PLATINUM 8592+", 8, 5600),
         ("INTEL(R) XEON(R) PLATINUM 8592V", 8, 4800),
         ("Intel(R) Xeon(R) Gold 6430", 8, 4400),
         ("Intel(R) Xeon(R) Platinum 8480+", 8, 4800),
+        ("Intel(R) Xeon(R) Gold 6428N", 8, 4400),
+        ("Intel(R) Xeon(R) Gold 6438N", 8, 4800),
+        ("Intel(R) Xeon(R) Gold 6403N", 8, 4000),
+        ("Intel(R) Xeon(R) Gold 5418N", 8, 4400),
+        ("Intel(R) Xeon(R) Platinum 8352V CPU @ 2.10GHz", 8, 2933),
+        ("Intel(R) Xeon(R) Platinum 8380H CPU @ 2.90GHz", 6, 3200),
+        ("Intel(R) Xeon(R) Gold 6348H CPU @ 2.30GHz", 6, 2933),
+        ("Intel(R) Xeon(R) Gold 6348 CPU @ 2.60GHz", 8, 3200),
+        ("Intel(R) Xeon(R) Gold 6262V CPU @ 1.90GHz", 6, 2400),
+        ("Intel(R) Xeon(R) CPU E5-2650L v2 @ 1.70GHz", 4, 1600),
         ("Intel(R) Xeon(R) Gold 6330 CPU @ 2.00GHz", 8, 2933),
         ("Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz", 8, 3200),
         ("Intel(R) Xeon(R) Silver 4314 CPU @ 2.40GHz", 8, 2666),

@@ -15,13 +15,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, ScalarFormatter
 
+from peakmark.catalogue.fitting import UNITS
+from peakmark.catalogue.tables import Table
 from peakmark.figures import labels, style
 from peakmark.formatting import significant
 from peakmark.judging.row import Row, Series
 from peakmark.judging.rows import published_names
-from peakmark.tables.fitting import UNITS
-from peakmark.tables.layout import Table
-from peakmark.tables.words import Words
+from peakmark.judging.words import Words
 
 WIDTH = 6.85  # inches; an A4 page between its margins
 HEIGHT = 7.0  # inches; leaves room for the caption on that page

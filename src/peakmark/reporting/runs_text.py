@@ -8,8 +8,8 @@ from typing import Any
 
 from peakmark.cell import Cell
 from peakmark.judging.row import Row
+from peakmark.judging.words import Words
 from peakmark.storage.results import Results
-from peakmark.tables.words import Words
 
 ECHO = "LAT-ICMP"
 
@@ -35,7 +35,7 @@ def runs(rows: Rows, mark: str = ".") -> dict[str, Any]:
             group.append([point, "  ".join(words.number(value, series.step) for value in series.values)])
     return {
         "text": "Every repetition, in the order of the repetitions; tables/runs.csv holds them with full precision, "
-        "start time, host and job.",
+        "start time, hosts and job.",
         "columns": ["Program", "Row", "Runs", "Unit"],
         "groups": [{"program": program, "unit": unit, "lines": lines} for (program, unit), lines in groups.items()],
         "longest": max((len(point) + len(values) for lines in groups.values() for point, values in lines), default=0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from peakmark.tables.layout import Table
+from peakmark.catalogue.tables import Table
 
 UNITS = {
     ("B/s", 1e-6): "MB/s",
