@@ -60,7 +60,15 @@ class Standing:
         return self.failure.host if self.failure and self.state == "failed" else self.cell.node
 
 
-def describe(campaign: Results, only_failed: bool = False) -> str:
+@dataclass(frozen=True)
+class Description:
+    """How far a campaign has come, in words, and whether every cell is measured that is needed."""
+
+    text: str
+    complete: bool
+
+
+def describe(campaign: Results, only_failed: bool = False) -> Description:
     """Counts by subsystem and node, jobs, then every cell that has failed, with reason, log and command."""
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
@@ -99,7 +107,7 @@ def describe(campaign: Results, only_failed: bool = False) -> str:
         lines.append(
             f"the report without them: {program('peakmark')} report --partial {shlex.quote(str(campaign.directory))}"
         )
-    return "\n".join(lines)
+    return Description("\n".join(lines), complete=not missing)
 
 
 def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:

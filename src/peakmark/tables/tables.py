@@ -143,7 +143,7 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
         }
     if table.subsystem == "network":
         line |= dict(zip(ENDS, _ends(row), strict=True))
-    line["Notes"] = "; ".join(dict.fromkeys(note.text for note in row.marks))
+    line["Notes"] = "; ".join(dict.fromkeys(row.said(note) for note in row.marks))
     return line
 
 
