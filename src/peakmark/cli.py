@@ -497,13 +497,13 @@ def _status(options: argparse.Namespace) -> int:
     from peakmark.storage.results import Results
 
     while True:
-        text = status.describe(Results.read(options.campaign), only_failed=options.failed)
+        found = status.describe(Results.read(options.campaign), only_failed=options.failed)
         if options.watch is None:
-            print(text)
+            print(found.text)
             return 0
         # Home, the text, and nothing of the one before below or beside it.
-        print("\033[H\033[2J" + text if sys.stdout.isatty() else text, flush=True)
-        if text.endswith("complete"):
+        print("\033[H\033[2J" + found.text if sys.stdout.isatty() else found.text, flush=True)
+        if found.complete:
             return 0
         time.sleep(max(1.0, options.watch))
 

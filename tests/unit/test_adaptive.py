@@ -205,7 +205,7 @@ def test_the_spared_are_neither_missing_nor_done(tmp_path: Path) -> None:
     made = make()
     decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=CALM))
     folder = campaign(tmp_path, made, decided, DP=CALM, SP=CALM)
-    text = describe(Results.read(folder))
+    text = describe(Results.read(folder)).text
     assert "12 of 12 cells done; 16 spared" in text
     assert text.endswith("complete")
     results = Results.read(folder)
@@ -219,7 +219,7 @@ def test_an_undecided_row_still_misses_its_cells(tmp_path: Path) -> None:
     made = make()
     decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=WILD))
     folder = campaign(tmp_path, made, decided, DP=CALM, SP=WILD)
-    assert "12 of 20 cells done; 8 spared" in describe(Results.read(folder))
+    assert "12 of 20 cells done; 8 spared" in describe(Results.read(folder)).text
     assert len(Results.read(folder).missing) == 8
 
 

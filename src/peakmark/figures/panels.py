@@ -21,7 +21,7 @@ from peakmark.figures import labels, style
 from peakmark.formatting import significant
 from peakmark.judging.row import Row, Series
 from peakmark.judging.rows import published_names
-from peakmark.judging.words import Words
+from peakmark.judging.words import Words, noun
 
 WIDTH = 6.85  # inches; an A4 page between its margins
 HEIGHT = 7.0  # inches; leaves room for the caption on that page
@@ -182,7 +182,7 @@ def _place(row: Row, dimension: Dimension) -> int:
 
 def _axis_label(table: Table, dimension: Dimension) -> str:
     if dimension == "concurrency":
-        return "Streams" if table.subsystem == "network" else "Threads"
+        return f"{noun(table).capitalize()}s"
     return "Area of the pointer chase" if table.name == "memory_latency" else "Block size"
 
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from peakmark.catalogue.fitting import UNITS
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import Series, Table
 from peakmark.config.layouts import Sheet, written
 from peakmark.formatting import significant, size
 from peakmark.judging.row import Row
-
-_NOUNS = {"cpu": "thread", "memory": "thread", "disk": "thread", "network": "stream"}
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class Words:
 
 def noun(table: Table) -> str:
     """What the concurrency of a table counts: ``thread`` or ``stream``."""
-    return _NOUNS[table.subsystem]
+    return SUBSYSTEMS[table.subsystem].counted
 
 
 def quantity(table: Table, value: float, mark: str = ".") -> str:

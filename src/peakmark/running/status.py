@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import files, slurm
-from peakmark.cell import SUBSYSTEMS, Cell
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.formatting import plural
 from peakmark.measuring.job import NODES, output_path
@@ -60,7 +61,15 @@ class Standing:
         return self.failure.host if self.failure and self.state == "failed" else self.cell.node
 
 
-def describe(campaign: Results, only_failed: bool = False) -> str:
+@dataclass(frozen=True)
+class Description:
+    """How far a campaign has come, in words, and whether every cell is measured that is needed."""
+
+    text: str
+    complete: bool
+
+
+def describe(campaign: Results, only_failed: bool = False) -> Description:
     """Counts by subsystem and node, jobs, then every cell that has failed, with reason, log and command."""
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
@@ -99,7 +108,7 @@ def describe(campaign: Results, only_failed: bool = False) -> str:
         lines.append(
             f"the report without them: {program('peakmark')} report --partial {shlex.quote(str(campaign.directory))}"
         )
-    return "\n".join(lines)
+    return Description("\n".join(lines), complete=not missing)
 
 
 def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:

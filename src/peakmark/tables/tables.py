@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES, Table, count
 from peakmark.config import layouts
 from peakmark.judging import findings
@@ -106,7 +107,7 @@ def headings(table: Table, with_node: bool = False, published: Sequence[str] = (
         *INTERVAL,
         "Doubt",
         *(f"{name}: {table.published_group}" for name in published),
-        *(_AT_CLOCKS.values() if table.subsystem in ("cpu", "memory") else ()),
+        *(_AT_CLOCKS.values() if SUBSYSTEMS[table.subsystem].pinned else ()),
         *(ENDS if table.subsystem == "network" else ()),
         "Notes",
     ]
@@ -138,13 +139,13 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
     line |= dict(zip(INTERVAL, interval, strict=True))
     line["Doubt"] = str(row.level or "")
     line |= {f"{name}: {table.published_group}": shown(value) for name, value in row.published.items()}
-    if table.subsystem in ("cpu", "memory"):
+    if SUBSYSTEMS[table.subsystem].pinned:
         line |= {
             heading: 100 * row.shares[name] if name in row.shares else None for name, heading in _AT_CLOCKS.items()
         }
     if table.subsystem == "network":
         line |= dict(zip(ENDS, _ends(row), strict=True))
-    line["Notes"] = "; ".join(dict.fromkeys(note.text for note in row.marks))
+    line["Notes"] = "; ".join(dict.fromkeys(row.said(note) for note in row.marks))
     return line
 
 
