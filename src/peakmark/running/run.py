@@ -233,6 +233,7 @@ class Run:
             # A cell does not outlive a killed Snakemake here; jobs of a cluster do, until the next run.
             os.environ[guard.OWNER] = guard.own()
         else:
+            head.stand_aside(self.plan)
             head.survive_hangup(self.plan.directory / "logs" / "hangup.log")
         build.python()
         self._write()
