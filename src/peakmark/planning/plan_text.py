@@ -27,7 +27,8 @@ def describe(made: planning.Plan, every_cell: bool = False) -> str:
     for subsystem in SUBSYSTEMS:
         lines += _subsystem(made, subsystem, [cell for cell in made.cells if cell.subsystem == subsystem], every_cell)
     lines.append("")
-    lines.append("reference tools" if made.references else "no reference tools")
+    where = " (each node says whether it has them: peakmark doctor --slurm)" if made.cluster else ""
+    lines.append(f"reference tools{where}" if made.references else "no reference tools")
     for reference in made.references:
         if reference.path is not None:
             lines.append(f"  {reference.instrument:<13} {reference.path}")
