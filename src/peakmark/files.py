@@ -36,6 +36,12 @@ def read_text(path: Path) -> str:
     return read_bytes(path).decode("utf-8")
 
 
+def free(folder: Path) -> int:
+    """Bytes that an ordinary user may still write on the disk of a folder. Errors: OSError."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
+
+
 LEAST_BYTES = 8 << 10
 """A record takes two or three blocks of a disk."""
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 from peakmark.cell import Cell
-from peakmark.instruments import REGISTRY, rambench
+from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command
+from peakmark.lean import Any, replace
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
@@ -58,10 +57,16 @@ def settled(cell: Cell, seats: Topology, cpus: list[int], memory: int) -> Cell:
     """
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(seats, cpus, cell.word))
-    if cell.variant == "pool" and cell.options.get("pool") == rambench.AUTO:
+    if cell.variant == "pool" and cell.options.get("pool") == _auto():
         held = topology.reach(seats, cpus[: cell.concurrency])["last_level_bytes"]
         cell = replace(cell, options={**cell.options, "pool": pool(cell, held, memory)})
     return cell
+
+
+def _auto() -> str:
+    from peakmark.instruments.rambench import AUTO  # late: other cells do without the program
+
+    return AUTO
 
 
 def pool(cell: Cell, held: int, memory: int) -> int:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
+from peakmark.lean import Any, dataclass
 from peakmark.storage import records
 
 _FIRST, _LAST = b'"cells": [\n', b'\n],\n"adaptive": '
