@@ -4,11 +4,12 @@ from functools import partial
 
 from snakemake.exceptions import WorkflowError
 
+from peakmark.config import given
 from peakmark.errors import PeakmarkError
 from peakmark.measuring import build
-from peakmark.planning import given
-from peakmark.reporting import captions, makers
+from peakmark.reporting import makers
 from peakmark.running import run
+from peakmark.tables import captions
 
 
 def or_sentence(function):

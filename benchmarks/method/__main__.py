@@ -20,7 +20,7 @@ from benchmarks.method.faults import FAULTS
 from benchmarks.method.sides import Bench
 from peakmark import machine
 from peakmark.errors import PeakmarkError
-from peakmark.storage.records import write_file
+from peakmark.files import write_text
 
 SIZES = (6, 10)
 DRAWS = 300
@@ -59,8 +59,10 @@ def main(words: Sequence[str] | None = None) -> int:
         if chosen.only in (None, "same"):
             grids = same.QUICK if chosen.quick else same.GRIDS
             many = f"{repetitions} against {repetitions}"
-            every, _, values = same.really(same.measure(bench, grids, blocks, repetitions))
+            turned = same.measure(bench, grids, blocks, repetitions)
+            every, _, values = same.really(turned)
             counts[f"real campaigns, cells in turn, {many}"] = every
+            counts[f"real campaigns, cells in turn, judged by pair, {many}"] = same.really(turned, turned=True)[0]
             if not chosen.quick:
                 every, calm, _ = same.really(same.measure_apart(bench, grids, 2, repetitions))
                 counts[f"real campaigns, {table.APART}, {many}"] = every
@@ -81,9 +83,9 @@ def main(words: Sequence[str] | None = None) -> int:
         for part in (counts and table.same(counts), outcomes and table.faults(outcomes), kept and promises.table(kept))
         if part
     )
-    write_file(folder / "summary.csv", table.to_csv(counts, outcomes, short))
-    write_file(folder / "table.md", text + "\n")
-    write_file(folder / "machine.json", json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    write_text(folder / "summary.csv", table.to_csv(counts, outcomes, short))
+    write_text(folder / "table.md", text + "\n")
+    write_text(folder / "machine.json", json.dumps(facts, indent=1, sort_keys=True) + "\n")
     print(text)
     print()
     for one in outcomes:

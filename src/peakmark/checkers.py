@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from peakmark import files
 from peakmark.lean import Any, sha256
 from peakmark.resources import ROOT, schema_path
 
@@ -63,11 +64,9 @@ def _kept(path: Path) -> Callable[[Any], Any] | None:
 
 
 def _made(path: Path, definition: dict[str, Any]) -> Callable[[Any], Any]:
-    from peakmark.storage import records  # late, as records are checked here
-
     text = _text(definition)
     with suppress(OSError):
-        records.write_file(path, text)
+        files.write_text(path, text)
     names: dict[str, Any] = {}
     exec(text, names)  # noqa: S102 - what would be loaded from the file, which may not be there
     validate: Callable[[Any], Any] = names["validate"]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from peakmark import __version__
 from peakmark.command import end_cleanly, outcome
+from peakmark.errors import ConfigError
 from peakmark.resources import of_checkout
 
 KERNELS = of_checkout("build/kernels")
@@ -98,9 +99,18 @@ def _parser() -> argparse.ArgumentParser:
         compare.add_argument(
             side.lower(), metavar=side, help="folder of a campaign, or name or CSV file of published results"
         )
+    compare.add_argument(
+        "--interleave",
+        action="store_true",
+        help="A and B are configuration files: measure both on this machine in turn, then compare them round by round; "
+        "of B one without a grid says what it does otherwise than A",
+    )
+    compare.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
     compare.add_argument("--confidence", type=_share, default=0.95, help="level of the intervals, default 0.95")
     compare.add_argument(
-        "--tolerance", type=_share, default=0.03, help="share by which a row may differ without a verdict, default 0.03"
+        "--tolerance",
+        type=_share,
+        help="share by which a row may differ without a verdict, default 0.03; 0.01 for what was measured in turn",
     )
     compare.add_argument(
         "--repeat",
@@ -167,7 +177,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from peakmark.planning import cluster, given, plan, plan_text
+    from peakmark.config import given
+    from peakmark.planning import cluster, plan, plan_text
     from peakmark.storage import planfile
 
     values = given.read(options.configfile, options.config)
@@ -187,13 +198,14 @@ def _plan(options: argparse.Namespace) -> int:
 
 def _decide(options: argparse.Namespace) -> int:
     from peakmark.planning import adaptive
+    from peakmark.storage import decisions
     from peakmark.storage.campaign import Campaign
 
     campaign = Campaign.open(options.plan.parent)
-    earlier = adaptive.read(options.output.with_name(f"{options.round - 1}.json")) if options.round else {}
+    earlier = decisions.read(options.output.with_name(f"{options.round - 1}.json")) if options.round else {}
     stored = adaptive.read_records(campaign.directory, campaign.cells, campaign.criteria)
-    decisions = adaptive.decide(campaign.cells, campaign.criteria, earlier, options.round, stored)
-    adaptive.write(options.output, decisions)
+    decided = adaptive.decide(campaign.cells, campaign.criteria, earlier, options.round, stored)
+    decisions.write(options.output, decided)
     return 0
 
 
@@ -222,7 +234,7 @@ def _machine(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from peakmark.planning import site
+    from peakmark.config import site
     from peakmark.running import doctor, probe
 
     if options.slurm:
@@ -249,14 +261,23 @@ def _share(text: str) -> float:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from peakmark.judging import compare, compare_text
+    from peakmark.judging import compare_text, sides
 
+    first, second = options.a, options.b
+    if options.interleave:
+        from peakmark.running import interleave
+
+        if options.repeat:
+            raise ConfigError(
+                "--repeat measures the drift between two times, which --interleave has not: leave one out"
+            )
+        first, second = map(str, interleave.run(Path(first), Path(second), options.kernels))
     text, counts = compare_text.report(
-        compare.read(options.a),
-        compare.read(options.b),
+        sides.read(first),
+        sides.read(second),
         options.confidence,
         options.tolerance,
-        compare.read(options.repeat) if options.repeat else None,
+        sides.read(options.repeat) if options.repeat else None,
     )
     print(text)
     return 1 if options.fail_on and counts["worse"] else 0

@@ -22,8 +22,8 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
+from peakmark.config import given
 from peakmark.errors import PeakmarkError
-from peakmark.planning import given
 
 PLAIN_STEP = 0.1
 """Without a terminal a line is printed each time this share of the expected time has passed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from peakmark import catalogue
+from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.errors import Unavailable
 from peakmark.instruments import common, kernel
@@ -12,7 +12,7 @@ from peakmark.instruments.base import Command, Completed, Cost, Invocation, Pars
 from peakmark.lean import Any, ClassVar
 from peakmark.units import format_size
 
-WORKLOADS = catalogue.WORKLOADS["network"]
+WORKLOADS = workloads.WORKLOADS["network"]
 UDP_MAX, DATAGRAM_MIN, MESSAGE_MAX, STREAMS_MAX = 65507, 24, 64 << 20, 1024  # of src/kernels/net/plan.h
 PERCENTILES = ("p50", "p90", "p99", "p999", "max")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peakmark import statistics
 from peakmark.formatting import significant
-from peakmark.judging import statistics
 from peakmark.judging.row import Point, Row, Series
 
 NOT_ALIKE = ("ping",)

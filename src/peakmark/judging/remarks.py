@@ -110,6 +110,9 @@ def of_programs_and_limit(row: Row) -> Iterator[Note]:
     if row.peak.estimate is not None:
         guess = significant(row.peak.estimate * row.table.factor)
         yield Note("limit", f"theoretical value unknown; a guess would be {guess} {row.table.shown}", Level.NOTE)
+    if len(row.ends) > 1:
+        pairs = ", ".join(f"{client} → {server}" for client, server in row.ends)
+        yield Note("pairs", f"measured between different pairs of nodes, client → server: {pairs}", Level.NOTE)
 
 
 def hosts(row: Row) -> Iterator[Note]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from peakmark.catalogue.tables import Table
+from peakmark.config.layouts import Sheet
 from peakmark.judging import notes
 from peakmark.judging.notes import Level, Note
-from peakmark.judging.statistics import Summary
 from peakmark.peaks import Peak
+from peakmark.statistics import Summary
 from peakmark.storage.results import StoredRecord
-from peakmark.tables.layout import Table
-from peakmark.tables.layouts import Sheet
 
 
 class Key(NamedTuple):
@@ -109,6 +109,13 @@ class Row:
     def level(self) -> Level | None:
         """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
         return notes.worst(self.marks_of(self.table.own.instrument))
+
+    @property
+    def ends(self) -> tuple[tuple[str, str], ...]:
+        """Host of the client and host of the server, of every pair of two that measured the row; empty for one machine."""
+        contexts = (point.record.data["context"] for series in self.series.values() for point in series.points)
+        found = {(str(one["host"]), str(one.get("server_host") or one["host"])) for one in contexts}
+        return tuple(sorted(pair for pair in found if pair[0] != pair[1]))
 
     @property
     def own(self) -> Series | None:

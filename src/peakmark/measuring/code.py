@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from peakmark import files
 from peakmark.lean import Any
 from peakmark.resources import ROOT, of_checkout, version
-from peakmark.storage import records
 
 FILE = "code.json"
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -30,7 +30,7 @@ def keep(campaign: Path) -> None:
     text = json.dumps(known, indent=1, sort_keys=True) + "\n"
     path = campaign / FILE
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        records.write_file(path, text)
+        files.write_text(path, text)
 
 
 @cache

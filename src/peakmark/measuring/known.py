@@ -11,9 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from peakmark import files
 from peakmark.instruments.base import Tool
 from peakmark.lean import Any, host_name
-from peakmark.storage import records
 
 FOLDER = "tools"
 _ELF = b"\x7fELF"
@@ -33,7 +33,7 @@ def tool(campaign: Path, name: str, path: str, ask: Callable[[str], Tool]) -> To
         pass
     found = ask(path)
     with suppress(OSError):  # then it is asked again
-        records.write_file(file, json.dumps({"file": state, "version": found.version}) + "\n")
+        files.write_text(file, json.dumps({"file": state, "version": found.version}) + "\n")
     return found
 
 

@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.lean import Any, dataclass
-from peakmark.storage import records
 
 _FIRST, _LAST = b'"cells": [\n', b'\n],\n"adaptive": '
 _NAMES = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
@@ -51,7 +51,7 @@ def write(path: Path, plan: Mapping[str, Any]) -> None:
             return
     except (OSError, ValueError):
         pass
-    records.write_file(path, new)
+    files.write_text(path, new)
 
 
 def cell(path: Path, name: str) -> Part:
