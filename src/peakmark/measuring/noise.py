@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import resource
 import time
+from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -30,15 +31,12 @@ _CPUS = "/sys/devices/system/cpu"
 _KERNEL_THREADS = 2  # process id of the parent of all of them
 
 
-@dataclass(frozen=True)
-class Process:
-    """One process: parent, user, whether it is running or ready to, CPU seconds so far, when it was started."""
+class Process(namedtuple("_Process", "parent user running seconds started")):
+    """One process: parent, user, whether it is running or ready to, CPU seconds so far, when it was started. A tuple, as
+    a node has thousands.
+    """
 
-    parent: int
-    user: int
-    running: bool
-    seconds: float
-    started: int
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
