@@ -301,10 +301,7 @@ def _figures(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     from peakmark.bundling import unbundle
-    from peakmark.figures import figures
     from peakmark.reporting import report
-    from peakmark.storage import measurements
-    from peakmark.tables import tables
 
     if unbundle.is_bundle(options.campaign):
         rebuilt = unbundle.report(options.campaign, options.output, options.partial)
@@ -314,20 +311,26 @@ def _report(options: argparse.Namespace) -> int:
         return _anonymous_report(options)
     with _workplace(options) as folder:
         if options.partial:
+            from peakmark.storage import measurements
+            from peakmark.tables import tables
+
             measurements.build(folder)
             tables.build(folder)
         if not options.keep_figures or folder != options.campaign:
+            from peakmark.figures import figures  # late: what draws takes a second to load
+
             figures.build(folder)
         _print_path(report.build(folder, options.partial, options.output, options.campaign))
     return 0
 
 
 def _html(options: argparse.Namespace) -> int:
-    from peakmark.figures import figures
     from peakmark.reporting import webpage
 
     with _workplace(options) as folder:
         if not options.keep_figures or folder != options.campaign:
+            from peakmark.figures import figures  # late: what draws takes a second to load
+
             figures.build(folder)
         _print_path(webpage.build(folder, options.partial, options.output, options.campaign))
     return 0
