@@ -6,12 +6,11 @@ import json
 import math
 from collections.abc import Mapping
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import UNUSED
 from peakmark.errors import ConfigError
 from peakmark.lean import Any, dataclass, field
 from peakmark.units import format_size, parse_size
-
-SUBSYSTEMS = ("cpu", "memory", "disk", "network")
 
 Scalar = str | int | float | bool | None
 

@@ -20,8 +20,12 @@ from peakmark.bundling import crate, staging
 from peakmark.bundling.crate import Extra
 from peakmark.bundling.staging import Replace
 from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.figures import figures
+from peakmark.judging.judged import Judged
 from peakmark.reporting import document, report
+from peakmark.storage import measurements
 from peakmark.storage.results import Results
+from peakmark.tables import tables
 
 SUMS = "SHA256SUMS"
 OLDEST = (1980, 1, 1, 0, 0, 0)  # a zip file knows no time before
@@ -75,14 +79,11 @@ def _derived(folder: Path, partial: bool) -> list[str]:
 
 def build_all(folder: Path, partial: bool) -> Path:
     """Tables, figures and report of a campaign, from its records. Returns the path of the PDF."""
-    from peakmark.figures import figures  # late: what draws and what makes tables takes a second to load
-    from peakmark.storage import measurements
-    from peakmark.tables import tables
-
     measurements.build(folder)
-    tables.build(folder)
-    figures.build(folder)
-    return report.build(folder, partial)
+    judged = Judged.of(folder)
+    tables.build(judged)
+    figures.build(judged)
+    return report.build(judged, partial)
 
 
 def checksums(files: Mapping[str, bytes]) -> str:

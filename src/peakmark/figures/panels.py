@@ -20,7 +20,7 @@ from peakmark.figures import labels, style
 from peakmark.formatting import significant
 from peakmark.judging.row import Row, Series
 from peakmark.judging.rows import published_names
-from peakmark.judging.words import UNITS, Words
+from peakmark.judging.words import UNITS, Words, noun
 
 WIDTH = 10.2  # inches; a landscape A4 page between its margins
 HEIGHT = 5.9  # inches; leaves room for the caption on that page
@@ -181,7 +181,7 @@ def _place(row: Row, dimension: Dimension) -> int:
 
 def _axis_label(table: Table, dimension: Dimension) -> str:
     if dimension == "concurrency":
-        return "Streams" if table.subsystem == "network" else "Threads"
+        return f"{noun(table).capitalize()}s"
     return "Area of the pointer chase" if table.name == "memory_latency" else "Block size"
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import Series, Table
 from peakmark.config.layouts import Sheet, written
 from peakmark.formatting import significant, size
 from peakmark.judging.row import Row
 
-_NOUNS = {"cpu": "thread", "memory": "thread", "disk": "thread", "network": "stream"}
 UNITS = {
     ("B/s", 1e-6): "MB/s",
     ("B/s", 1e-9): "GB/s",
@@ -113,7 +113,7 @@ class Words:
 
 def noun(table: Table) -> str:
     """What the concurrency of a table counts: ``thread`` or ``stream``."""
-    return _NOUNS[table.subsystem]
+    return SUBSYSTEMS[table.subsystem].counted
 
 
 def quantity(table: Table, value: float, mark: str = ".") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from peakmark.catalogue.tables import SUBSYSTEM_TITLES
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import plural, typeset
 from peakmark.judging import verdict
 from peakmark.judging.row import Row
@@ -96,14 +96,14 @@ def _steps(results: Results) -> Lines:
 def _expected(rows: Rows, mark: str) -> Lines:
     """Resource, row, value, range of the repetitions, and their number, for each headline row."""
     lines = []
-    for subsystem, title in SUBSYSTEM_TITLES.items():
+    for subsystem, one in SUBSYSTEMS.items():
         row = verdict.headline(rows, subsystem)
         if row is not None:
             summary = row.measured.summary
             words = Words.of(row, mark)
             low, high = (words.quantity(value).partition(" ")[0] for value in (summary.minimum, summary.maximum))
             number, _, unit = words.quantity(row.measured.centre).partition(" ")
-            lines.append([title, verdict.point(row), number, low, high, unit, str(summary.n)])
+            lines.append([one.title, verdict.point(row), number, low, high, unit, str(summary.n)])
     return lines
 
 

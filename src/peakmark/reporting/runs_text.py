@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from peakmark.catalogue.tables import SUBSYSTEM_TITLES, TABLES
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue.tables import TABLES
 from peakmark.cell import Cell
 from peakmark.formatting import significant, size
 from peakmark.storage.results import Results
@@ -29,7 +30,7 @@ def runs(results: Results, mark: str = ".") -> dict[str, Any]:
             for entry in record.data["measurements"]:
                 point = (entry["workload"], entry["variant"], entry["block"] or 0, entry["concurrency"])
                 key = (
-                    list(SUBSYSTEM_TITLES).index(cell.subsystem),
+                    list(SUBSYSTEMS).index(cell.subsystem),
                     cell.subsystem,
                     cell.node,
                     cell.instrument,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from peakmark.arithmetic import evaluate
 from peakmark.config.layouts import Column, Layout, Sheet
@@ -14,9 +15,6 @@ from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
 from peakmark.tables.presentation import Grid
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Rows = Mapping[str, Sequence[Row]]
 
@@ -74,8 +72,6 @@ def left_over(layout: Layout, name: str, rows: Sequence[Row]) -> list[Row]:
 
 def frame(sheet: Sheet, rows: Sequence[Row]) -> pd.DataFrame:
     """A sheet under its headings, values with full precision; an empty field where nothing was measured."""
-    import pandas as pd  # late: the report shows sheets and makes no files of them
-
     found = lines(sheet, rows)
     where = presentation.where_heading([row for line in found for row in line.rows])
     body = [
