@@ -63,20 +63,7 @@ def _software(results: Results) -> Lines:
     versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
     lines = [["Operating system", system] for system in systems]
     lines.append(["peakmark", ", ".join(versions) or "no record yet"])
-    used: dict[str, dict[str, None]] = {}
-    for record in results.records:
-        tool = record.data["context"]["tool"]
-        if record.ok and tool is not None:
-            used.setdefault(record.cell.instrument, {})[str(tool["version"])] = None
-    own = {
-        name: list(versions)
-        for name, versions in used.items()
-        if name in ("cpubench", "rambench", "diskbench", "netbench")
-    }
-    lines += (
-        [["Own kernels", ", ".join(f"{name} {' and '.join(number)}" for name, number in own.items())]] if own else []
-    )
-    lines += [[name, " and ".join(numbers)] for name, numbers in sorted(used.items()) if name not in own]
+    lines.append(["Programs", "in the chapter Method, with version and path"])
     lines.append(["Python packages", "pinned with hashes in envs/requirements.txt of peakmark"])
     return lines
 
@@ -84,7 +71,7 @@ def _software(results: Results) -> Lines:
 def _steps(results: Results) -> Lines:
     return [
         ["Get peakmark in the version named above, and install what it needs.", "make setup"],
-        ["Write the configuration from the chapter Provenance to a file, and look at what would be measured.",
+        ["Write the configuration at the end of this report to a file, and look at what would be measured.",
          f"peakmark plan --configfile {results.name}.yaml"],
         ["Measure, and build tables, figures and reports; on a Slurm cluster with --profile slurm.",
          f"snakemake --profile local --configfile {results.name}.yaml"],

@@ -37,7 +37,7 @@ def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | 
         "machine": machine_text.nodes(results, mark),
         "method": method_text.build(results, rows, mark),
         "sections": [section for section in _sections(results, rows, figures, mark) if section["parts"]],
-        "runs": runs_text.runs(results, mark),
+        "runs": runs_text.runs(rows, mark),
         "problems": runs_text.problems(results),
         "artifact": artifact.build(results, rows, mark),
         "provenance": provenance.build(results),
@@ -182,6 +182,7 @@ def _parts(
             {
                 "first": table is subsystem_tables(table.subsystem)[0],
                 "title": table.title,
+                "name": table.title,
                 "table": None,
                 "empty": "The plan holds no cell for this table.",
                 "findings": [],
@@ -193,6 +194,7 @@ def _parts(
         {
             "first": number == 0 and table is subsystem_tables(table.subsystem)[0],
             "title": grid.title,
+            "name": captions.of_table(grid.title, table.subsystem).rstrip("."),
             "table": page_tables.table(grid, members, mark),
             "findings": [],
             "figures": [],

@@ -43,7 +43,8 @@ def build(campaign: Path | Judged) -> list[Path]:
         csv = folder / f"{table.name}.csv"
         frame(table, rows[table.name]).to_csv(csv, index=False, lineterminator="\n")
         tex = folder / f"{table.name}.tex"
-        tex.write_text(latex.table(presentation.grid(results, table, rows[table.name])), encoding="utf-8")
+        printed = rows[table.name][0].table if rows[table.name] else table
+        tex.write_text(latex.table(presentation.grid(results, printed, rows[table.name])), encoding="utf-8")
         written += [csv, tex]
     written += _write_sheets(results, rows, folder)
     everything = [row for table in TABLES for row in rows[table.name]]
