@@ -17,11 +17,12 @@ from typing import Any, ClassVar
 import peakmark
 from peakmark import files, interrupts
 from peakmark.cell import Cell
-from peakmark.formatting import duration, plural, shown
+from peakmark.formatting import duration, plural
 from peakmark.measuring import build, code, guard, job, lock
 from peakmark.planning import adaptive, cluster, grouping, jobs, plan
 from peakmark.planning.cluster import Cluster, settings_of
 from peakmark.planning.plan import Plan
+from peakmark.planning.plan_text import shown
 from peakmark.running import head, preflight, progress, resume
 from peakmark.running.queue import MAX_JOBS, Queue, Task, written
 from peakmark.storage import decisions, integrity, planfile
