@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.rambench import block_of, check_variant, pool_of, store_of
+from peakmark.lean import Any, ClassVar
 from peakmark.units import format_size
 
 STATS = "pmbw.txt"
