@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.lean import dataclass
 
 
 @dataclass(frozen=True)

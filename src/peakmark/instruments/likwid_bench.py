@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
@@ -19,6 +17,7 @@ from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.rambench import pool_of, store_of, writes
+from peakmark.lean import ClassVar, dataclass
 
 _PEAK_BYTES = (
     16 << 10

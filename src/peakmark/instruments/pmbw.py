@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
 
 from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
@@ -16,6 +15,7 @@ from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.rambench import block_of, check_variant, pool_of, store_of
+from peakmark.lean import Any, ClassVar
 from peakmark.units import format_size
 
 STATS = "pmbw.txt"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from peakmark.catalogue import workloads
 from peakmark.catalogue.workloads import POOLS
@@ -11,6 +10,7 @@ from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
+from peakmark.lean import ClassVar
 from peakmark.units import format_size
 
 WORKLOADS = workloads.WORKLOADS["memory"]
