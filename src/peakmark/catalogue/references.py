@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from peakmark.catalogue.workloads import POOLS
+from peakmark.lean import dataclass
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,11 @@ REFERENCES = {
     "hpl": Reference("HPL", (Coverage("cpu", ("DP",)),), options=("budget_s", "nb")),
     "likwid-bench": Reference(
         "likwid-bench",
-        (Coverage("cpu", ("DP", "FP32")), Coverage("memory", ("RS", "WS", "RWS"), variants=("block", "pool"))),
+        (Coverage("cpu", ("DP", "FP32")), Coverage("memory", ("RS", "WS", "RWS"), variants=("block", *POOLS))),
         options=("seconds",),
     ),
     "pmbw": Reference(
-        "pmbw", (Coverage("memory", ("RS", "WS", "RWS"), variants=("block", "pool")), Coverage("memory", ("LAT",)))
+        "pmbw", (Coverage("memory", ("RS", "WS", "RWS"), variants=("block", *POOLS)), Coverage("memory", ("LAT",)))
     ),
     "iozone": Reference(
         "IOZone",

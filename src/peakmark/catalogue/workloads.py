@@ -7,6 +7,10 @@ from peakmark.catalogue.subsystems import SUBSYSTEMS
 KERNELS = {one.name: one.kernel for one in SUBSYSTEMS.values()}
 WORKLOADS = {one.name: one.workloads for one in SUBSYSTEMS.values()}
 
+POOLS = ("pool", "pool-temporal")
+"""Variants of memory rows that walk a pool: with streaming stores, or those that the grid asks for (``store:``); and with
+ordinary ones, which go through the caches, beside it."""
+
 AUTO = "auto"
 """A pool, or the area of LAT, that the node decides when the cell is measured; what is planned before assumes one of a
 fixed size."""
