@@ -108,6 +108,15 @@ def test_rows_are_sorted_by_workload_then_concurrency_then_block(swept: Path) ->
     assert list(dict.fromkeys(frame["Workload"])) == ["RS", "RR", "WS", "WR"]
 
 
+def test_the_summary_has_the_level_of_each_interval_and_the_doubt(swept: Path) -> None:
+    results = Results.read(swept)
+    found = rows.build(results)["memory_throughput"]
+    frame = tables.summary(found)
+    own = frame[frame.instrument == "rambench"]
+    assert set(own.level) == {0.75}, "of three repetitions"
+    assert list(own.doubt) == [str(row.level or "") for row in found if row.own is not None]
+
+
 def test_working_sets_are_never_in_one_row(swept: Path) -> None:
     frame = _read(swept, "memory_throughput")
     pool, block = (frame[frame["Working Set"] == name] for name in ("pool", "block"))
