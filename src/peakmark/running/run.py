@@ -14,12 +14,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import peakmark
 from peakmark import files, interrupts
 from peakmark.cell import Cell
-from peakmark.measuring import build, guard, job, lock
+from peakmark.formatting import duration, plural
+from peakmark.measuring import build, code, guard, job, lock
 from peakmark.planning import adaptive, cluster, grouping, jobs, plan
 from peakmark.planning.cluster import Cluster, settings_of
 from peakmark.planning.plan import Plan
+from peakmark.planning.plan_text import shown
 from peakmark.running import head, preflight, progress, resume
 from peakmark.running.queue import MAX_JOBS, Queue, Task, written
 from peakmark.storage import decisions, integrity, planfile
@@ -231,8 +234,10 @@ class Run:
             # A cell does not outlive a killed Snakemake here; jobs of a cluster do, until the next run.
             os.environ[guard.OWNER] = guard.own()
         else:
+            head.stand_aside(self.plan)
             head.survive_hangup(self.plan.directory / "logs" / "hangup.log")
         build.python()
+        code.keep(self.plan.directory)
         self._write()
         if self.opened is not None:
             self.opened.adopted |= head.adopt(self.plan)
@@ -259,9 +264,11 @@ class Run:
         progress.estimates = {path: plan.total_cost(cells).seconds for path, cells in each.items() if cells}
         if self.plan.cluster is not None and each:
             cells, seconds = sum(map(len, each.values())), sum(progress.estimates.values())
+            nodes = self.plan.cluster.nodes
+            chosen = "that Slurm chooses" if nodes == (cluster.ANY,) else shown(nodes)
             print(
-                f"peakmark: {cells} cells through Slurm, partition {self.plan.cluster.partition}, nodes "
-                f"{', '.join(self.plan.cluster.nodes[:8])}; {seconds:.0f} s of measuring, then the report",
+                f"peakmark: {plural(cells, 'cell')} through Slurm, partition {self.plan.cluster.partition}, on nodes {chosen}; "
+                f"{duration(seconds)} of measuring, then the report",
                 file=sys.stderr,
                 flush=True,
             )
@@ -299,6 +306,14 @@ def _log(folder: Path) -> str:
 def shell_prefix() -> str:
     """Rules call the peakmark that stands beside this Python, on a node of a cluster as well as here."""
     return f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
+
+
+def measuring() -> str:
+    """How rules call ``peakmark measure``: Python does without what is installed, and takes the place of the shell. With
+    braces for Snakemake to leave alone.
+    """
+    words = ["exec", sys.executable, "-S", str(Path(peakmark.__file__).with_name("__main__.py")), "measure"]
+    return shlex.join(words).replace("{", "{{").replace("}", "}}")
 
 
 def script(command: str) -> str:
