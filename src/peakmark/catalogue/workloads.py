@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.lean import dataclass
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,10 @@ class Coverage:
 KERNELS = {one.name: one.kernel for one in SUBSYSTEMS.values()}
 WORKLOADS = {one.name: one.workloads for one in SUBSYSTEMS.values()}
 
+POOLS = ("pool", "pool-temporal")
+"""Variants of memory rows that walk a pool: with streaming stores, or those that the grid asks for (``store:``); and with
+ordinary ones, which go through the caches, beside it."""
+
 AUTO = "auto"
 """A pool, or the area of LAT, that the node decides when the cell is measured; what is planned before assumes one of a
 fixed size."""
@@ -50,10 +53,10 @@ REFERENCES: dict[str, tuple[Coverage, ...]] = {
     "hpl": (Coverage("cpu", ("DP",)),),
     "likwid-bench": (
         Coverage("cpu", ("DP", "FP32")),
-        Coverage("memory", ("RS", "WS", "RWS"), variants=("block", "pool")),
+        Coverage("memory", ("RS", "WS", "RWS"), variants=("block", *POOLS)),
     ),
     "pmbw": (
-        Coverage("memory", ("RS", "WS", "RWS"), variants=("block", "pool")),
+        Coverage("memory", ("RS", "WS", "RWS"), variants=("block", *POOLS)),
         Coverage("memory", ("LAT",)),
     ),
     "iozone": (Coverage("disk", ("WS", "RS", "WR", "RR"), variants=("psync",), cell="ALL", max_block=16 << 20),),

@@ -6,19 +6,19 @@ import math
 import os
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, ConfigError, MeasurementError, ParseError, Unavailable
 from peakmark.instruments.base import Tool, Workspace
+from peakmark.lean import Any, ClassVar
 from peakmark.units import format_size, parse_size
 
 # A tool that prints 1,5 for 1.5 or groups thousands cannot be read: every command runs in the C locale.
 ENV: Mapping[str, str] = {"LC_ALL": "C"}
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _VERSION_TIMEOUT_S = 10.0
 _MEMORY_SHARE = 0.9
 """Of the memory that a job may use, for what a program allocates on purpose; the rest is for the programs themselves."""
@@ -214,6 +214,13 @@ def _signal(number: int) -> str:
         return f"signal {number}"
 
 
+def on_path(names: Iterable[str]) -> str | None:
+    """The first of these programs that can be executed here, as a path; None without any."""
+    import shutil  # late: the cells of own kernels look for nothing
+
+    return next((path for path in map(shutil.which, names) if path), None)
+
+
 def find_version(name: str, path: str, arguments: tuple[str, ...], pattern: str) -> Tool:
     """The tool at ``path`` with the version that ``pattern``'s first group finds in its answer.
 
@@ -243,7 +250,7 @@ def number(text: str, what: str, *, zero: bool = False) -> float:
     float() takes ``1_000``, ``nan`` and digits of other scripts: none of them is what a tool prints in the C locale.
     """
     stripped = text.strip()
-    value = float(stripped) if _NUMBER.fullmatch(stripped) else math.nan
+    value = float(stripped) if re.fullmatch(_NUMBER, stripped) else math.nan
     if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
         raise ParseError(f"{what}: {stripped[:60]!r} is not a positive number with a decimal point")
     return value

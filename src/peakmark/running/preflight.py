@@ -12,7 +12,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from peakmark.catalogue.workloads import AUTO
+from peakmark import files
+from peakmark.catalogue.workloads import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.errors import ConfigError
@@ -83,7 +84,7 @@ def _tools(made: Plan) -> None:
 
 def _scratch(made: Plan) -> Path:
     asked = made.config["scratch"]
-    place = Path(asked or os.environ.get("TMPDIR") or "/tmp")  # noqa: S108
+    place = files.scratch(asked)
     said = f"scratch is {asked!r}" if asked else f"the scratch directory is {place}"
     why = None
     try:
@@ -114,7 +115,7 @@ def _memory(rows: dict[str, Cell]) -> dict[str, str]:
     empty = {}
     for row, cell in rows.items():
         need = planning.cost(cell).memory_bytes
-        if (cell.variant == "pool" and cell.options.get("pool") == AUTO) or cell.automatic:
+        if (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic:
             continue  # made to fit
         if total is None or common.fits_memory(need, total):
             continue
