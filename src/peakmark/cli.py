@@ -259,13 +259,14 @@ def _on(node: str) -> None:
 
 def _decide(options: argparse.Namespace) -> int:
     from peakmark.planning import adaptive
+    from peakmark.storage import decisions
     from peakmark.storage.campaign import Campaign
 
     campaign = Campaign.open(options.plan.parent)
-    earlier = adaptive.read(options.output.with_name(f"{options.round - 1}.json")) if options.round else {}
+    earlier = decisions.read(options.output.with_name(f"{options.round - 1}.json")) if options.round else {}
     stored = adaptive.read_records(campaign.directory, campaign.cells, campaign.criteria)
-    decisions = adaptive.decide(campaign.cells, campaign.criteria, earlier, options.round, stored)
-    adaptive.write(options.output, decisions)
+    decided = adaptive.decide(campaign.cells, campaign.criteria, earlier, options.round, stored)
+    decisions.write(options.output, decided)
     return 0
 
 

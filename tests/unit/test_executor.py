@@ -9,7 +9,7 @@ import pytest
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
-from peakmark.running import present
+from peakmark.running.run import Run
 from snakemake_executor_plugin_peakmark import Executor
 
 
@@ -22,12 +22,12 @@ def test_the_thread_that_the_interface_starts_finds_all_it_needs(monkeypatch: py
 
     monkeypatch.setattr(RemoteExecutor, "__init__", begins)
     run = SimpleNamespace(plan=SimpleNamespace(cluster=object()), queue=lambda **_: object())
-    monkeypatch.setattr(present, "run", run)
+    monkeypatch.setattr(Run, "current", run)
     made = Executor(None, None)
     assert there == set(vars(made)) >= {"queue", "guard", "added", "infos", "run_of"}
 
 
 def test_another_workflow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(present, "run", None)
+    monkeypatch.setattr(Run, "current", None)
     with pytest.raises(WorkflowError, match="runs the Snakefile of peakmark"):
         Executor(None, None)

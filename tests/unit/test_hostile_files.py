@@ -30,7 +30,7 @@ from rich.console import Console
 from tests.unit import campaign_data as make
 
 import snakemake_logger_plugin_peakmark as progress_bar
-from peakmark import cli, machine
+from peakmark import cli, files, machine
 from peakmark.bundling import unbundle
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, RecordError
@@ -165,7 +165,7 @@ def stored(folder: Path, of: Cell = CELL, **changes: Any) -> Path:
     path = folder / "cells" / f"{of.id}.json"
     measured = make.measurement(of, "rate", 4e9) | changes.pop("measured", {})
     record = make.record(of, [measured], context=changes.pop("context", None)) | {"raw": {}} | changes
-    records.write_file(path, records.text_of(record))
+    files.write_text(path, records.text_of(record))
     return path
 
 
@@ -269,7 +269,7 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(
     path = folder / "machine" / f"{host}.json"
     for cell in made.cells:
         stored(folder, cell, context={"host": host})
-    records.write_file(folder / "plan.json", json.dumps(made.to_json()))
+    files.write_text(folder / "plan.json", json.dumps(made.to_json()))
     assert set(Results.read(folder).facts) == {host}
     assert not any(map(resume.unfit, resume.survey(folder, made.cells).values()))
     DAMAGES[kind](path)

@@ -166,3 +166,20 @@ def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path: Path)
     assert [line.split(",")[:3] for line in lines[1:]] == [
         ["a", "SP", "8 (cores)"], ["a", "DP", "8 (cores)"], ["b", "SP", "cores"],
     ]  # fmt: skip
+
+
+def test_an_area_that_the_node_chose_joins_what_was_planned_without_it(tmp_path: Path) -> None:
+    """Own and reference, measured or not: one row for each number of threads, under the bytes that were walked."""
+
+    def of(instrument: str, threads: int, repetition: int) -> Cell:
+        return make.cell(instrument, "LAT", subsystem="memory", block=None, concurrency=threads, repetition=repetition)
+
+    def walked(cell: Cell, area: int) -> dict[str, Any]:
+        return make.record(cell, [make.measurement(cell, "latency", 1e-7, block=area)])
+
+    measured = [walked(of("rambench", 1, 0), 2 << 30), walked(of("pmbw", 1, 0), 2 << 30)]
+    folder = make.write(tmp_path / "c", measured, planned=[of("rambench", 1, 1), of("rambench", 2, 0)])
+    one, two = build_rows(Results.read(folder))["memory_latency"]
+    assert (one.key.block, one.missing, sorted(one.series)) == (2 << 30, 1, ["pmbw", "rambench"])
+    assert (two.key.block, two.key.concurrency, two.own) == (None, 2, None)
+    assert one.measured.summary.n == 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from peakmark import slurm
+from peakmark import files, slurm
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.planning import cluster, jobs, plan, plan_text
@@ -275,7 +275,7 @@ def test_of_a_job_for_a_node_the_cell_it_was_at_is_the_one_that_failed(
     one = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[CPU], fan_out="node")
     ((name, cells),) = one.jobs.items()
     assert name == "n1.own" and failures.keep(one, cells, "5", "NODE_FAIL", {}, NOW) is None
-    records.write_file(one.directory / "nodes" / "n1.own.now", one.cells[1].id + "\n")
+    files.write_text(one.directory / "nodes" / "n1.own.now", one.cells[1].id + "\n")
     path = failures.keep(one, cells, "5", "NODE_FAIL", {}, NOW)
     assert path is not None and Cell.from_json(records.read(path)["cell"]) == one.cells[1]
 

@@ -86,6 +86,11 @@ class Table:
         """``pmbw Efficiency (%)``."""
         return f"{series.heading} Efficiency (%)"
 
+    @property
+    def unsized(self) -> str:
+        """What stands for a block that is not known: an area of LAT that no node has chosen yet."""
+        return "auto" if self.name == "memory_latency" else ""
+
     def takes(self, workload: str, block: int | None) -> bool:
         """Whether a row of this workload and block belongs into this table."""
         if self.subsystem == "memory":

@@ -37,6 +37,10 @@ WORKLOADS = {
     "network": ("TCP", "UDP", "LAT-TCP", "LAT-UDP"),
 }
 
+AUTO = "auto"
+"""A pool, or the area of LAT, that the node decides when the cell is measured; what is planned before assumes one of a
+fixed size."""
+
 # What a value of a subsystem can be: metric -> its unit in records.
 UNITS = {
     "cpu": {"rate": "op/s"},

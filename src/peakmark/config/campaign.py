@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from peakmark import schemas
-from peakmark.catalogue.workloads import REFERENCES, WORKLOADS
+from peakmark.catalogue.workloads import AUTO, REFERENCES, WORKLOADS
+from peakmark.config import repetitions
 from peakmark.errors import ConfigError
-from peakmark.instruments.rambench import AUTO
-from peakmark.planning import adaptive
 from peakmark.resources import schema
 from peakmark.units import parse_size
 
@@ -46,7 +45,7 @@ def complete(config: Mapping[str, Any], checked: bool = False) -> dict[str, Any]
     completed = _with_defaults(_plain(config), config_schema)
     completed["tools"] = {name: False if path in NO_TOOL else path for name, path in completed["tools"].items()}
     for key in ("repetitions", "reference_repetitions"):
-        adaptive.parse(key, completed[key])
+        repetitions.parse(key, completed[key])
     for subsystem in WORKLOADS:
         for index, grid in enumerate(completed[subsystem]):
             _check_grid(subsystem, f"{subsystem}[{index}]", grid)
@@ -111,13 +110,18 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
         for key in ("blocks", "pool", "size"):
             values = part.get(key, [])
             for value in values if isinstance(values, list) else [values]:
-                if key == "pool" and value == AUTO:
+                if value == AUTO and (key == "pool" or (key == "blocks" and _may_choose(subsystem, grid, part))):
                     continue
+                if value == AUTO and key == "blocks":
+                    raise ConfigError(
+                        f"{place}.blocks has {AUTO!r}: only the area of LAT in memory is chosen by the node; give sizes, or LAT "
+                        "a grid of its own"
+                    )
                 try:
                     parse_size(value)
                 except ConfigError as error:
                     raise ConfigError(f"{place}.{key}: {error}") from error
-        adaptive.parse(f"{place}.repetitions", part.get("repetitions"))
+        repetitions.parse(f"{place}.repetitions", part.get("repetitions"))
         words = [one for one in part.get("concurrency", []) if isinstance(one, str)]
         if words and subsystem not in ("cpu", "memory"):
             raise ConfigError(f"{place}.concurrency has {words[0]!r}: words are for cpu and memory, give a number here")
@@ -128,6 +132,11 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
         raise ConfigError(f"{where} has blocks: the cpu workloads have no block size, remove the key")
     if "total" in grid:
         parse_total(f"{where}.total", grid["total"])
+
+
+def _may_choose(subsystem: str, grid: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
+    """Whether the node may choose a block: the area of LAT in memory alone is any size beyond the caches."""
+    return subsystem == "memory" and part.get("workloads", grid.get("workloads")) == ["LAT"]
 
 
 ONLY_OF = {"pool": ("memory",), "store": ("memory",), "size": ("disk",), "variants": ("memory", "disk", "network")}

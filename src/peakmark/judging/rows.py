@@ -106,7 +106,7 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     drafts: dict[Key, _Draft] = defaultdict(_Draft)
     echoes: dict[tuple[str, int], list[Point]] = defaultdict(list)
     headings = {series.instrument for series in table.series}
-    meant = _meant(results)
+    meant, areas = _meant(results), _areas(results)
     for record in results.records:
         cell = record.cell
         if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
@@ -119,7 +119,8 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
                 echoes[cell.node, entry["concurrency"]].append(point)
                 continue
             count = meant.get((cell.node, cell.word), entry["concurrency"])
-            key = Key(cell.node, entry["workload"], entry["variant"], entry["block"], count, cell.word)
+            block = areas.get((cell.node, cell.asked), entry["block"]) if cell.automatic else entry["block"]
+            key = Key(cell.node, entry["workload"], entry["variant"], block, count, cell.word)
             drafts[key].points[cell.instrument].append(point)
     for cell in results.cells:
         fits = (
@@ -128,7 +129,8 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
         if not fits or cell.workload in ("ALL", "LAT-ICMP"):
             continue
         count = meant.get((cell.node, cell.word), 0 if cell.word else cell.concurrency)
-        key = Key(cell.node, cell.workload, cell.variant, cell.block, count, cell.word)
+        block = areas.get((cell.node, cell.asked)) if cell.automatic else cell.block
+        key = Key(cell.node, cell.workload, cell.variant, block, count, cell.word)
         if cell.instrument == table.own.instrument or key in drafts:
             drafts[key].planned.append(cell)
     _with_echoes(drafts, echoes)
@@ -154,6 +156,17 @@ def _meant(results: Results) -> dict[tuple[str, str], int]:
         if cell.word and placed:
             place = (cell.node, cell.word)
             found[place] = max(found.get(place, 0), int(placed["threads"]))
+    return found
+
+
+def _areas(results: Results) -> dict[tuple[str, int | str], int]:
+    """(node, concurrency as asked) -> the area that the node chose for LAT there; the largest where hosts differ."""
+    found: dict[tuple[str, int | str], int] = {}
+    for record in results.records:
+        cell = record.cell
+        for entry in record.data["measurements"] if cell.automatic else ():
+            place = (cell.node, cell.asked)
+            found[place] = max(found.get(place, 0), int(entry["block"]))
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from peakmark.catalogue.workloads import AUTO
 from peakmark.cell import Cell
 from peakmark.instruments import REGISTRY, rambench
 from peakmark.instruments.base import Command
@@ -58,10 +59,24 @@ def settled(cell: Cell, seats: Topology, cpus: list[int], memory: int) -> Cell:
     """
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(seats, cpus, cell.word))
-    if cell.variant == "pool" and cell.options.get("pool") == rambench.AUTO:
+    if cell.variant == "pool" and cell.options.get("pool") == AUTO:
         held = topology.reach(seats, cpus[: cell.concurrency])["last_level_bytes"]
         cell = replace(cell, options={**cell.options, "pool": pool(cell, held, memory)})
+    if cell.automatic:
+        held = max(topology.reach(seats, [cpu])["last_level_bytes"] for cpu in cpus[: cell.concurrency])
+        chosen = area(cell.concurrency, held, memory)
+        # One pointer a line: so large an area has no line twice among its neighbours, and is laid out eight times sooner.
+        cell = replace(cell, options={**cell.options, "area": chosen, "stride": rambench.LINE})
     return cell
+
+
+def area(threads: int, held: int, memory: int) -> int:
+    """Bytes of LAT's area in each thread, beyond a cache of ``held`` bytes as a pool is; the same for any number of threads
+    that the memory allows, and a power of two, as pmbw measures no other.
+    """
+    wanted = 1 << (max(LEAST_POOL, POOL_FACTOR * held) - 1).bit_length()
+    room = int(memory * POOL_SHARE) // threads
+    return int(min(wanted, 1 << max(room, ROUND).bit_length() - 1))
 
 
 def pool(cell: Cell, held: int, memory: int) -> int:

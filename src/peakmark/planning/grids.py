@@ -9,16 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from peakmark.catalogue.workloads import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
+from peakmark.catalogue.workloads import AUTO, DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
 from peakmark.cell import SUBSYSTEMS, Cell, Scalar
 from peakmark.config import campaign as configuration
+from peakmark.config import repetitions
+from peakmark.config.repetitions import Criterion
 from peakmark.errors import ConfigError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
-from peakmark.instruments.rambench import AUTO
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.planning import adaptive
-from peakmark.planning.adaptive import Criterion
 from peakmark.units import format_size, parse_size
 
 DEFAULT_SIZE = 1 << 30
@@ -138,7 +137,8 @@ def _covered(name: str, subsystem: str) -> str:
 
 def _points(subsystem: str, grid: Mapping[str, Any]) -> Iterator[tuple[str, str, int | None, int | str]]:
     """(workload, variant, block, concurrency as it was asked for) of a grid, in table order."""
-    blocks = [None] if subsystem == "cpu" else [parse_size(block) for block in grid["blocks"]]
+    asked = [AUTO] if subsystem == "cpu" else grid["blocks"]
+    blocks = [None if block == AUTO else parse_size(block) for block in asked]
     for workload in grid["workloads"]:
         variants = grid.get("variants", [DEFAULT_VARIANTS[subsystem]])
         if subsystem == "memory" and workload == "LAT":
@@ -251,7 +251,7 @@ def _options(
 
 def _repetitions(value: Any) -> tuple[int, Criterion | None]:
     """How many repetitions to plan, and what may end them sooner."""
-    criterion = adaptive.parse("repetitions", value)
+    criterion = repetitions.parse("repetitions", value)
     return (int(value), None) if criterion is None else (criterion.most, criterion)
 
 

@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from peakmark.cell import SUBSYSTEMS, Cell
+from peakmark.config.repetitions import Criterion
 from peakmark.formatting import plural
 from peakmark.planning import grouping
 from peakmark.planning import plan as planning
-from peakmark.planning.adaptive import Criterion
 from peakmark.planning.cluster import ANY, Cluster, settings_of
 from peakmark.units import format_size
 
@@ -144,6 +144,8 @@ def _subsystem(made: planning.Plan, subsystem: str, cells: list[Cell], every_cel
         repetitions = Counter((cell.workload, cell.block, cell.asked) for cell in group)
         workloads = " ".join(_ordered(cell.workload for cell in sorted(group, key=lambda cell: cell.id)))
         blocks = " ".join(format_size(block) for block in sorted({cell.block for cell in group if cell.block}))
+        if any(cell.automatic for cell in group):
+            blocks += " auto"
         asked = sorted({(bool(cell.word), cell.asked) for cell in group})
         concurrency = " ".join(str(one) for _, one in asked)
         lines.append(

@@ -9,9 +9,10 @@ from typing import Any
 
 from peakmark import files
 from peakmark.cell import Cell
+from peakmark.config.repetitions import Criterion
 from peakmark.errors import RecordError
-from peakmark.planning import adaptive
-from peakmark.planning.adaptive import Criterion, Decisions
+from peakmark.storage import decisions
+from peakmark.storage.decisions import Decisions
 
 _NOTHING = type(None)
 _SHAPE: dict[str, tuple[type, ...]] = {
@@ -90,12 +91,12 @@ class Campaign:
     @property
     def decisions(self) -> Decisions:
         """The newest decision for each of those rows, as far as there is one. Errors: RecordError."""
-        return adaptive.standing(self.directory, self.criteria)
+        return decisions.standing(self.directory, self.criteria)
 
     def spared(self) -> set[str]:
         """Ids of planned cells that are not needed and have no record."""
         cells = self.cells if self.criteria else []
-        ids = adaptive.spared(cells, self.decisions)
+        ids = decisions.spared(cells, self.decisions)
         return {cell.id for cell in cells if cell.id in ids and not self.record_path(cell).exists()}
 
     def record_path(self, cell: Cell) -> Path:

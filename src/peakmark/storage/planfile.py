@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
-from peakmark.storage import records
 
 _FIRST, _LAST = b'"cells": [\n', b'\n],\n"adaptive": '
 _NAMES = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
@@ -52,7 +52,7 @@ def write(path: Path, plan: Mapping[str, Any]) -> None:
             return
     except (OSError, ValueError):
         pass
-    records.write_file(path, new)
+    files.write_text(path, new)
 
 
 def cell(path: Path, name: str) -> Part:

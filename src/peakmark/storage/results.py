@@ -10,9 +10,9 @@ from typing import Any
 from peakmark.cell import Cell
 from peakmark.config import inputs
 from peakmark.errors import RecordError
-from peakmark.planning.adaptive import Decisions
 from peakmark.storage import facts, integrity, records
 from peakmark.storage.campaign import Campaign
+from peakmark.storage.decisions import Decisions
 
 
 @dataclass(frozen=True)

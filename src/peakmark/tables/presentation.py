@@ -207,7 +207,7 @@ def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...
     cells = [where([row])] if with_node else []
     cells += [table.workload_label(key.workload), str(count(key.concurrency, key.word))]
     if table.block:
-        cells.append(size(key.block))
+        cells.append(size(key.block) or table.unsized)
     if table.variant:
         cells.append(table.variant_label(key.variant))
     found = [row.series.get(series.instrument) for series in table.series]

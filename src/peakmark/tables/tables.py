@@ -122,7 +122,7 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
         "Concurrency": count(row.key.concurrency, row.key.word),
     }
     if table.block:
-        line[table.block] = "" if row.key.block is None else format_size(row.key.block)
+        line[table.block] = table.unsized if row.key.block is None else format_size(row.key.block)
     if table.variant:
         line[table.variant] = table.variant_label(row.key.variant)
     for series in table.series:
