@@ -88,6 +88,11 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def natural(name: str) -> list[tuple[int, str]]:
+    """Sort key in which node2 comes before node10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+
+
 def size(block: int | None) -> str:
     """``1 MiB`` for 1048576, ``1 MB`` for 1000000, nothing for None."""
     if block is None:

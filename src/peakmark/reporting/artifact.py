@@ -8,10 +8,11 @@ from typing import Any
 
 from peakmark.catalogue.tables import SUBSYSTEM_TITLES
 from peakmark.formatting import plural, typeset
-from peakmark.judging import verdict
+from peakmark.judging import fleet, verdict
 from peakmark.judging.row import Row
 from peakmark.judging.rows import centre_of
 from peakmark.judging.words import Words
+from peakmark.reporting import many
 from peakmark.reporting.machine_text import binary
 from peakmark.storage.results import Results
 
@@ -45,8 +46,10 @@ def _hardware(results: Results) -> Lines:
             f"{network.get('kind') or 'unknown network'} {network.get('interface') or ''}".strip(),
         ]
         virtual = f", virtual machine ({cpu['virtualised']})" if cpu.get("virtualised") else ""
-        lines.append([str(facts.get("host", name)), "; ".join(parts) + virtual])
-    return lines or [["Machine", "no facts were recorded"]]
+        lines.append((str(facts.get("host", name)), ["; ".join(parts) + virtual]))
+    return (many.joined(lines) if len(lines) > fleet.MANY else [[name, *texts] for name, texts in lines]) or [
+        ["Machine", "no facts were recorded"]
+    ]
 
 
 def _count(cpu: Mapping[str, Any], noun: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from peakmark.catalogue.tables import SUBSYSTEM_TITLES, TABLES
 from peakmark.cell import Cell
-from peakmark.formatting import significant, size
+from peakmark.formatting import natural, significant, size
 from peakmark.storage.results import Results
 
 NARROW = 48  # characters of a line's point and runs up to which two lines stand beside each other on a page
@@ -31,6 +31,7 @@ def runs(results: Results, mark: str = ".") -> dict[str, Any]:
                 key = (
                     list(SUBSYSTEM_TITLES).index(cell.subsystem),
                     cell.subsystem,
+                    natural(cell.node),
                     cell.node,
                     cell.instrument,
                     entry["metric"],
@@ -41,7 +42,7 @@ def runs(results: Results, mark: str = ".") -> dict[str, Any]:
     body: list[list[str]] = []
     breaks = []
     for key in sorted(lines):
-        _, subsystem, node, instrument, metric, workload, variant, block, concurrency = key
+        _, subsystem, _, node, instrument, metric, workload, variant, block, concurrency = key
         factor, unit = scale.get((subsystem, metric), (1.0, ""))
         if body and (body[-1][0], body[-1][3]) != (instrument, unit):
             breaks.append(len(body))
@@ -59,6 +60,14 @@ def runs(results: Results, mark: str = ".") -> dict[str, Any]:
         "headings": ["Program", "Point", "Unit", "Runs"],
         "narrow": all(len(line[1].replace(" psync", "")) + len(line[2]) + len(line[-1]) <= NARROW for line in body),
     }
+
+
+def elsewhere() -> dict[str, Any]:
+    """The same where there are too many for a page."""
+    return {
+        "text": "tables/runs.csv holds every repetition of every node with full precision, start time, host and job.",
+        "columns": [], "lines": [], "breaks": [], "headings": [], "narrow": False,
+    }  # fmt: skip
 
 
 def problems(results: Results) -> dict[str, Any]:

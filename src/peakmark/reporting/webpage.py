@@ -44,7 +44,7 @@ def build(campaign_dir: Path, partial: bool = False, target: Path | None = None,
     must_be_complete(results, partial, "html")
     rows = build_rows(results)
     figures = dict.fromkeys(document.figure_names(rows), 100)
-    data = document.build(results, rows, figures, str(results.report_config.get("logo") or "") or None, partial)
+    data = document.build(results, rows, figures, str(results.report_config.get("logo") or "") or None, partial, True)
     target = target or campaign_dir / "report.html"
     text = page(data, campaign_dir, str(results.report_config.get("decimal_mark", ".")))
     documents.write(target, text.encode(), campaign or campaign_dir)
@@ -129,9 +129,10 @@ def _summary(data: Data, folder: Path) -> str:
         "How close each resource comes to its limit, by the row that speaks for it",
     )
     figure = _figure(data["overview"], "Overview", folder) if data["overview"] else ""
+    slow = "".join(f"<p>{escape(one)}</p>" for one in data["slow"])
     return (
         f'<section aria-label="Summary" id="summary">{partial}<p>{escape(meta["lead"])}</p>'
-        f"{verdicts}{figure}{_caveats(data['caveats'])}</section>"
+        f"{verdicts}{slow}{figure}{_caveats(data['caveats'])}</section>"
     )
 
 

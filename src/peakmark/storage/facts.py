@@ -12,6 +12,7 @@ from typing import Any
 
 from peakmark import files
 from peakmark.errors import RecordError
+from peakmark.formatting import natural
 from peakmark.storage import records
 from peakmark.storage.integrity import ASIDE
 
@@ -46,7 +47,7 @@ def read(path: Path) -> dict[str, Any]:
 def whole(directory: Path) -> dict[str, dict[str, Any]]:
     """Host -> its facts, for every file below ``machine/`` of a campaign that counts."""
     bad = damaged(directory)
-    paths = sorted((directory / FOLDER).glob("*.json"))
+    paths = sorted((directory / FOLDER).glob("*.json"), key=lambda path: natural(path.stem))
     return {path.stem: read(path) for path in paths if path.stem not in bad}
 
 

@@ -10,13 +10,13 @@ import pandas as pd
 
 from peakmark.catalogue.tables import TABLES, Table, count
 from peakmark.config import layouts
-from peakmark.judging import findings
+from peakmark.judging import findings, fleet, fleet_text
 from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
 from peakmark.judging.rows import published_names
 from peakmark.storage import measurements
 from peakmark.storage.results import Results
-from peakmark.tables import latex, presentation, sheets
+from peakmark.tables import latex, nodes, presentation, sheets
 from peakmark.units import format_size
 
 RUN_COLUMNS = (
@@ -29,7 +29,7 @@ _AT_CLOCKS = {name: f"Efficiency at {name} clock (%)" for name in ("nominal", "m
 
 def build(campaign_dir: Path) -> list[Path]:
     """Write ``tables/<name>.csv`` and ``.tex`` for all eight tables, ``summary.csv``, ``findings.csv``, ``runs.csv``,
-    ``checksums.txt``, and the tables of the configured layout in ``tables/<layout>``; the paths written.
+    of several nodes ``nodes.csv``, ``checksums.txt``, and the tables of the configured layout in ``tables/<layout>``; the paths written.
 
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
@@ -38,17 +38,21 @@ def build(campaign_dir: Path) -> list[Path]:
     folder = campaign_dir / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     written = []
+    many = fleet.is_many(rows)
     for table in TABLES:
         csv = folder / f"{table.name}.csv"
         frame(table, rows[table.name]).to_csv(csv, index=False, lineterminator="\n")
         tex = folder / f"{table.name}.tex"
-        tex.write_text(latex.table(presentation.grid(results, table, rows[table.name])), encoding="utf-8")
+        of_nodes = nodes.grid(results, table, rows[table.name])[0] if many else None
+        grid = of_nodes or presentation.grid(results, table, rows[table.name])
+        tex.write_text(latex.table(grid), encoding="utf-8")
         written += [csv, tex]
     written += _write_sheets(results, rows, folder)
     everything = [row for table in TABLES for row in rows[table.name]]
     for name, content in (
         ("summary", summary(everything)),
         ("findings", said(rows)),
+        *((("nodes", nodes.frame(rows)),) if len(fleet.nodes(rows)) > 1 else ()),
         ("runs", runs(measurements.table(results))),
     ):
         path = folder / f"{name}.csv"
@@ -192,7 +196,8 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
 
 def said(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
     """What the rows of each table say: table, topic, sentence."""
-    lines = [(name, finding.topic, finding.text) for name, found in rows.items() for finding in findings.of(found)]
+    find = fleet_text.of if fleet.is_many(rows) else findings.of
+    lines = [(name, finding.topic, finding.text) for name, found in rows.items() for finding in find(found)]
     return pd.DataFrame(lines, columns=["table", "topic", "sentence"])
 
 
