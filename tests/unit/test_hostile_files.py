@@ -4,7 +4,6 @@ nowhere. Full disks: tests/faults/test_full.py; damaged bytes: test_integrity.py
 
 from __future__ import annotations
 
-import ctypes
 import datetime
 import errno
 import io
@@ -27,6 +26,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tests import mounts
 from tests.unit import campaign_data as make
 
 import snakemake_logger_plugin_peakmark as progress_bar
@@ -390,16 +390,14 @@ def read_only(folder: Path) -> None:
 
 
 @pytest.fixture
-def mounts() -> None:
+def own_mounts() -> None:
     """Mounts from here on are those of this process alone."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if os.geteuid() != 0 or libc.unshare(0x00020000) != 0:  # CLONE_NEWNS
-        pytest.skip("mounts need root")
-    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    if reason := mounts.take():
+        pytest.skip(reason)
 
 
 def test_a_read_only_campaign_is_reported_elsewhere(
-    small: Path, tmp_path: Path, peakmark: Callable[..., Said], mounts: None
+    small: Path, tmp_path: Path, peakmark: Callable[..., Said], own_mounts: None
 ) -> None:
     folder = copied(small, tmp_path)
     read_only(folder)
@@ -552,7 +550,7 @@ def test_the_names_of_a_large_bundle_are_looked_at_once(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def full_disk(tmp_path: Path, mounts: None) -> Iterator[Path]:
+def full_disk(tmp_path: Path, own_mounts: None) -> Iterator[Path]:
     """A results folder on a disk of its own on which nothing more has room."""
     folder = tmp_path / "results"
     folder.mkdir()
