@@ -88,9 +88,10 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def natural(name: str) -> list[tuple[int, str]]:
+def natural(name: str) -> tuple[tuple[int, str], ...]:
     """Sort key in which node2 comes before node10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+    parts = re.split(r"([0-9]+)", name)
+    return tuple((-1, part) if place % 2 == 0 else (int(part), "") for place, part in enumerate(parts))
 
 
 def size(block: int | None) -> str:

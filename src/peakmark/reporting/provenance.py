@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from peakmark.formatting import natural, plural
+from peakmark.judging import fleet
 from peakmark.storage.results import Results
 
 MAX_CHECKSUMS = 300
@@ -23,7 +24,8 @@ def build(results: Results) -> dict[str, Any]:
     text = f"{len(sums)} raw outputs. SHA-256 of their list in the form of sha256sum: {digest}."
     if not sums:
         text = "There are no raw outputs: what the own kernels say stands whole in the records."
-    if len(sums) > MAX_CHECKSUMS:
+    short = len(sums) <= MAX_CHECKSUMS and len({cell.node for cell in results.cells}) <= fleet.MANY
+    if not short:
         text += " The list is too long for this page; tables/checksums.txt holds it."
     versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
     times = sorted(str(record.data["context"]["started"]) for record in results.records)
@@ -47,7 +49,7 @@ def build(results: Results) -> dict[str, Any]:
             dict(results.config), Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=95
         ),
         "checksums_text": text,
-        "checksums": [list(pair) for pair in sums] if len(sums) <= MAX_CHECKSUMS else [],
+        "checksums": [list(pair) for pair in sums] if short else [],
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ class StoredRecord:
     path: str
     data: Mapping[str, Any]
 
-    @property
+    @cached_property
     def cell(self) -> Cell:
         """The cell that the record answers."""
         return Cell.from_json(self.data["cell"])
@@ -79,6 +80,11 @@ class Results:
         """Planned cells without a record, in the order of the plan."""
         present = {record.path for record in self.records}
         return tuple(cell for cell in self.cells if f"cells/{cell.id}.json" not in present)
+
+    @cached_property
+    def refused(self) -> tuple[StoredRecord, ...]:
+        """The records that say why a cell is not possible."""
+        return tuple(record for record in self.records if not record.ok)
 
     @property
     def checksums(self) -> list[tuple[str, str]]:
