@@ -18,7 +18,7 @@ from typing import Any
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.storage import facts, integrity, planfile, records
-from peakmark.storage.campaign import Campaign
+from peakmark.storage.results import Results
 
 CHANCE = 0.004
 """Share by which nodes of one kind differ, and the repetitions of one node once more."""
@@ -28,7 +28,7 @@ SLOW: Mapping[str, tuple[int, float]] = {"memory": (5, 0.9), "cpu": (7, 0.94)}
 
 def spread(source: Path, nodes: int, target: Path) -> int:
     """Write a campaign of ``nodes`` nodes. Returns the number of records. Errors: PeakmarkError."""
-    campaign = Campaign.open(source)
+    campaign = Results.read(source)
     names = [f"node{number}" for number in range(1, nodes + 1)]
     models = [(cell, integrity.look(campaign.record_path(cell), cell)) for cell in campaign.cells]
     good = [(cell, found.data) for cell, found in models if found.state == integrity.GOOD and found.data is not None]
@@ -43,7 +43,9 @@ def spread(source: Path, nodes: int, target: Path) -> int:
         for cell, data in good:
             twin = Cell.from_json({**cell.to_json(), "node": name})
             cells.append({"id": twin.id, **twin.to_json()})
-            _record(data, twin, name, factors[cell.subsystem] * lot.gauss(1, CHANCE), campaign.record_path(cell), target)
+            _record(
+                data, twin, name, factors[cell.subsystem] * lot.gauss(1, CHANCE), campaign.record_path(cell), target
+            )
     planfile.write(target / "plan.json", {**campaign.plan, "campaign": target.name, "cells": cells})
     for path in sorted((source / facts.FOLDER).glob("*.json")):
         for name in names:

@@ -10,7 +10,8 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from peakmark.catalogue.tables import SUBSYSTEM_TITLES, Table
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue.tables import Table
 from peakmark.figures import style
 from peakmark.formatting import percent
 from peakmark.judging import fleet, verdict
@@ -29,7 +30,7 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
     """Every node in the row that speaks for each resource; None where nothing was measured."""
     spots = {name: verdict.headline_spot(rows, name) for name in verdict.planned(rows)}
     lines = [
-        (f"{SUBSYSTEM_TITLES[name]}\n{Words.of(spot.middle).point_on_all(spot.middle)}", spot)
+        (f"{SUBSYSTEMS[name].title}\n{Words.of(spot.middle).point_on_all(spot.middle)}", spot)
         for name, spot in spots.items()
         if spot is not None
     ]

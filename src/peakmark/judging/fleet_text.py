@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from peakmark.catalogue.tables import SUBSYSTEM_TITLES
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import listed, percent, plural
 from peakmark.judging import findings, fleet
 from peakmark.judging.findings import Finding
@@ -27,7 +27,7 @@ def slow(rows: Rows, mark: str = ".") -> list[str]:
     mostly = [one for one in found if one.mostly]
     said = [_sentence(one, mark) for one in mostly[:NAMED]]
     if len(mostly) > NAMED:
-        rest = listed([f"{one.node} ({SUBSYSTEM_TITLES[one.subsystem]})" for one in mostly[NAMED : 3 * NAMED]])
+        rest = listed([f"{one.node} ({SUBSYSTEMS[one.subsystem].title})" for one in mostly[NAMED : 3 * NAMED]])
         more = f" and {len(mostly) - 3 * NAMED} more" if len(mostly) > 3 * NAMED else ""
         said.append(f"Slow in most rows of a resource too: {rest}{more}.")
     single = [one for one in found if not one.mostly]
@@ -47,7 +47,7 @@ def slow(rows: Rows, mark: str = ".") -> list[str]:
 
 
 def _sentence(one: Slow, mark: str) -> str:
-    title = SUBSYSTEM_TITLES[one.subsystem]
+    title = SUBSYSTEMS[one.subsystem].title
     resource = title if title == "CPU" else title.lower()
     rows = f"all {one.of} rows" if one.rows == one.of else f"{one.rows} of {plural(one.of, 'row')}"
     return f"{one.node} is slow: its {resource} is {percent(one.behind, mark)}\u00a0% behind the median of all nodes (in {rows})."

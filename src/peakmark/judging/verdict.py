@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from peakmark import peaks
-from peakmark.catalogue.tables import SUBSYSTEM_TITLES
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import percent, plural
 from peakmark.judging import fleet, ratios
 from peakmark.judging.fleet import Spot
@@ -104,22 +104,23 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
 
 def _number(spot: Spot, mark: str) -> Number:
     row = spot.middle
+    said = tuple(map(row.said, row.doubts))
     if len(spot.rows) == 1:
-        return Number(describe(row), value_of(row, mark), comparison(row, mark), confidence(row), row.doubts)
+        return Number(describe(row), value_of(row, mark), comparison(row, mark), confidence(row), said)
     worst = f"slowest {spot.worst.key.node} with {value_of(spot.worst, mark)}"
     return Number(
-        f"{SUBSYSTEM_TITLES[row.table.subsystem]} {Words.of(row).point_on_all(row)}, median of {len(spot.rows)} nodes",
+        f"{SUBSYSTEMS[row.table.subsystem].title} {Words.of(row).point_on_all(row)}, median of {len(spot.rows)} nodes",
         quantity(row.table, spot.median, mark),
         f"{worst}; {comparison(row, mark)}",
         confidence(row),
-        row.doubts,
+        said,
     )
 
 
 def planned(rows: Rows) -> dict[str, str]:
     """Subsystem -> title of those that the plan measures, in the order of the report; all where it measures nothing."""
     found = {row.table.subsystem for table in rows.values() for row in table}
-    return {subsystem: title for subsystem, title in SUBSYSTEM_TITLES.items() if subsystem in found or not found}
+    return {subsystem: one.title for subsystem, one in SUBSYSTEMS.items() if subsystem in found or not found}
 
 
 def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
@@ -154,7 +155,7 @@ def _of_nodes(spot: Spot, middle: Verdict, mark: str) -> Verdict:
     confidence, why = middle.confidence, middle.why
     if doubted:
         confidence = f"unsure on {_which(doubted, n)}"
-        why = Counter(_fact(row, row.doubts[0]) for row in doubted).most_common(1)[0][0]
+        why = Counter(row.doubts[0].fact for row in doubted).most_common(1)[0][0]
     if n < spot.planned:
         why = "; ".join(filter(None, (f"without {plural(spot.planned - n, 'node')} (wrong or not measured)", why)))
     return replace(
@@ -183,7 +184,7 @@ def _of_node(row: Row, subsystem: str, title: str, mark: str) -> Verdict:
         quantity(row.table, value, mark).partition(" ")[0] for value in (own.summary.minimum, own.summary.maximum)
     )
     share = own.efficiency
-    why = _fact(row, row.doubts[0]) if row.doubts else ""
+    why = row.doubts[0].fact if row.doubts else ""
     if own.summary.n == 1:
         why = why or "measured once: nothing is known of the spread"
     return Verdict(
@@ -202,21 +203,9 @@ def _of_node(row: Row, subsystem: str, title: str, mark: str) -> Verdict:
     )
 
 
-def _fact(row: Row, text: str) -> str:
-    """What a note saw, without the program's name and what to do about it: those stand below the row's table."""
-    return without_program(row, text).partition(": ")[0]
-
-
-def without_program(row: Row, text: str) -> str:
-    """A note without the heading of the program that it is about."""
-    for series in row.table.series:
-        text = text.removeprefix(f"{series.heading}: ")
-    return text
-
-
 def _none(rows: Rows, subsystem: str, title: str) -> Verdict:
     """The line of a subsystem without a row that can speak for it, with the most frequent reason."""
-    reasons = Counter(_fact(row, row.doubts[0]) for row in _candidates(rows, subsystem) if row.doubts)
+    reasons = Counter(row.doubts[0].fact for row in _candidates(rows, subsystem) if row.doubts)
     what, why = "not measured", ""
     if reasons:
         what, why = NO_ROW, reasons.most_common(1)[0][0]
@@ -232,7 +221,7 @@ def confidence(row: Row) -> str:
 
 def describe(row: Row) -> str:
     """What a row measures, in words: ``CPU DP, 2 threads`` or ``Disk RR of 4 KiB, 8 threads``."""
-    return f"{SUBSYSTEM_TITLES[row.table.subsystem]} {point(row)}"
+    return f"{SUBSYSTEMS[row.table.subsystem].title} {point(row)}"
 
 
 def point(row: Row) -> str:

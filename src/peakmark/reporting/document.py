@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from functools import partial as partly
 from typing import Any
 
-from peakmark.catalogue.tables import SUBSYSTEM_TITLES, TABLES, Table, subsystem_tables
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue.tables import TABLES, Table, subsystem_tables
 from peakmark.config.layouts import Layout, Sheet
 from peakmark.formatting import date, listed, plural, typeset
 from peakmark.judging import caveats, findings, fleet, fleet_text, verdict
@@ -19,10 +20,8 @@ from peakmark.storage.results import Results
 from peakmark.tables import captions, page_tables, presentation, sheets
 from peakmark.tables.presentation import Grid
 
-Rows = Mapping[str, Sequence[Row]]
-
 FLEET = "fleet"
-_RESOURCES = {"cpu": "processor", "memory": "memory", "disk": "disk", "network": "network"}
+Rows = Mapping[str, Sequence[Row]]
 
 
 def build(
@@ -36,7 +35,7 @@ def build(
     """The whole report. ``figures`` maps the name of each figure to its width in percent of the page; ``logo`` is a
     file name. every_node: of many nodes each row has a line, beside the lines of points.
     """
-    mark = str(results.report_config.get("decimal_mark", "."))
+    mark = results.mark
     judged = verdict.verdicts(rows, mark)
     several = len(fleet.nodes(rows)) > 1
     return {
@@ -49,7 +48,7 @@ def build(
         "machine": many.alike(machine_text.nodes(results, mark)),
         "method": method_text.build(results, rows, mark),
         "sections": [section for section in _sections(results, rows, figures, mark, every_node) if section["parts"]],
-        "runs": runs_text.elsewhere() if fleet.is_many(rows) else runs_text.runs(results, mark),
+        "runs": runs_text.elsewhere() if fleet.is_many(rows) else runs_text.runs(rows, mark),
         "problems": runs_text.problems(results),
         "artifact": artifact.build(results, rows, mark),
         "provenance": provenance.build(results),
@@ -73,7 +72,7 @@ def newest(results: Results) -> datetime:
 
 def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict[str, Any]:
     config = results.report_config
-    resources = [_RESOURCES[subsystem] for subsystem in verdict.planned(rows)]
+    resources = [SUBSYSTEMS[subsystem].resource for subsystem in verdict.planned(rows)]
     named = listed(resources)
     missing = len(results.missing)
     begun = bool(results.records or results.attempts)
@@ -174,20 +173,20 @@ def _sections(
     if fleet.is_many(rows):
         return [
             {
-                "title": title,
+                "title": one.title,
                 "parts": [
                     part
                     for table in subsystem_tables(subsystem)
                     for part in many.parts(results, table, rows[table.name], partly(_dots, figures), mark, every_node)
                 ],
             }
-            for subsystem, title in SUBSYSTEM_TITLES.items()
+            for subsystem, one in SUBSYSTEMS.items()
         ]
     layout = layout_of(results)
     first = [sheet.table.subsystem for sheet in layout.sheets] if layout else []
     return [
         {
-            "title": SUBSYSTEM_TITLES[subsystem],
+            "title": SUBSYSTEMS[subsystem].title,
             "parts": [
                 part
                 for table in subsystem_tables(subsystem)
@@ -195,7 +194,7 @@ def _sections(
                 if layout is None or not _said_elsewhere(table, rows, layout)
             ],
         }
-        for subsystem in dict.fromkeys([*first, *SUBSYSTEM_TITLES])
+        for subsystem in dict.fromkeys([*first, *SUBSYSTEMS])
     ]
 
 
@@ -241,6 +240,7 @@ def _parts(
             {
                 "first": table is subsystem_tables(table.subsystem)[0],
                 "title": table.title,
+                "name": table.title,
                 "table": None,
                 "empty": "The plan holds no cell for this table.",
                 "findings": [],
@@ -252,6 +252,7 @@ def _parts(
         {
             "first": number == 0 and table is subsystem_tables(table.subsystem)[0],
             "title": grid.title,
+            "name": captions.of_table(grid.title, table.subsystem).rstrip("."),
             "table": page_tables.table(grid, members, mark),
             "findings": [],
             "figures": [],

@@ -47,7 +47,7 @@ def parts(results: Results, table: Table, rows: Sequence[Row], draw: Draw, mark:
 
 def _part(first: bool, title: str, table: Mapping[str, Any]) -> Part:
     empty = {"findings": [], "figures": [], "formulas": {"lines": [], "sources": []}}
-    return {"first": first, "title": title, "table": table, **empty}
+    return {"first": first, "title": title, "name": str(table["title"]).rstrip("."), "table": table, **empty}
 
 
 def alike(machines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -35,7 +35,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
     if unmeasured:
         remarks.append(f"{unmeasured} of {len(points)} points were measured on no node, or are wrong on all")
     every = len({row.key.node for row in rows})
-    return Grid(
+    whole = Grid(
         name=f"{table.name}_nodes",
         title=table.title,
         columns=_columns(table),
@@ -44,7 +44,8 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         remarks=tuple(typeset(presentation.closed(one), mark) for one in (*remarks, *notes.common)),
         reading=f"A line for each point: {every} nodes. "
         + (typeset(presentation.closed(table.remark), mark) if table.remark else ""),
-    ), [spot.middle for spot in spots]
+    )
+    return presentation.without_empty(whole), [spot.middle for spot in spots]
 
 
 def _columns(table: Table) -> tuple[Column, ...]:
