@@ -98,6 +98,13 @@ def test_every_node_is_in_the_csv_and_says_whether_it_lies_apart(twelve: Path) -
         assert [line["Node"] for line in csv.DictReader(file)][:8:4] == ["node1", "node2"]
 
 
+def test_latex_has_a_line_for_each_point_and_the_slowest_node(twelve: Path) -> None:
+    tables.build(twelve)
+    text = (twelve / "tables" / "memory_throughput.tex").read_text()
+    assert text.count("node10") == 2
+    assert "node2" not in text
+
+
 def test_paper_has_a_line_for_each_point_and_the_page_one_for_each_node(tmp_path: Path) -> None:
     pages = {}
     for nodes in (6, 24):

@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from peakmark import files
 from peakmark.errors import RecordError
-from peakmark.formatting import natural
+from peakmark.lean import Any
 from peakmark.storage import records
 from peakmark.storage.integrity import ASIDE
 
@@ -26,6 +25,11 @@ def write(path: Path, facts: Mapping[str, Any]) -> None:
 
 def read(path: Path) -> dict[str, Any]:
     """Facts as they were written, without the seal. Errors: RecordError when they are missing, damaged or edited."""
+    return read_sealed(path)[0]
+
+
+def read_sealed(path: Path) -> tuple[dict[str, Any], bool]:
+    """The same, and whether they had a seal. Errors: RecordError."""
     try:
         facts = json.loads(files.read_text(path))
     except OSError as error:
@@ -41,13 +45,13 @@ def read(path: Path) -> dict[str, Any]:
         fits = False
     if not fits:
         raise RecordError(f"the machine facts {path} are not as they were written (their checksum does not fit)")
-    return facts
+    return facts, seal is not None
 
 
 def whole(directory: Path) -> dict[str, dict[str, Any]]:
     """Host -> its facts, for every file below ``machine/`` of a campaign that counts."""
     bad = damaged(directory)
-    paths = sorted((directory / FOLDER).glob("*.json"), key=lambda path: natural(path.stem))
+    paths = sorted((directory / FOLDER).glob("*.json"))
     return {path.stem: read(path) for path in paths if path.stem not in bad}
 
 

@@ -12,6 +12,7 @@ from peakmark.cell import Cell
 from peakmark.config import inputs
 from peakmark.config.repetitions import Criterion
 from peakmark.errors import RecordError
+from peakmark.formatting import natural
 from peakmark.storage import decisions, facts, integrity, planfile, records
 from peakmark.storage.decisions import Decisions
 
@@ -125,8 +126,9 @@ class Results:
 
     @cached_property
     def facts(self) -> Mapping[str, Mapping[str, Any]]:
-        """Node name -> machine facts, from ``machine/<node>.json``."""
-        return facts.whole(self.directory)
+        """Node name -> machine facts, from ``machine/<node>.json``, node2 before node10."""
+        found = facts.whole(self.directory)
+        return {name: found[name] for name in sorted(found, key=natural)}
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:

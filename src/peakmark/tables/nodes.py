@@ -48,6 +48,39 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
     return presentation.without_empty(whole), [spot.middle for spot in spots]
 
 
+def brief(rows: Sequence[Row]) -> Grid:
+    """The same for one column of a paper: median, lowest and highest node, and which is the slowest. ``rows``: of one table,
+    at least one.
+    """
+    table = rows[0].table
+    spots = fleet.spots(rows)
+    variants = {spot.middle.key.variant for spot in spots}
+    blocks = any(spot.middle.key.block is not None for spot in spots)
+
+    def line(spot: Spot) -> tuple[str, ...]:
+        key = spot.middle.key
+        centres = [row.measured.centre for row in spot.rows]
+        return (
+            table.workload_label(key.workload) + (f" {key.variant}" if len(variants) > 1 else ""),
+            *([size(key.block)] if blocks else []),
+            key.word or str(key.concurrency),
+            *(significant(value * table.factor) for value in (spot.median, min(centres), max(centres))),
+            spot.worst.key.node,
+        )
+
+    numbers = [Column(name, kind="number") for name in ("N", "median", "low", "high")]
+    unit = f" in {table.shown}" if table.shown else ""
+    said = f"{table.title}{unit} of {len({row.key.node for row in rows})} nodes"
+    return Grid(
+        name=table.name,
+        title=table.title,
+        columns=(Column(table.first), *([Column("Size")] if blocks else []), *numbers, Column("Slowest")),
+        body=tuple(map(line, spots)),
+        notes=(),
+        remarks=(f"{said}: median, lowest and highest; N {'streams' if table.subsystem == 'network' else 'threads'}.",),
+    )
+
+
 def _columns(table: Table) -> tuple[Column, ...]:
     keys = [Column(table.first), Column("Concurrency", kind="number")]
     if table.block:
