@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from peakmark.catalogue.workloads import KERNELS, REFERENCES, WORKLOADS
+from peakmark.catalogue.references import REFERENCES
+from peakmark.catalogue.workloads import KERNELS, WORKLOADS
 from peakmark.config import given
 from peakmark.errors import ConfigError
 from peakmark.instruments import rambench
