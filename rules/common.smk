@@ -2,21 +2,11 @@
 
 from functools import partial
 
-from snakemake.exceptions import WorkflowError
-
-from peakmark.errors import PeakmarkError
 from peakmark.measuring import build
 from peakmark.planning import given
 from peakmark.reporting import captions, makers
 from peakmark.running import run
-
-
-def or_sentence(function):
-    """What a user did wrong is told in a sentence."""
-    try:
-        return function()
-    except PeakmarkError as error:
-        raise WorkflowError(str(error)) from None
+from peakmark.running.told import or_sentence
 
 
 def on_command_line():

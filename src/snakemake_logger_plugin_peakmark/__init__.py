@@ -207,7 +207,8 @@ class _Bar:
         return max(0.0, expected - self.expected_done) * elapsed / self.expected_done
 
     def stop(self) -> None:
-        self.progress.stop()
+        if self.progress.live.is_started:  # else rich prints an empty line
+            self.progress.stop()
 
 
 def _estimate(values: dict[str, Any]) -> float:

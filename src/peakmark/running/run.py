@@ -26,6 +26,8 @@ from peakmark.storage import integrity, planfile, records
 from peakmark.units import parse_duration
 
 GIVEN = jobs.GIVEN
+EVERY_CPU = 1 << 20
+"""Snakemake makes of it as many as it was given."""
 NEWER = Path(".snakemake/peakmark-again")
 Callback = Callable[[Any], Any]
 
@@ -169,6 +171,11 @@ class Run:
             return 0
         most, places = len(self.plan.cells), self.places
         return lambda wildcards: most - places[wildcards.cell]
+
+    @property
+    def threads(self) -> int:
+        """Here, nothing may run beside a measurement. On a cluster it has a job of its own."""
+        return EVERY_CPU if self.plan.cluster is None else 1
 
     @property
     def resources(self) -> dict[str, Callback]:
