@@ -2,11 +2,12 @@
 
 from functools import partial
 
+from peakmark.config import given
 from peakmark.measuring import build
-from peakmark.planning import given
-from peakmark.reporting import captions, makers
+from peakmark.reporting import makers
 from peakmark.running import run
 from peakmark.running.told import or_sentence
+from peakmark.tables import captions
 
 
 def on_command_line():

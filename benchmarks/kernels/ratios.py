@@ -1,4 +1,4 @@
-"""Ratios of pairs and verdicts on them: pure functions. Medians and intervals are those of ``peakmark.judging.statistics``."""
+"""Ratios of pairs and verdicts on them: pure functions. Medians and intervals are those of ``peakmark.statistics``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from peakmark.judging import statistics
+from peakmark import statistics
 
 Word = Literal["met", "missed", "no pair"]
 

@@ -59,8 +59,10 @@ def main(words: Sequence[str] | None = None) -> int:
         if chosen.only in (None, "same"):
             grids = same.QUICK if chosen.quick else same.GRIDS
             many = f"{repetitions} against {repetitions}"
-            every, _, values = same.really(same.measure(bench, grids, blocks, repetitions))
+            turned = same.measure(bench, grids, blocks, repetitions)
+            every, _, values = same.really(turned)
             counts[f"real campaigns, cells in turn, {many}"] = every
+            counts[f"real campaigns, cells in turn, judged by pair, {many}"] = same.really(turned, turned=True)[0]
             if not chosen.quick:
                 every, calm, _ = same.really(same.measure_apart(bench, grids, 2, repetitions))
                 counts[f"real campaigns, {table.APART}, {many}"] = every

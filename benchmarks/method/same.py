@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.method.sides import Bench, Surroundings
+from peakmark.catalogue.tables import BY_NAME
 from peakmark.cell import Cell
 from peakmark.judging import compare
-from peakmark.judging.compare import Point
-from peakmark.tables.layout import BY_NAME
+from peakmark.judging.sides import Point, read
+from peakmark.storage.records import write_file
 
 CLAIMED = ("better", "worse")
 
@@ -67,6 +69,9 @@ def measure(bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: in
     pairs = []
     for block in range(blocks):
         sides = _sides(bench, f"turn/{block}", grids, repetitions)
+        for (folder, _), (other, _) in zip(sides, reversed(sides), strict=True):
+            plan = json.loads((folder / "plan.json").read_text())
+            write_file(folder / "plan.json", json.dumps({**plan, "beside": other.name}))
         lot = random.Random(block)  # noqa: S311 - an order, not a secret
         orders = []
         for cells in zip(*(cells for _, cells in sides), strict=True):
@@ -93,13 +98,16 @@ def _sides(bench: Bench, name: str, grids: Mapping[str, Any], repetitions: int) 
     return [bench.campaign(f"same/{name}/{side}", grids, repetitions) for side in ("A", "B")]
 
 
-def really(pairs: Iterable[tuple[Path, Path]]) -> tuple[Count, Count, dict[Point, list[float]]]:
+def really(pairs: Iterable[tuple[Path, Path]], turned: bool = False) -> tuple[Count, Count, dict[Point, list[float]]]:
     """By ``peakmark compare`` on campaigns as they were measured: all rows, those on which no note casts doubt, and all
-    values of each row."""
+    values of each row. turned: cells that were measured in turn are judged by pair, else as of two times."""
     claimed, judged, calm_claimed, calm_judged = 0, 0, 0, 0
     values: dict[Point, list[float]] = defaultdict(list)
     for before, after in pairs:
-        found, _, _ = compare.compare(compare.read(str(before)), compare.read(str(after)))
+        first, second = (read(str(side)) for side in (before, after))
+        if not turned:
+            first = replace(first, beside="")
+        found, _, _ = compare.compare(first, second)
         for one in found:
             judged += one.verdict != "cannot tell"
             claimed += one.verdict in CLAIMED

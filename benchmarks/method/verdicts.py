@@ -14,8 +14,9 @@ from benchmarks import guest
 from benchmarks.kernels import namespaces
 from benchmarks.method.faults import FAULTS, Fault
 from benchmarks.method.sides import Bench, Surroundings
+from peakmark import statistics
 from peakmark.errors import PeakmarkError, Unavailable
-from peakmark.judging import compare, rows, statistics
+from peakmark.judging import compare, rows, sides
 from peakmark.judging.compare import Comparison
 from peakmark.storage.results import Results
 
@@ -100,7 +101,7 @@ def judge(bench: Bench, fault: Fault, number: int, repetitions: int) -> Outcome:
 
 def _median(campaign: Path) -> float:
     """Of the own kernel's rates in the only table of rates that there is."""
-    found = compare.read(str(campaign)).values
+    found = sides.read(str(campaign)).values
     return next(
         statistics.median(values) for point, values in found.items() if point.instrument in ("cpubench", "diskbench",
                                                                                             "netbench")
@@ -108,12 +109,12 @@ def _median(campaign: Path) -> float:
 
 
 def _outcome(fault: Fault, before: Path, after: Path) -> Outcome:
-    compared, _, _ = compare.compare(compare.read(str(before)), compare.read(str(after)))
+    compared, _, _ = compare.compare(sides.read(str(before)), sides.read(str(after)))
     most: Comparison = max(compared, key=lambda one: max(one.ratio, 1 / one.ratio))
     said = next((text for text in _doubts(after) if fault.words in text), "")
     return Outcome(
         fault.name,
-        compare.describe(most.point),
+        sides.describe(most.point),
         statistics.median(most.before),
         statistics.median(most.after),
         most.ratio,

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from peakmark import statistics
 from peakmark.formatting import significant
-from peakmark.judging import statistics
 
 HEADINGS = ("what", "ours", "beside", "reference", "ratio", "spread", "n", "target", "verdict")
 

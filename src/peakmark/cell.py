@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from peakmark.catalogue import UNUSED
+from peakmark.catalogue.workloads import UNUSED
 from peakmark.errors import ConfigError
 from peakmark.units import format_size, parse_size
 
@@ -37,7 +37,8 @@ class Cell:
                  reference tool that fills several workloads in one execution
     variant      what must never be mixed in one row: memory ``block`` or ``pool`` (the working set), disk ``psync`` or
                  ``io_uring-qd8``, network ``gso`` or ``busy-poll``; empty where there is no such choice
-    block        bytes of a block, record or message; None where there is none (cpu)
+    block        bytes of a block, record or message; None where there is none (cpu), and of the memory's LAT where the node
+                 that measures chooses an area beyond its caches
     concurrency  threads, processes or streams; 1 where ``word`` says how many, until the node that measures is known
     node         ``any`` or the name of the node that must run it
     repetition   0, 1, 2, ...
@@ -59,10 +60,22 @@ class Cell:
 
     @property
     def point(self) -> str:
-        """Directory name of the point: ``RWS-pool_1MiB_x2``, ``DP_none_x1``."""
+        """Directory name of the point: ``RWS-pool_1MiB_x2``, ``DP_none_x1``, ``LAT_auto_x1``."""
         workload = f"{self.workload}-{self.variant}" if self.variant else self.workload
-        block = "none" if self.block is None else format_size(self.block)
+        none = "auto" if self.automatic else "none"
+        block = none if self.block is None else format_size(self.block)
         return f"{workload}_{block}_x{self.asked}"
+
+    @property
+    def automatic(self) -> bool:
+        """Whether the node that measures chooses the block: the area of the memory's LAT."""
+        return self.subsystem == "memory" and self.block is None
+
+    @property
+    def area(self) -> int | None:
+        """Bytes of the block, or those that the node has chosen for it; None where there is none, or not yet."""
+        chosen = self.options.get("area")
+        return chosen if self.automatic and isinstance(chosen, int) else self.block
 
     @property
     def asked(self) -> int | str:

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import Any
 
-from peakmark import __version__, interrupts
+from peakmark import __version__, interrupts, output
 from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
 from peakmark.resources import ask_version, of_checkout
 
@@ -32,16 +32,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 options = _parser(words[0] if words else None).parse_args(words)
                 return int(options.run(options) or 0)
             finally:
-                sys.stdout.flush()  # here, where what cannot be written is still one sentence
+                output.flush()  # here, where what cannot be written is still one sentence
     except ConfigError as error:
         return _said(str(error), 2)
     except PeakmarkError as error:
         return _said(str(error), 1)
     except BrokenPipeError:
-        _drop_output()
+        output.drop()
         return 1
     except OSError as error:
-        _drop_output()
+        output.drop()
         return _said(sentence(error), 1)
     except Terminated:
         return _said("told to end", 128 + signal.SIGTERM)
@@ -53,13 +53,6 @@ def _said(text: str, code: int) -> int:
     with suppress(OSError):
         print(f"peakmark: {text}", file=sys.stderr)
     return code
-
-
-def _drop_output() -> None:
-    """What is still to be printed goes nowhere: Python would try once more at its end, and complain in many lines."""
-    if sys.stdout is sys.__stdout__ and sys.stdout is not None:
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser(asked: str | None = None) -> argparse.ArgumentParser:
@@ -131,9 +124,18 @@ def _parser(asked: str | None = None) -> argparse.ArgumentParser:
         compare.add_argument(
             side.lower(), metavar=side, help="folder of a campaign, or name or CSV file of published results"
         )
+    compare.add_argument(
+        "--interleave",
+        action="store_true",
+        help="A and B are configuration files: measure both on this machine in turn, then compare them round by round; "
+        "of B one without a grid says what it does otherwise than A",
+    )
+    compare.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
     compare.add_argument("--confidence", type=_share, default=0.95, help="level of the intervals, default 0.95")
     compare.add_argument(
-        "--tolerance", type=_share, default=0.03, help="share by which a row may differ without a verdict, default 0.03"
+        "--tolerance",
+        type=_share,
+        help="share by which a row may differ without a verdict, default 0.03; 0.01 for what was measured in turn",
     )
     compare.add_argument(
         "--repeat",
@@ -210,7 +212,8 @@ def _add_measure(commands: Any) -> None:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from peakmark.planning import cluster, given, plan, plan_text
+    from peakmark.config import given
+    from peakmark.planning import cluster, plan, plan_text
     from peakmark.storage import planfile
 
     values = given.read(options.configfile, options.config)
@@ -314,7 +317,7 @@ def _machine(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from peakmark.planning import site
+    from peakmark.config import site
     from peakmark.running import doctor, probe
 
     if options.slurm:
@@ -341,14 +344,23 @@ def _share(text: str) -> float:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from peakmark.judging import compare, compare_text
+    from peakmark.judging import compare_text, sides
 
+    first, second = options.a, options.b
+    if options.interleave:
+        from peakmark.running import interleave
+
+        if options.repeat:
+            raise ConfigError(
+                "--repeat measures the drift between two times, which --interleave has not: leave one out"
+            )
+        first, second = map(str, interleave.run(Path(first), Path(second), options.kernels))
     text, counts = compare_text.report(
-        compare.read(options.a),
-        compare.read(options.b),
+        sides.read(first),
+        sides.read(second),
         options.confidence,
         options.tolerance,
-        compare.read(options.repeat) if options.repeat else None,
+        sides.read(options.repeat) if options.repeat else None,
     )
     print(text)
     return 1 if options.fail_on and counts["worse"] else 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError
 
@@ -80,6 +82,8 @@ def ask(*argv: str, limit_s: float = LIMIT_S, text: str | None = None) -> str:
             f"{argv[0]} is not on PATH: start this on a login node of the cluster, or measure this machine with "
             "--profile local"
         ) from None
+    except OSError as error:  # such as more words than the kernel hands to a program
+        raise SlurmError(f"{argv[0]} cannot be started: {error.strerror}") from None
     except subprocess.TimeoutExpired:
         raise SlurmError(f"{argv[0]} got no answer from Slurm within {limit_s:.0f} s: is slurmctld up?") from None
     if done.returncode:
@@ -171,6 +175,40 @@ def job_nodes(number: str) -> list[str]:
 def hostnames(text: str) -> list[str]:
     """``node[1-3]`` -> node1 node2 node3. Errors: SlurmError."""
     return ask("scontrol", "show", "hostnames", text).split() if text else []
+
+
+def hostlist(names: Iterable[str]) -> str:
+    """node1 node2 node3 login -> ``login,node[1-3]``, as Slurm itself writes the nodes of a large cluster; the other way
+    round: ``hostnames``. Numbers with leading zeros keep them.
+    """
+    return _hostlist(tuple(names))
+
+
+@functools.lru_cache(maxsize=64)
+def _hostlist(names: tuple[str, ...]) -> str:
+    """Cached: ten thousand jobs ask for the same few lists."""
+    alone: list[str] = []
+    numbers: dict[tuple[str, int], set[int]] = {}  # (before the number, digits) -> numbers
+    for name in names:
+        before, digits = re.fullmatch(r"(.*?)(\d*)", name, re.ASCII).groups()  # type: ignore[union-attr] # it always fits
+        if digits:
+            numbers.setdefault((before, len(digits)), set()).add(int(digits))
+        else:
+            alone.append(name)
+    found: dict[str, list[str]] = {}
+    for (before, width), those in sorted(numbers.items()):
+        found.setdefault(before, []).extend(_ranges(those, width))
+    some = [f"{before}[{','.join(r)}]" if len(r) > 1 or "-" in r[0] else before + r[0] for before, r in found.items()]
+    return ",".join([*sorted(set(alone)), *some])
+
+
+def _ranges(numbers: Iterable[int], width: int) -> Iterator[str]:
+    ordered = sorted(numbers)
+    # What follows without a gap has the same difference to its place.
+    for _, run in groupby(enumerate(ordered), key=lambda one: one[1] - one[0]):
+        members = [number for _, number in run]
+        ends = dict.fromkeys((members[0], members[-1]))
+        yield "-".join(f"{number:0{width}}" for number in ends)
 
 
 def address(node: str) -> str:

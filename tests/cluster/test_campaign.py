@@ -1,5 +1,6 @@
 """A campaign on the cluster as a user runs it: to the PDF, through every kind of trouble, and on from there."""
 
+import csv
 import itertools
 import json
 import os
@@ -61,6 +62,14 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
             assert set(context["server_noise"]) == {"before", "during", "after"}
         else:
             assert context["server_noise"] is None
+    with (workflow.results / "tables" / "network_throughput.csv").open() as stream:
+        ends = {row["Node"]: (row["Client"], row["Server"]) for row in csv.DictReader(stream)}
+    assert ends == {"node1": ("node1", "node2"), "node2": ("node2", "node1")}
+    pages = " ".join(
+        subprocess.check_output(["pdftotext", str(workflow.results / "report.pdf"), "-"], text=True).split()
+    )
+    assert "node1 → node2" in pages and "node2 → node1" in pages
+    assert "node1 → node2" in (workflow.results / "report.html").read_text()
     # Network cells never overlap in time, whatever nodes they run on.
     spans = sorted(
         (record["context"]["started"], record["context"]["seconds"], name)

@@ -7,6 +7,8 @@ import pytest
 from testcluster import Cluster, ClusterError
 from testcluster.processes import wait_until
 
+from peakmark.slurm import hostlist
+
 # Started on both nodes by one srun: the first rank serves, the other connects to it by name and checks from where it did.
 TALK = """
 import os, socket, sys, time
@@ -32,6 +34,21 @@ else:
 def test_srun_reaches_each_node_by_its_own_host_name(cluster: Cluster) -> None:
     for name in ("node1", "node2"):
         assert cluster.run(["srun", f"--nodelist={name}", "hostname"]).stdout == f"{name}\n"
+
+
+def test_slurm_reads_the_names_of_nodes_as_we_write_them(cluster: Cluster) -> None:
+    names = [
+        *(f"cn{number:03}" for number in range(1, 200, 3)),
+        "cn008",
+        "cn9",
+        "cn10",
+        "cn11",
+        "r1c2",
+        "r1c3",
+        "login",
+    ]
+    read = cluster.run(["scontrol", "show", "hostnames", hostlist(names)]).stdout.split()
+    assert sorted(read) == sorted(set(names))
 
 
 def test_a_node_has_its_own_network_and_processes(cluster: Cluster) -> None:

@@ -10,9 +10,10 @@ import pytest
 
 from peakmark.bundling import staging
 from peakmark.cell import Cell
+from peakmark.config import campaign as config
 from peakmark.errors import ConfigError, RecordError
 from peakmark.judging import rows
-from peakmark.planning import adaptive, config, jobs, plan, plan_text
+from peakmark.planning import adaptive, jobs, plan, plan_text
 from peakmark.planning.adaptive import Criterion
 from peakmark.running.status import describe
 from peakmark.storage import records as stored_records

@@ -23,7 +23,7 @@ from benchmarks.method.verdicts import Outcome
 
 from peakmark import machine
 from peakmark.errors import Unavailable
-from peakmark.judging.compare import Point
+from peakmark.judging.sides import Point
 from peakmark.machine import limits
 from peakmark.machine.host import Host
 
@@ -160,9 +160,12 @@ def test_the_command_line_names_its_choices(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_promises_stand_beside_what_was_counted() -> None:
-    kept = [*promises.marks(50), ("unchanged campaigns of 110 rows", promises.campaigns(1)), *promises.coverage(50)]
+    pairs = [promises.campaigns(2, change=0.2, turned=turned) for turned in (False, True)]
+    unchanged = ("unchanged campaigns of 110 rows", pairs[0].different)
+    kept = [*promises.marks(50), unchanged, *promises.coverage(50)]
     text = promises.table(kept)
-    assert "| unchanged campaigns of 110 rows | 1 |" in text
+    assert "| unchanged campaigns of 110 rows | 2 |" in text
+    assert all(one.missed == Count(0, 20) for one in pairs)
     assert text.count("| at most 5% |") == len(kept) - 1
     assert "none: told in the report" in text
     assert promises.broken([("quiet rows called unsure, n = 3", Count(40, 100))]) == [

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from peakmark import peaks
-from peakmark.judging import statistics
+from peakmark import peaks, statistics
 from peakmark.judging.checks import check_agreement, check_row
 from peakmark.judging.measured import DEFAULT, Measured, Run, Thresholds
 from peakmark.judging.notes import Level

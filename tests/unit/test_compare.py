@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import cli
+from peakmark import cli, statistics
+from peakmark.cell import Cell
+from peakmark.config import published
 from peakmark.errors import ConfigError
-from peakmark.judging import chance, compare, compare_text, published, rows, statistics
+from peakmark.judging import chance, compare, compare_text, rows, sides
 from peakmark.storage.results import Results
 
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]
@@ -94,8 +97,8 @@ def test_the_interval_of_equal_machines_mostly_holds_one() -> None:
 
 
 def test_two_campaigns_row_by_row(tmp_path: Path) -> None:
-    before = compare.read(str(campaign(tmp_path / "a")))
-    after = compare.read(str(campaign(tmp_path / "b", 0.5)))
+    before = sides.read(str(campaign(tmp_path / "a")))
+    after = sides.read(str(campaign(tmp_path / "b", 0.5)))
     found, only_before, only_after = compare.compare(before, after)
     assert [(one.point.table, one.verdict) for one in found] == [
         ("disk_throughput", "worse"),
@@ -111,8 +114,8 @@ def test_two_campaigns_row_by_row(tmp_path: Path) -> None:
 
 
 def test_a_verdict_on_a_doubtful_row_says_so(tmp_path: Path) -> None:
-    before = compare.read(str(campaign(tmp_path / "a")))
-    after = compare.read(str(campaign(tmp_path / "b", 0.5, limited=True)))
+    before = sides.read(str(campaign(tmp_path / "a")))
+    after = sides.read(str(campaign(tmp_path / "b", 0.5, limited=True)))
     found, _, _ = compare.compare(before, after)
     assert [one.doubtful for one in found] == ["wrong: B", "", ""]
     text, _ = compare_text.report(before, after)
@@ -122,8 +125,8 @@ def test_a_verdict_on_a_doubtful_row_says_so(tmp_path: Path) -> None:
 
 
 def test_a_published_set_may_be_either_side(tmp_path: Path) -> None:
-    mine = compare.read(str(campaign(tmp_path / "mine")))
-    theirs = compare.read("disk-patterns-2020")
+    mine = sides.read(str(campaign(tmp_path / "mine")))
+    theirs = sides.read("disk-patterns-2020")
     (throughput, iops), _, _ = compare.compare(theirs, mine)
     assert throughput.before == (393e6, 403e6, 398e6)
     assert throughput.verdict == "no difference shown"  # three runs against six, at nearly the same speed
@@ -137,7 +140,7 @@ def test_a_published_set_may_be_either_side(tmp_path: Path) -> None:
 def test_a_copied_file_is_a_published_set_too(tmp_path: Path) -> None:
     copy = tmp_path / "copy.csv"
     shutil.copyfile(published.FOLDER / "file-io-lab.csv", copy)
-    found, only_before, only_after = compare.compare(compare.read(str(copy)), compare.read("file-io-lab"))
+    found, only_before, only_after = compare.compare(sides.read(str(copy)), sides.read("file-io-lab"))
     assert {one.ratio for one in found} == {1.0}
     assert (only_before, only_after) == (0, 0)
 
@@ -147,16 +150,16 @@ def test_a_campaign_of_two_nodes_is_not_laid_on_a_published_row(tmp_path: Path) 
     for node in ("n1", "n2"):
         of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, node=node)
         records.append(make.record(of, [make.measurement(of, "throughput", 4e8)], host=node))
-    side = compare.read(str(make.write(tmp_path / "c", records)))
+    side = sides.read(str(make.write(tmp_path / "c", records)))
     with pytest.raises(ConfigError, match="several nodes"):
-        compare.compare(compare.read("disk-patterns-2020"), side)
+        compare.compare(sides.read("disk-patterns-2020"), side)
 
 
 def test_nothing_in_common_is_said(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
-    side = compare.read(str(make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 1e9)])])))
+    side = sides.read(str(make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 1e9)])])))
     with pytest.raises(ConfigError, match="no row in common"):
-        compare_text.report(side, compare.read("disk-patterns-2020"))
+        compare_text.report(side, sides.read("disk-patterns-2020"))
 
 
 def test_exit_codes_are_fit_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,8 +189,8 @@ def changed(
 
 
 def test_what_was_not_asked_alike_is_not_judged(tmp_path: Path) -> None:
-    before = compare.read(str(changed(tmp_path / "a")))
-    after = compare.read(str(changed(tmp_path / "b", "scalar", False, factor=0.5)))
+    before = sides.read(str(changed(tmp_path / "a")))
+    after = sides.read(str(changed(tmp_path / "b", "scalar", False, factor=0.5)))
     text, counts = compare_text.report(before, after)
     assert counts == {"not alike": 2}
     first = text.splitlines()[0]
@@ -196,8 +199,8 @@ def test_what_was_not_asked_alike_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_another_cpu_is_said_first_and_judged(tmp_path: Path) -> None:
-    before = compare.read(str(changed(tmp_path / "a")))
-    after = compare.read(str(changed(tmp_path / "b", model="CPU two", factor=0.5)))
+    before = sides.read(str(changed(tmp_path / "a")))
+    after = sides.read(str(changed(tmp_path / "b", model="CPU two", factor=0.5)))
     text, counts = compare_text.report(before, after)
     assert counts["worse"] == 2
     assert text.startswith("not the same on both sides: CPU: A has CPU one, B has CPU two")
@@ -205,8 +208,8 @@ def test_another_cpu_is_said_first_and_judged(tmp_path: Path) -> None:
 
 
 def test_nodes_of_other_names_are_compared_where_each_side_has_one(tmp_path: Path) -> None:
-    before = compare.read(str(campaign(tmp_path / "a", node="n1")))
-    after = compare.read(str(campaign(tmp_path / "b", 0.5, node="other")))
+    before = sides.read(str(campaign(tmp_path / "a", node="n1")))
+    after = sides.read(str(campaign(tmp_path / "b", 0.5, node="other")))
     text, counts = compare_text.report(before, after)
     assert counts["worse"] == 3
     assert text.startswith("not the same on both sides: node: A has n1, B has other")
@@ -229,18 +232,18 @@ def many(folder: Path, seed: int, rows: int = 40, slow: tuple[int, ...] = ()) ->
 
 
 def test_of_many_unchanged_rows_none_is_called_worse_and_one_changed_row_is(tmp_path: Path) -> None:
-    before = compare.read(str(many(tmp_path / "a", 1)))
+    before = sides.read(str(many(tmp_path / "a", 1)))
     for seed in (2, 3, 4):
-        found, _, _ = compare.compare(before, compare.read(str(many(tmp_path / f"b{seed}", seed))), tolerance=0.0)
+        found, _, _ = compare.compare(before, sides.read(str(many(tmp_path / f"b{seed}", seed))), tolerance=0.0)
         assert not [one for one in found if one.verdict in compare.CLAIMS]
-    found, _, _ = compare.compare(before, compare.read(str(many(tmp_path / "c", 5, slow=(7,)))))
+    found, _, _ = compare.compare(before, sides.read(str(many(tmp_path / "c", 5, slow=(7,)))))
     assert [one.point.block for one in found if one.verdict == "worse"] == [8 * 4096]
 
 
 def test_a_repeat_shows_how_far_rows_drift(tmp_path: Path) -> None:
-    before = compare.read(str(campaign(tmp_path / "a")))
-    after = compare.read(str(campaign(tmp_path / "b", 0.9)))
-    repeat = compare.read(str(campaign(tmp_path / "a2", 0.85)))
+    before = sides.read(str(campaign(tmp_path / "a")))
+    after = sides.read(str(campaign(tmp_path / "b", 0.9)))
+    repeat = sides.read(str(campaign(tmp_path / "a2", 0.85)))
     assert compare_text.report(before, after)[1]["worse"] == 3
     assert compare_text.report(before, after, repeat=repeat)[1]["worse"] == 0
 
@@ -259,11 +262,11 @@ def test_the_quantile_is_where_the_p_is() -> None:
 
 
 def test_a_machine_that_moves_while_it_is_measured_gets_a_wider_tolerance() -> None:
-    still = compare.Side("still", {}, False, drift={"cpu": 0.001, "disk_throughput": -0.001})
-    moving = compare.Side("moving", {}, False, drift={"cpu": 0.05, "disk_throughput": -0.04})
+    still = sides.Side("still", {}, False, drift={"cpu": 0.001, "disk_throughput": -0.001})
+    moving = sides.Side("moving", {}, False, drift={"cpu": 0.05, "disk_throughput": -0.04})
     assert compare.drifts(still, still, 0.05) < 0.01
     assert 0.1 < compare.drifts(moving, still, 0.05) < 0.3
-    assert compare.drifts(compare.Side("a", {}, True), compare.Side("b", {}, True), 0.05) == 0
+    assert compare.drifts(sides.Side("a", {}, True), sides.Side("b", {}, True), 0.05) == 0
 
 
 def test_discoveries_are_those_of_benjamini_and_hochberg() -> None:
@@ -280,8 +283,8 @@ def test_two_sizes_of_one_published_row_are_one_row(tmp_path: Path) -> None:
     for block, value in ((1 << 20, 4e8), (10**6, 3e8)):
         of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=block)
         records.append(make.record(of, [make.measurement(of, "throughput", value)]))
-    side = compare.read(str(make.write(tmp_path / "c", records)))
-    (found, *_), _, _ = compare.compare(compare.read("disk-patterns-2020"), side)
+    side = sides.read(str(make.write(tmp_path / "c", records)))
+    (found, *_), _, _ = compare.compare(sides.read("disk-patterns-2020"), side)
     assert found.after == (4e8,)
 
 
@@ -290,11 +293,64 @@ def test_what_a_published_set_notes_on_its_values_is_told(tmp_path: Path) -> Non
     for number, value in enumerate(STEADY):
         of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
         records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * value)]))
-    mine = compare.read(str(make.write(tmp_path / "c", records)))
+    mine = sides.read(str(make.write(tmp_path / "c", records)))
     name = "four-subsystems-2018-prometheus"
-    for sides, side in (((compare.read(name), mine), "A"), ((mine, compare.read(name)), "B")):
-        assert f"{side} notes on 1 row: over loopback; no network was measured" in compare_text.report(*sides)[0]
+    for both, side in (((sides.read(name), mine), "A"), ((mine, sides.read(name)), "B")):
+        assert f"{side} notes on 1 row: over loopback; no network was measured" in compare_text.report(*both)[0]
     folder = make.write(tmp_path / "d", records, config={"report": {"published": [name]}})
     (row,) = rows.build(Results.read(folder))["network_throughput"]
     assert f"{name} (published): over loopback; no network was measured" in row.notes
     assert row.level is None
+
+
+def of_words(folder: Path, asked: dict[str | int, float], hosts: str = "a") -> Path:
+    """DP rows by what was asked for; a word means two threads."""
+    records = []
+    for word, value in asked.items():
+        for number, wobble in enumerate(STEADY):
+            data = make.cell("cpubench", "DP", subsystem="cpu", repetition=number).to_json() | {"concurrency": word}
+            of = Cell.from_json(data)
+            measured = make.measurement(of, "rate", value * wobble, concurrency=2)
+            context = {"placed": {"word": word, "threads": 2, "cpus": [0, 1], "cores": 2, "sockets": 1, "numa_nodes": [0],
+                                  "last_level_bytes": 0, "placement": "compact"}} if isinstance(word, str) else {}  # fmt: skip
+            records.append(make.record(of, [measured], context=context, host=hosts[number % len(hosts)]))
+    return make.write(folder, records)
+
+
+def test_a_word_and_the_number_that_it_meant_are_two_rows(tmp_path: Path) -> None:
+    before = sides.read(str(of_words(tmp_path / "a", {2: 1e9, "cores": 2e9})))
+    after = sides.read(str(of_words(tmp_path / "b", {2: 1e9, "cores": 1e9})))
+    found, _, _ = compare.compare(before, after)
+    assert [(sides.describe(one.point), one.verdict) for one in found] == [
+        ("cpu cpubench DP x2", "no difference shown"), ("cpu cpubench DP xcores", "worse"),
+    ]  # fmt: skip
+    only, first, second = compare.compare(before, sides.read(str(of_words(tmp_path / "c", {2: 1e9}))))
+    assert (len(only), first, second) == (1, 1, 0)
+
+
+def test_a_word_that_meant_another_number_is_not_alike(tmp_path: Path) -> None:
+    before = sides.read(str(of_words(tmp_path / "a", {"cores": 1e9})))
+    (point,) = before.values
+    terms = {point: {**before.terms[point], "threads of cores": "4"}}
+    ((found,), _, _) = compare.compare(before, replace(before, terms=terms))
+    assert (found.verdict, found.reason) == ("not alike", "threads of cores: A has 2, B has 4")
+
+
+def test_a_published_row_of_a_number_meets_the_word_only_where_no_number_is(tmp_path: Path) -> None:
+    published_side = replace(sides.read("disk-patterns-2020"), values={
+        sides.Point("cpu", "cpubench", "DP", "", 0, 2, ""): (1e9, 1e9, 1e9, 1e9),
+    })  # fmt: skip
+    both = sides.read(str(of_words(tmp_path / "a", {2: 1e9, "cores": 2e9})))
+    ((found,), _, _) = compare.compare(published_side, both)
+    assert statistics.median(found.after) == pytest.approx(1e9, rel=0.01)
+    word = sides.read(str(of_words(tmp_path / "b", {"cores": 2e9})))
+    ((found,), _, _) = compare.compare(published_side, word)
+    assert statistics.median(found.after) == pytest.approx(2e9, rel=0.01)
+
+
+def test_a_row_that_mixes_hosts_gets_no_verdict(tmp_path: Path) -> None:
+    before = sides.read(str(of_words(tmp_path / "a", {2: 1e9})))
+    after = sides.read(str(of_words(tmp_path / "b", {2: 2e9}, hosts="ab")))
+    ((found,), _, _) = compare.compare(before, after)
+    assert found.verdict == "not alike"
+    assert "B mixes the hosts a and b" in compare_text.report(before, after)[0]

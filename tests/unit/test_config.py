@@ -5,9 +5,11 @@ import pytest
 import snakemake.cli
 
 from peakmark import yamlfile
-from peakmark.catalogue import WORKLOADS
+from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.config import campaign as config
+from peakmark.config import given
 from peakmark.errors import ConfigError
-from peakmark.planning import config, given, plan
+from peakmark.planning import plan
 from peakmark.resources import ROOT, schema
 
 CPU = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}]}

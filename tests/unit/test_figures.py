@@ -12,15 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
+from peakmark.catalogue.tables import BY_NAME
 from peakmark.figures import figures, panels, style
 from peakmark.formatting import size
-from peakmark.judging import rows, verdict
+from peakmark.judging import rows, verdict, words
 from peakmark.peaks import Peak
-from peakmark.reporting import captions
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
-from peakmark.tables import words
-from peakmark.tables.layout import BY_NAME
+from peakmark.tables import captions
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
+from peakmark.config import layouts
 from peakmark.judging import findings, ranking
 from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
 from peakmark.reporting import document
 from peakmark.storage.results import Results
-from peakmark.tables import layouts, tables
+from peakmark.tables import tables
 
 # Six repetitions within 2 % of each other: their interval is the whole range.
 WOBBLE = (1.0, 1.01, 0.99, 1.004, 0.996, 1.002)

@@ -20,9 +20,11 @@ from tests.unit.instruments.test_outputs import GOOD
 
 from peakmark import yamlfile
 from peakmark.cell import Cell
+from peakmark.config import campaign as config
+from peakmark.config import site
 from peakmark.errors import ConfigError, ParseError, PeakmarkError
 from peakmark.instruments import REGISTRY
-from peakmark.planning import config, plan, site
+from peakmark.planning import plan
 from peakmark.resources import ROOT
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))

@@ -22,12 +22,12 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import cli
-from peakmark.catalogue import WORKLOADS
+from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.config import given, layouts, site
 from peakmark.errors import ConfigError
-from peakmark.planning import given, plan, plan_text, site
+from peakmark.planning import plan, plan_text
 from peakmark.resources import ROOT, schema
 from peakmark.running import preflight
-from peakmark.tables import layouts
 
 SECONDS = 20.0
 """Of CPU: far above what reading any file takes, far below the minute and more that an anchor bomb took."""

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark.catalogue.tables import BY_NAME
 from peakmark.cell import Cell
-from peakmark.judging import findings, verdict
+from peakmark.judging import findings, ratios, verdict
+from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
 from peakmark.storage.results import Results
@@ -71,6 +73,39 @@ def test_a_row_that_mixes_processors_has_no_limit(tmp_path: Path) -> None:
     (row,) = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": {"model_name": "Another CPU"}}, runs))
     assert row.measured.efficiency is None
     assert "different processors" in str(row.peak.reason) and "Another CPU" in str(row.peak.reason)
+    assert row.level is Level.UNSURE and "measured on different hosts: a, b" in row.doubts[0]
+    (head,) = verdict.verdicts({name: [row] if name == "cpu" else [] for name in BY_NAME})
+    assert (head.limit, head.share, head.clocks, head.confidence) == ("unknown", "", "", "unsure")
+    assert "different hosts" in head.why
+
+
+def test_a_row_that_mixes_equal_processors_with_other_limits_has_none(tmp_path: Path) -> None:
+    """Half the memory channels populated on one of two hosts: half its limit, by the same model name."""
+    records, channels = [], {"a": 8, "b": 4}
+    for number, host in enumerate("ababab"):
+        of = make.cell("rambench", "RS", subsystem="memory", variant="pool", block=1 << 20, repetition=number)
+        records.append(make.record(of, [make.measurement(of, "throughput", 1e10)], host=host))
+    folder = make.write(tmp_path / "c", records)
+    (folder / "machine").mkdir()
+    for host, count in channels.items():
+        memory = {"channels": count, "speed_mts": 3200, "populated_channels": count}
+        facts = {**copy.deepcopy(VM), "host": host, "memory": VM["memory"] | memory}
+        (folder / "machine" / f"{host}.json").write_text(json.dumps(facts))
+    (row,) = build_rows(Results.read(folder))["memory_throughput"]
+    assert row.unlike and row.measured.efficiency is None and row.level is Level.UNSURE
+    assert "hosts with different limits (a and b)" in str(row.peak.reason)
+
+
+def test_rounds_of_two_hosts_are_not_divided(tmp_path: Path) -> None:
+    """The own kernel on one host and the reference on another say nothing of each other."""
+    records = []
+    for instrument, hosts in (("cpubench", "ab"), ("likwid-bench", "bb")):
+        for number, host in enumerate(hosts):
+            of = make.cell(instrument, "DP", subsystem="cpu", repetition=number)
+            records.append(make.record(of, [make.measurement(of, "rate", LIMIT * (0.5 + number / 4))], host=host))
+    (row,) = build_rows(Results.read(make.write(tmp_path / "c", records)))["cpu"]
+    assert ratios.of(row.measured, row.series["likwid-bench"]).rounds == 1
+    assert "not on the same hosts" in ratios.words(row)
 
 
 def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path: Path) -> None:
@@ -131,3 +166,20 @@ def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path: Path)
     assert [line.split(",")[:3] for line in lines[1:]] == [
         ["a", "SP", "8 (cores)"], ["a", "DP", "8 (cores)"], ["b", "SP", "cores"],
     ]  # fmt: skip
+
+
+def test_an_area_that_the_node_chose_joins_what_was_planned_without_it(tmp_path: Path) -> None:
+    """Own and reference, measured or not: one row for each number of threads, under the bytes that were walked."""
+
+    def of(instrument: str, threads: int, repetition: int) -> Cell:
+        return make.cell(instrument, "LAT", subsystem="memory", block=None, concurrency=threads, repetition=repetition)
+
+    def walked(cell: Cell, area: int) -> dict[str, Any]:
+        return make.record(cell, [make.measurement(cell, "latency", 1e-7, block=area)])
+
+    measured = [walked(of("rambench", 1, 0), 2 << 30), walked(of("pmbw", 1, 0), 2 << 30)]
+    folder = make.write(tmp_path / "c", measured, planned=[of("rambench", 1, 1), of("rambench", 2, 0)])
+    one, two = build_rows(Results.read(folder))["memory_latency"]
+    assert (one.key.block, one.missing, sorted(one.series)) == (2 << 30, 1, ["pmbw", "rambench"])
+    assert (two.key.block, two.key.concurrency, two.own) == (None, 2, None)
+    assert one.measured.summary.n == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,14 +65,50 @@ def test_small_nodes_are_left_to_cells_that_fit_them(tmp_path: Path, monkeypatch
         return [word for word in jobs.options(cells, one, {}) if word.startswith("--exclude")]
 
     found = {cell.concurrency: left_out([cell]) for cell in one.cells if cell.subsystem == "cpu"}
-    assert found == {1: ["--exclude=n2,n3"], 2: ["--exclude=n1,n2,n3"], 128: ["--exclude=n1,n2,n3"]}
-    assert left_out([cell for cell in one.cells if cell.subsystem == "cpu"]) == ["--exclude=n1,n2,n3"]
+    assert found == {1: ["--exclude=n[2-3]"], 2: ["--exclude=n[1-3]"], 128: ["--exclude=n[1-3]"]}
+    assert left_out([cell for cell in one.cells if cell.subsystem == "cpu"]) == ["--exclude=n[1-3]"]
     assert not left_out([cell for cell in one.cells if cell.subsystem == "network"]), (
         "it takes two, whatever their size"
     )
     assert there.too_small(4, 8000) == [], "no node has both: Slurm chooses"
     threads = {cell.concurrency: jobs.threads([cell], there) for cell in one.cells if cell.subsystem == "cpu"}
     assert threads == {1: 1, 2: 2, 128: 4}
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ("n1", "n1"),
+        ("n1 n2 n3 n5", "n[1-3,5]"),
+        ("n8 n9 n10 n11", "n[8-9,10-11]"),
+        ("n008 n009 n010 n1", "n[1,008-010]"),
+        ("gpu r1c1 r1c2 r2c1 login", "gpu,login,r1c[1-2],r2c1"),
+        ("", ""),
+    ],
+)
+def test_many_nodes_are_written_as_slurm_writes_them(names: str, text: str) -> None:
+    assert slurm.hostlist(names.split()) == text
+
+
+def test_the_small_nodes_of_a_large_cluster_are_a_short_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = [
+        {"cpus": 1, "memory": 8000, "nodes": [f"cn{number:05}" for number in range(1, 5001) if number % 100]},
+        {"cpus": 2, "memory": 8000, "nodes": [f"cn{number:05}" for number in range(1, 5001) if not number % 100]},
+    ]
+    there = where(nodes=tuple(kinds[0]["nodes"]), kinds=kinds)  # type: ignore[arg-type] # the names are a list
+    one = made(tmp_path, monkeypatch, where(cpus=1, kinds=kinds), cpu=[CPU])
+    (word,) = (
+        word
+        for cell in one.cells
+        for word in jobs.options([cell], one, {})
+        if word.startswith("--exclude") and cell.concurrency == 128
+    )
+    assert len(word) < 1000 and word.startswith("--exclude=cn[00001-00099,00101-00199,")
+    # What a process is started with may be 128 KiB a word, and the names alone are more.
+    monkeypatch.setenv(cluster.VARIABLE, "")
+    cluster.to_environment(there)
+    assert cluster.from_environment() == there
+    subprocess.run(["true"], check=True)
 
 
 def test_memory_of_jobs_can_be_made_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark.catalogue.tables import BY_NAME, TABLES
 from peakmark.judging import rows
 from peakmark.storage.results import Results
 from peakmark.tables import latex, presentation
-from peakmark.tables.layout import BY_NAME, TABLES
 
 HOSTILE = r"a_b & 50 % #1 $x$ {y} ~ ^ \end{longtable} <tag>"
 

@@ -12,7 +12,8 @@ from typing import Any
 import campaign_data as data
 import pytest
 
-from peakmark.judging import checks, disturbance, statistics
+from peakmark import statistics
+from peakmark.judging import checks, disturbance
 from peakmark.judging.measured import Measured, Run
 from peakmark.machine.host import Host
 from peakmark.measuring import noise

@@ -208,6 +208,8 @@ def test_latency_of_caches_and_of_memory() -> None:
     assert memory("LAT", "", 256 << 20, 1, VM, clock_hz=4e9).value is None
     stated = memory("LAT", "", 256 << 20, 1, VM, site={"memory": {"latency": 80e-9}})
     assert stated.value == 80e-9
+    near = memory("LAT", "", 48 << 20, 1, VM, site={"memory": {"latency": 80e-9}})  # VM's L3 has 32 MiB
+    assert near.value is None and "L3 cache or between it and memory" in (near.reason or "")
 
 
 def disk(metric: str, facts: dict[str, Any], **more: Any) -> peaks.Peak:

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from peakmark.catalogue import KERNELS, REFERENCES, WORKLOADS
+from peakmark.catalogue.workloads import KERNELS, REFERENCES, WORKLOADS
+from peakmark.config import given
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.planning import given, grids, jobs, plan, plan_text
+from peakmark.planning import grids, jobs, plan, plan_text
 from peakmark.planning.cluster import Cluster
 from peakmark.resources import ROOT
 
@@ -177,6 +178,20 @@ def test_pools_and_placement_are_options_of_the_cells_that_have_them() -> None:
         assert "placement" not in made.cells[0].options
     spread = plan.make({"memory": [grid], "repetitions": 1, "placement": "spread"})
     assert spread.cells[0].options["placement"] == "spread"
+
+
+def test_the_area_of_a_latency_may_be_left_to_the_node() -> None:
+    grid = {"workloads": ["LAT"], "blocks": ["16KiB", "auto"], "concurrency": [1, 2], "references": {"pmbw": {}}}
+    made = plan.make({"memory": [grid], "repetitions": 1, "reference_repetitions": 1})
+    assert {cell.id.split("/")[2] for cell in made.cells} == {
+        f"LAT_{block}_x{threads}" for block in ("16KiB", "auto") for threads in (1, 2)
+    }
+    assert "16KiB auto" in plan_text.describe(made)
+    for other in ({"workloads": ["LAT", "RS"]}, {"workloads": ["RS"]}):
+        with pytest.raises(ConfigError, match=r"memory\[0\].blocks has 'auto': only the area of LAT"):
+            plan.make({"memory": [grid | other]})
+    with pytest.raises(ConfigError, match=r"disk\[0\].blocks has 'auto'"):
+        plan.make({"disk": [{"workloads": ["RS"], "blocks": ["auto"], "concurrency": [1]}]})
 
 
 def test_words_are_for_what_runs_on_cores() -> None:

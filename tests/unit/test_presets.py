@@ -12,15 +12,16 @@ import pytest
 import yaml
 from tests.unit import campaign_data as make
 
+from peakmark.catalogue.tables import BY_NAME, TABLES
 from peakmark.cell import Cell
+from peakmark.config import given, layouts
 from peakmark.errors import ConfigError
 from peakmark.judging.rows import build as build_rows
-from peakmark.planning import given, plan
+from peakmark.planning import plan
 from peakmark.reporting import document
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
-from peakmark.tables import layouts, sheets, tables
-from peakmark.tables.layout import BY_NAME, TABLES
+from peakmark.tables import sheets, tables
 
 SEEDS = Path(__file__).parent / "data" / "seeds"
 PRESETS = (

@@ -11,15 +11,14 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark.catalogue.tables import BY_NAME
 from peakmark.cell import Cell
+from peakmark.config import layouts, published, site
 from peakmark.errors import ConfigError
-from peakmark.judging import published
 from peakmark.judging.rows import build as build_rows
-from peakmark.planning import site
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
-from peakmark.tables import layouts, presentation, sheets, tables
-from peakmark.tables.layout import BY_NAME
+from peakmark.tables import presentation, sheets, tables
 
 NAME = "disk-patterns-2020"
 DIFFERENCES = Path(__file__).parent / "data" / "seeds" / "disk-patterns-2020-differences.csv"

@@ -8,8 +8,8 @@ import yaml
 from snakemake_executor_plugin_slurm.validation import get_forbidden_slurm_options
 
 from peakmark import peaks
+from peakmark.config import site
 from peakmark.errors import ConfigError
-from peakmark.planning import site
 
 SITES = Path(__file__).parents[2] / "config" / "sites"
 

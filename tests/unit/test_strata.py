@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.judging import findings, published, rows, statistics, strata
+from peakmark import statistics
+from peakmark.config import published
+from peakmark.judging import findings, rows, strata
 from peakmark.judging.row import Row
 from peakmark.storage.results import Results
 

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark.catalogue.tables import BY_NAME, TABLES
 from peakmark.judging import rows
 from peakmark.judging.merging import merge
 from peakmark.storage.results import Results
 from peakmark.tables import presentation, tables
-from peakmark.tables.layout import BY_NAME, TABLES
 
 # As printed in the reports that students and administrators write by hand.
 CLASSIC = {
@@ -224,6 +224,53 @@ def test_loopback_is_said_in_every_row(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "throughput", 1e9)], context=context)])
     (row,) = rows.build(Results.read(folder))["network_throughput"]
     assert any(note.startswith("over loopback") for note in row.notes)
+
+
+def between(folder: Path, *pairs: tuple[str, str], node: str = "any") -> Path:
+    """A campaign whose one row has a repetition between each of these clients and servers."""
+    cells = [
+        make.cell("netbench", "TCP", subsystem="network", block=1024, node=node, repetition=number)
+        for number in range(len(pairs))
+    ]
+    records = [
+        make.record(of, [make.measurement(of, "throughput", 1e9)], host=client, context={"server_host": server})
+        for of, (client, server) in zip(cells, pairs, strict=True)
+    ]
+    return make.write(folder, records)
+
+
+def test_both_ends_of_a_pair_of_nodes_are_in_every_table(tmp_path: Path) -> None:
+    folder = between(tmp_path / "c", ("n1", "n2"))
+    tables.build(folder)
+    frame = _read(folder, "network_throughput")
+    assert list(frame["Client"]) == ["n1"] and list(frame["Server"]) == ["n2"]
+    assert list(_read(folder, "runs")["server_host"]) == ["n2"]
+    tex = (folder / "tables" / "network_throughput.tex").read_text()
+    assert r"n1 $\rightarrow$ n2" in tex and r"Client $\rightarrow$ server" in tex
+    results = Results.read(folder)
+    grid = presentation.grid(results, BY_NAME["network_throughput"], rows.build(results)["network_throughput"])
+    assert grid.columns[0].label == presentation.ENDS and grid.body[0][0] == "n1 → n2"
+
+
+def test_a_row_of_several_pairs_names_them_all(tmp_path: Path) -> None:
+    folder = between(tmp_path / "c", ("n1", "n2"), ("n2", "n1"), ("n1", "n2"))
+    tables.build(folder)
+    frame = _read(folder, "network_throughput")
+    assert list(frame["Client"]) == ["n1; n2"] and list(frame["Server"]) == ["n2; n1"]
+    results = Results.read(folder)
+    (row,) = rows.build(results)["network_throughput"]
+    assert "measured between different pairs of nodes, client → server: n1 → n2, n2 → n1" in row.notes
+    assert presentation.where([row]) == "2 pairs"
+
+
+def test_one_machine_is_both_ends_and_no_column_of_the_report(tmp_path: Path) -> None:
+    folder = between(tmp_path / "c", ("n1", "n1"))
+    tables.build(folder)
+    frame = _read(folder, "network_throughput")
+    assert list(frame["Client"]) == list(frame["Server"]) == ["n1"]
+    results = Results.read(folder)
+    grid = presentation.grid(results, BY_NAME["network_throughput"], rows.build(results)["network_throughput"])
+    assert grid.columns[0].label == "Protocol"
 
 
 def test_nodes_are_kept_apart_and_named(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from peakmark.cell import Cell
+from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command
 from peakmark.machine import topology
 from peakmark.machine.host import Host
@@ -161,6 +162,21 @@ def test_a_word_for_a_place_is_that_place_however_threads_are_placed(tmp_path: P
 def test_an_automatic_pool_lies_beyond_the_caches(held: int, memory: int, least: int, most: int) -> None:
     for asked, block in ((1, 1 << 10), (2, 10 << 20)):
         assert least <= placing.pool(cell(asked, block), held, memory) <= most
+
+
+def test_an_automatic_area_lies_beyond_the_caches_and_keeps_its_name(tmp_path: Path) -> None:
+    assert placing.area(1, 300 << 20, 64 << 30) == placing.area(8, 300 << 20, 64 << 30) == 2 << 30
+    assert placing.area(4, 300 << 20, 8 << 30) == 1 << 30  # no more than half of what the job may have
+    assert placing.area(1, 8 << 20, 64 << 30) == 256 << 20
+    seats = topology.read(xeon(tmp_path))
+    for instrument, two in (("rambench", 2), ("pmbw", 2)):
+        data = {**cell(two).to_json(), "instrument": instrument, "workload": "LAT", "variant": "", "block": None}
+        asked = Cell.from_json(data)
+        settled = placing.settled(asked, seats, topology.order(seats, seats), 64 << 30)
+        assert asked.id == settled.id == f"memory/{instrument}/LAT_auto_x2/any/0"
+        assert (asked.area, settled.area) == (None, 256 << 20)
+        REGISTRY[instrument].check(asked)
+        assert REGISTRY[instrument].estimate(settled).memory_bytes >= 2 * (256 << 20)
 
 
 def test_network_tools_are_pinned_as_netbench_pins_itself_and_disk_tools_are_free() -> None:

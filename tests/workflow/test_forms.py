@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from checkout import TINY, Checkout
 
-from peakmark.reporting import captions
+from peakmark.tables import captions
 
 NO_NETWORK = dict.fromkeys(
     ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9"

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from peakmark.catalogue import KERNELS, WORKLOADS
+from peakmark.catalogue.workloads import KERNELS, WORKLOADS
 from peakmark.instruments import REGISTRY
 from peakmark.storage.results import Results
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from peakmark.config import inputs
 from peakmark.errors import RecordError
-from peakmark.planning import adaptive, inputs
+from peakmark.planning import adaptive
 from peakmark.storage import records
 from peakmark.storage.results import Results, StoredRecord
 

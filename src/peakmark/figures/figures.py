@@ -10,6 +10,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from peakmark.catalogue.tables import TABLES
 from peakmark.figures import panels, style
 from peakmark.formatting import percent
 from peakmark.judging import ratios
@@ -17,10 +18,9 @@ from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
 from peakmark.judging.rows import figures_of
 from peakmark.judging.verdict import describe, with_limit
-from peakmark.reporting import captions
+from peakmark.judging.words import quantity
 from peakmark.storage.results import Results
-from peakmark.tables.layout import TABLES
-from peakmark.tables.words import quantity
+from peakmark.tables import captions
 
 OVERVIEW = "overview"
 FARTHEST = 1.5  # shares beyond it leave the overview to the right, with their number

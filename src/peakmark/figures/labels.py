@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from peakmark.catalogue.tables import Table
 from peakmark.figures import style
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
-from peakmark.tables.layout import Table
 
 LEGEND_WIDTH = 1.35  # inches that one entry takes
 LINE = 8.0  # points between two labels

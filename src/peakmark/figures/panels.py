@@ -15,12 +15,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, ScalarFormatter
 
+from peakmark.catalogue.tables import Table
 from peakmark.figures import labels, style
 from peakmark.formatting import significant
 from peakmark.judging.row import Row, Series
 from peakmark.judging.rows import published_names
-from peakmark.tables.layout import Table
-from peakmark.tables.words import UNITS, Words
+from peakmark.judging.words import UNITS, Words
 
 WIDTH = 10.2  # inches; a landscape A4 page between its margins
 HEIGHT = 5.9  # inches; leaves room for the caption on that page

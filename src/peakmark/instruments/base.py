@@ -124,7 +124,7 @@ class Measurement:
         workload: str | None = None,
     ) -> Measurement:
         """A value for the cell's own row, or for the one that differs in ``workload``."""
-        place = (workload or cell.workload, cell.variant, cell.block, cell.concurrency)
+        place = (workload or cell.workload, cell.variant, cell.area, cell.concurrency)
         return cls(*place, metric=metric, value=value, unit=unit, details=details)
 
 

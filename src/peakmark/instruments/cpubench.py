@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from peakmark import catalogue
+from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
 
-WORKLOADS = catalogue.WORKLOADS["cpu"]
+WORKLOADS = workloads.WORKLOADS["cpu"]
 
 # op/s of one core that any processor of the last ten years reaches: what a fixed number of operations may take.
 _CAUTIOUS_RATE = 5e9

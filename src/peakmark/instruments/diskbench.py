@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from peakmark import catalogue
+from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
 from peakmark.units import format_size
 
-WORKLOADS = catalogue.WORKLOADS["disk"]
+WORKLOADS = workloads.WORKLOADS["disk"]
 PERCENTILES = ("p50", "p90", "p99", "p999", "max")
 SIZE = 1 << 30
 RECORD_MIN, RECORD_MAX, DEPTH_MAX = 32, 1 << 30, 4096  # of src/kernels/disk/diskbench.c

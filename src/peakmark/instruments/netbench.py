@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from peakmark import catalogue
+from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.errors import Unavailable
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Parsed, Tool, Workspace
 from peakmark.units import format_size
 
-WORKLOADS = catalogue.WORKLOADS["network"]
+WORKLOADS = workloads.WORKLOADS["network"]
 UDP_MAX, DATAGRAM_MIN, MESSAGE_MAX, STREAMS_MAX = 65507, 24, 64 << 20, 1024  # of src/kernels/net/plan.h
 PERCENTILES = ("p50", "p90", "p99", "p999", "max")
 

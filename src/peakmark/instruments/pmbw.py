@@ -14,7 +14,7 @@ from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.instruments.rambench import check_variant, pool_of, store_of
+from peakmark.instruments.rambench import block_of, check_variant, pool_of, store_of
 from peakmark.units import format_size
 
 STATS = "pmbw.txt"
@@ -123,7 +123,7 @@ def needs(cell: Cell) -> tuple[str, ...]:
 
 def area_of(cell: Cell) -> int:
     """pmbw's area in bytes: all threads' blocks together, or the pool."""
-    return pool_of(cell) if cell.variant == "pool" else common.needed_block(cell) * cell.concurrency
+    return pool_of(cell) if cell.variant == "pool" else block_of(cell) * cell.concurrency
 
 
 def memory_for(area: int, threads: int) -> int:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from peakmark import catalogue
+from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
 from peakmark.units import format_size
 
-WORKLOADS = catalogue.WORKLOADS["memory"]
+WORKLOADS = workloads.WORKLOADS["memory"]
 POOL = 1 << 30  # rambench's own default
 AUTO = "auto"
-"""A pool that the node decides when the cell is measured; what is planned before assumes ``POOL``."""
+"""A pool, or the area of LAT, that the node decides when the cell is measured; what is planned before assumes ``POOL``."""
 
 LINE = 64  # bytes of a cache line, of which a block has whole ones
 
@@ -36,7 +36,7 @@ class RamBench(kernel.Kernel):
     def check(self, cell: Cell) -> None:
         super().check(cell)
         check_variant(self, cell)
-        block, copy = common.needed_block(cell), cell.workload in ("RWS", "RWR")
+        block, copy = block_of(cell), cell.workload in ("RWS", "RWR")
         if block % LINE:
             raise Unavailable(f"rambench takes blocks of whole cache lines: a multiple of {LINE} B, not {block} B")
         common.need_share(cell, "total", (2 if copy else 1) * block)
@@ -51,9 +51,11 @@ class RamBench(kernel.Kernel):
         self.check(cell)
         cost = self.estimate(cell)
         common.need_memory(self.name, cost.memory_bytes, workspace)
-        argv = [tool.path, "--workload", cell.workload, "--block", str(common.needed_block(cell))]
+        argv = [tool.path, "--workload", cell.workload, "--block", str(block_of(cell))]
         if cell.workload == "LAT":
             argv += self.amount(cell, "accesses", "--accesses")
+            if cell.options.get("stride") is not None:
+                argv += ["--stride", str(cell.options["stride"])]
         else:
             argv += ["--pool", "block" if cell.variant == "block" else str(pool_of(cell))]
             argv += self.amount(cell, "total", "--total")
@@ -76,13 +78,20 @@ class RamBench(kernel.Kernel):
 
     def estimate(self, cell: Cell) -> Cost:
         # A copy has two buffers. A pool holds all buffers of all threads, but one block each at least.
-        blocks = (2 if cell.workload in ("RWS", "RWR") else 1) * common.needed_block(cell) * cell.concurrency
+        blocks = (2 if cell.workload in ("RWS", "RWR") else 1) * block_of(cell) * cell.concurrency
         memory = max(blocks, pool_of(cell)) if cell.variant == "pool" else blocks
         if cell.workload == "LAT":
             seconds = kernel.run_seconds(cell, "accesses", cell.concurrency / _CAUTIOUS_LOAD_S, 0.1)
         else:
             seconds = kernel.run_seconds(cell, "total", _CAUTIOUS_THROUGHPUT * min(cell.concurrency, 8), 0.1)
         return Cost(seconds=0.3 + memory / _TOUCH + seconds, memory_bytes=memory + (cell.concurrency << 20))
+
+
+def block_of(cell: Cell) -> int:
+    """Bytes of a block, or of the area of each thread of LAT."""
+    if cell.automatic and cell.workload == "LAT":
+        return POOL if cell.area is None else cell.area
+    return common.needed_block(cell)
 
 
 def pool_of(cell: Cell) -> int:

@@ -69,6 +69,15 @@ def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str
     ]
 
 
+def mixing(before: str, after: str) -> list[str]:
+    """``A mixes the hosts x and y`` for each side that mixes: what such a row differs by may be its hosts."""
+    return [
+        f"{side} mixes the hosts {hosts}: name the nodes (nodes:)"
+        for side, hosts in (("A", before), ("B", after))
+        if hosts
+    ]
+
+
 def summary(found: Sequence[Sequence[str]]) -> list[str]:
     """The differences of many rows, each once, with the number of rows that have it."""
     counts = Counter(text for row in found for text in row)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from peakmark.formatting import listed, significant
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
-from peakmark.judging.statistics import ENOUGH
 from peakmark.judging.verdict import NO_ROW, Rows, Verdict, without_program
+from peakmark.statistics import ENOUGH
 
 
 def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> list[str]:

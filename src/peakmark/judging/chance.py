@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from peakmark.judging import statistics
+from peakmark import statistics
 
 
 def welch(before: Sequence[float], after: Sequence[float]) -> float:

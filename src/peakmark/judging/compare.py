@@ -3,64 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from peakmark.errors import ConfigError
-from peakmark.formatting import size
-from peakmark.judging import alike, chance, notes, published, rows, statistics
-from peakmark.judging.row import Series
-from peakmark.storage.results import Results
-from peakmark.tables.layout import BY_NAME, TABLES, Table
+from peakmark import statistics
+from peakmark.catalogue.tables import BY_NAME, TABLES, Table
+from peakmark.judging import alike, chance, paired, sides
+from peakmark.judging.sides import Point, Side
 
 Verdict = Literal["better", "worse", "no difference shown", "cannot tell", "not alike"]
 VERDICTS: tuple[Verdict, ...] = ("better", "worse", "no difference shown", "cannot tell", "not alike")
 CLAIMS: tuple[Verdict, ...] = ("better", "worse")
 TOLERANCE = 0.03
 """By so much a row may differ without a verdict: campaigns of one machine at two times seldom differ by less."""
-LEAST_ROWS = 3
-"""Of fewer rows no drift of their table is computed."""
-
-
-@dataclass(frozen=True, order=True)
-class Point:
-    """What is compared with its like; block in bytes, 0 where there is none; variant "" where a side does not tell it."""
-
-    table: str
-    instrument: str
-    workload: str
-    variant: str
-    block: int
-    concurrency: int
-    node: str
-
-
-@dataclass(frozen=True)
-class Side:
-    """One side: its name, and its values in SI units by point. ``bare`` says that its points have no variant and node.
-
-    doubts   points whose figure is ``wrong`` or ``unsure``
-    terms    what was asked of a point, in words: two that differ in them are not alike
-    machine  what the machines are, in words
-    remarks  what published results note on their own values
-    drift    by table, how its rows moved together from the first half of the campaign to the second, as a logarithm
-    """
-
-    name: str
-    values: Mapping[Point, tuple[float, ...]]
-    bare: bool
-    doubts: Mapping[Point, str] = field(default_factory=dict)
-    terms: Mapping[Point, Mapping[str, str]] = field(default_factory=dict)
-    machine: Mapping[str, str] = field(default_factory=dict)
-    drift: Mapping[str, float] = field(default_factory=dict)
-    remarks: Mapping[Point, Sequence[str]] = field(default_factory=dict)
-
-    @property
-    def nodes(self) -> list[str]:
-        """The nodes of the points, in the order of their names."""
-        return sorted({point.node for point in self.values})
+IN_TURN = 0.01
+"""The same for campaigns that were measured in turn, which share their time."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +28,9 @@ class Comparison:
 
     doubtful   ``unsure: A and B``: how the figures of the sides are in doubt, empty where they are not
     tolerance  the share by which the row may differ without a verdict
+    pairs      before and after of each round, where both were measured in turn; empty where they were not
+    left_out   how many repetitions are not among them
+    differ     what was asked otherwise, in words
     """
 
     point: Point
@@ -81,6 +43,9 @@ class Comparison:
     reason: str
     doubtful: str = ""
     tolerance: float = 0.0
+    pairs: tuple[tuple[float, float], ...] = ()
+    left_out: int = 0
+    differ: tuple[str, ...] = ()
 
     @property
     def table(self) -> Table:
@@ -115,74 +80,25 @@ def judge(
     return ratio, low, high, "no difference shown", ""
 
 
-def read(name: str) -> Side:
-    """A side by the folder of a campaign, or by the name or path of published results.
-
-    Errors: PeakmarkError when it is neither, or damaged.
-    """
-    path = Path(name)
-    if path.is_dir():
-        return _campaign(path)
-    if name.endswith(".csv") or (published.FOLDER / f"{name}.csv").is_file():
-        found = published.load(name)
-        values = {_published_point(key): tuple(numbers) for key, numbers in found.runs().items()}
-        remarks = {_published_point(key): texts for key, texts in found.remarks().items()}
-        return Side(found.name, values, bare=True, remarks=remarks)
-    known = ", ".join(sorted(one.stem for one in published.FOLDER.glob("*.csv")))
-    raise ConfigError(
-        f"{name!r} is neither the folder of a campaign, such as results/quick, nor published results: {known}, or the "
-        "path of a CSV file"
-    )
+def judge_pairs(
+    pairs: Sequence[tuple[float, float]], lower_is_better: bool, confidence: float = 0.95, tolerance: float = 0.0
+) -> tuple[float, float, float, Verdict, str]:
+    """The same of what was measured in turn: the interval is of the median of the pairs' own ratios, by order statistics."""
+    if len(pairs) < 2:
+        return math.nan, math.nan, math.nan, "cannot tell", "fewer than two rounds have both"
+    ratio, low, high, enough = paired.ratio(pairs, confidence)
+    if not enough:
+        return ratio, low, high, "cannot tell", f"{len(pairs)} rounds are too few: chance alone sets them apart as far"
+    if low > 1 + tolerance:
+        return ratio, low, high, "worse" if lower_is_better else "better", ""
+    if high < 1 - tolerance:
+        return ratio, low, high, "better" if lower_is_better else "worse", ""
+    return ratio, low, high, "no difference shown", ""
 
 
-def _published_point(key: published.PublishedKey) -> Point:
-    table, workload, block, concurrency, instrument = key
-    return Point(table, instrument, _workload(table, workload), "", block or 0, concurrency, "")
-
-
-def _workload(table: str, workload: str) -> str:
-    return f"LAT-{workload}" if table == "network_latency" else workload
-
-
-def _campaign(path: Path) -> Side:
-    values: dict[Point, tuple[float, ...]] = {}
-    doubts: dict[Point, str] = {}
-    terms: dict[Point, dict[str, str]] = {}
-    changes: dict[str, list[float]] = {}
-    results = Results.read(path)
-    for name, found in rows.build(results).items():
-        for row in found:
-            key = row.key
-            for instrument, series in row.series.items():
-                place = (key.workload, key.variant, key.block or 0, key.concurrency, key.node)
-                point = Point(name, instrument, *place)
-                values[point] = series.values
-                terms[point] = alike.terms(series)
-                changes.setdefault(name, []).extend(_halves(series))
-                level = notes.worst(row.marks_of(instrument))
-                if level is not None:
-                    doubts[point] = str(level)
-    return Side(path.name, values, False, doubts, terms, alike.machine(results), drift_of(changes))
-
-
-def _halves(series: Series) -> list[float]:
-    in_time = sorted(series.points, key=lambda point: str(point.record.data["context"]["started"]))
-    return halves([point.value for point in in_time])
-
-
-def halves(in_time: Sequence[float]) -> list[float]:
-    """By how much the later half of a row's positive values differs from the earlier one, as the logarithm of their ratio:
-    one value, none of fewer than four repetitions.
-    """
-    half = len(in_time) // 2
-    if half < 2 or min(in_time) <= 0:
-        return []
-    return [math.log(statistics.median(in_time[-half:]) / statistics.median(in_time[:half]))]
-
-
-def drift_of(changes: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """By table, what its rows have in common of what ``halves`` says of each: how the machine moved meanwhile."""
-    return {table: statistics.median(found) for table, found in changes.items() if len(found) >= LEAST_ROWS}
+def in_turn(before: Side, after: Side) -> bool:
+    """Whether the two campaigns were measured in turn, by what their plans say."""
+    return bool(before.beside) and (before.beside, after.beside) == (after.name, before.name)
 
 
 def drifts(before: Side, after: Side, level: float) -> float:
@@ -200,71 +116,68 @@ def drifts(before: Side, after: Side, level: float) -> float:
     return math.expm1(chance.quantile(level / tables, len(looks)) * math.sqrt(2) * typical)
 
 
-def _bare_point(point: Point) -> Point | None:
-    """The name of a point in published results, None for caches, which nobody published."""
-    if point.variant == "block":
-        return None
-    workload, block = published.stands_for(point.workload, point.block or None)
-    return Point(point.table, point.instrument, workload, "", published.rounded(block) or 0, point.concurrency, "")
-
-
-def _bare(side: Side) -> dict[Point, Point]:
-    """A campaign's points by the names that published results give them: without variant and node, DRAM only, blocks in
-    powers of 1024.
-    """
-    found: dict[Point, Point] = {}
-    for point in side.values:
-        bare = _bare_point(point)
-        if bare is None:
-            continue
-        twin = found.get(bare)
-        # 1 MB and 1 MiB stand for one published size: the binary one does where a campaign has both.
-        if twin is not None and replace(twin, block=point.block) == point:
-            found[bare] = twin if published.rounded(twin.block) == twin.block else point
-            continue
-        # Two nodes or two variants for one published row: which of them is meant is not for us to say.
-        if twin is not None:
-            raise ConfigError(
-                f"{side.name} has several nodes or variants of {describe(bare)}: published results name none; compare a "
-                "campaign of one node and one variant"
-            )
-        found[bare] = point
-    return found
-
-
 def compare(
-    before: Side, after: Side, confidence: float = 0.95, tolerance: float = TOLERANCE, repeat: Side | None = None
+    before: Side,
+    after: Side,
+    confidence: float = 0.95,
+    tolerance: float | None = None,
+    repeat: Side | None = None,
 ) -> tuple[list[Comparison], int, int]:
     """(rows that both have in the order of the tables, rows that only ``before`` has, rows that only ``after`` has).
 
     A claim must hold by itself, see ``judge``, and stand among all rows that are judged: the false discovery rate over
     them is at most 1 - ``confidence``. ``repeat`` is a second campaign of what ``before`` measured: how far the two differ is the
-    drift that a row may have without a verdict.
+    drift that a row may have without a verdict. Campaigns that were measured in turn are judged by pair: they have no drift
+    between them, and what differs in what was asked is what is compared.
     """
     bare = before.bare or after.bare
     one_node = not bare and len(before.nodes) == len(after.nodes) == 1
     old, new = (_named(side, bare, one_node) for side in (before, after))
-    drift = {} if repeat is None else _between(before, repeat)
-    moved = max(tolerance, drifts(before, after, 1 - confidence))
-    found = []
-    for point in sorted(old.keys() & new.keys(), key=_place):
-        first, second = old[point], new[point]
-        allowed = max(moved, drift.get(point.table, 0.0))
-        lower = BY_NAME[point.table].lower_is_better
-        differ = alike.differences(before.terms.get(first, {}), after.terms.get(second, {}))
-        judged = judge(before.values[first], after.values[second], lower, confidence, allowed)
-        if differ:
-            judged = (*judged[:3], "not alike", "; ".join(differ))
-        doubtful = _doubtful(before.doubts.get(first, ""), after.doubts.get(second, ""))
-        found.append(Comparison(point, before.values[first], after.values[second], *judged, doubtful, allowed))
+    shared = sorted(old.keys() & new.keys(), key=_place)
+    if in_turn(before, after):
+        allowed = IN_TURN if tolerance is None else tolerance
+        found = [_of_pairs(before, after, point, old[point], new[point], confidence, allowed) for point in shared]
+    else:
+        drift = {} if repeat is None else _between(before, repeat)
+        moved = max(TOLERANCE if tolerance is None else tolerance, drifts(before, after, 1 - confidence))
+        moves = {point: max(moved, drift.get(point.table, 0.0)) for point in shared}
+        found = [_of_two(before, after, point, old[point], new[point], confidence, moves[point]) for point in shared]
     return _standing(found, confidence), len(old.keys() - new.keys()), len(new.keys() - old.keys())
+
+
+def _of_two(
+    before: Side, after: Side, point: Point, first: Point, second: Point, confidence: float, allowed: float
+) -> Comparison:
+    """A row of two campaigns of different times."""
+    old, new = before.values[first], after.values[second]
+    judged = judge(old, new, BY_NAME[point.table].lower_is_better, confidence, allowed)
+    differ = alike.differences(before.terms.get(first, {}), after.terms.get(second, {}))
+    differ += alike.mixing(before.mixed.get(first, ""), after.mixed.get(second, ""))
+    if differ:
+        judged = (*judged[:3], "not alike", "; ".join(differ))
+    doubtful = _doubtful(before.doubts.get(first, ""), after.doubts.get(second, ""))
+    return Comparison(point, old, new, *judged, doubtful, allowed, differ=tuple(differ))
+
+
+def _of_pairs(
+    before: Side, after: Side, point: Point, first: Point, second: Point, confidence: float, allowed: float
+) -> Comparison:
+    """A row of two campaigns that were measured in turn: of a round that has one half only nothing is judged."""
+    pairs = tuple(paired.pairs(before.turns[first], after.turns[second]))
+    judged = judge_pairs(pairs, BY_NAME[point.table].lower_is_better, confidence, allowed)
+    left_out = max(len(before.values[first]), len(after.values[second])) - len(pairs)
+    differ = tuple(alike.differences(before.terms.get(first, {}), after.terms.get(second, {})))
+    doubtful = _doubtful(before.doubts.get(first, ""), after.doubts.get(second, ""))
+    old = tuple(one for one, _ in pairs) or before.values[first]
+    new = tuple(other for _, other in pairs) or after.values[second]
+    return Comparison(point, old, new, *judged, doubtful, allowed, pairs, left_out, differ)
 
 
 def _named(side: Side, bare: bool, one_node: bool) -> dict[Point, Point]:
     """The points of a side by the names they have in the comparison: nodes do not matter where each side has one."""
     if one_node:
         return {replace(point, node=""): point for point in side.values}
-    return _bare(side) if bare and not side.bare else {point: point for point in side.values}
+    return sides.bare_points(side) if bare and not side.bare else {point: point for point in side.values}
 
 
 def _doubtful(before: str, after: str) -> str:
@@ -287,7 +200,7 @@ def _between(before: Side, repeat: Side) -> dict[str, float]:
 def _standing(found: Sequence[Comparison], confidence: float) -> list[Comparison]:
     """The comparisons, without the claims that chance would bring among so many rows."""
     judged = [one for one in found if one.verdict not in ("cannot tell", "not alike")]
-    chances = [chance.welch(one.before, one.after) if one.verdict in CLAIMS else 1.0 for one in judged]
+    chances = [_chance(one) if one.verdict in CLAIMS else 1.0 for one in judged]
     stands = {id(one) for one, holds in zip(judged, chance.discoveries(chances, 1 - confidence), strict=True) if holds}
     reason = f"chance would bring it among {len(judged)} rows"
     return [
@@ -298,19 +211,19 @@ def _standing(found: Sequence[Comparison], confidence: float) -> list[Comparison
     ]
 
 
+def _chance(one: Comparison) -> float:
+    return paired.p_value(one.pairs) if one.pairs else chance.welch(one.before, one.after)
+
+
 def _place(point: Point) -> tuple[object, ...]:
     table = BY_NAME[point.table]
     instruments = [series.instrument for series in table.series]
+    # A word mostly means more threads than any number beside it.
+    count = sys.maxsize if point.word else point.concurrency
     return (
         TABLES.index(table),
         point.node,
         instruments.index(point.instrument),
-        *table.order(point.workload, point.variant, point.concurrency, point.block),
+        *table.order(point.workload, point.variant, count, point.block),
+        point.word,
     )
-
-
-def describe(point: Point) -> str:
-    """``disk_throughput diskbench RS psync 1 MiB x4``."""
-    parts = [point.table, point.instrument, point.workload, point.variant, size(point.block or None)]
-    node = point.node if point.node not in ("", "any") else ""
-    return " ".join(part for part in (*parts, f"x{point.concurrency}", node) if part)

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from peakmark import statistics
 from peakmark.errors import ConfigError
 from peakmark.formatting import plural, significant
-from peakmark.judging import alike, statistics
-from peakmark.judging.compare import TOLERANCE, VERDICTS, Comparison, Side, Verdict, compare, describe
+from peakmark.judging import alike
+from peakmark.judging.compare import VERDICTS, Comparison, Verdict, compare, in_turn
+from peakmark.judging.sides import Side, describe
 
 
 def report(
-    before: Side, after: Side, confidence: float = 0.95, tolerance: float = TOLERANCE, repeat: Side | None = None
+    before: Side,
+    after: Side,
+    confidence: float = 0.95,
+    tolerance: float | None = None,
+    repeat: Side | None = None,
 ) -> tuple[str, Counter[Verdict]]:
     """The comparison as text, and how often each verdict was given.
 
@@ -26,13 +32,16 @@ def report(
     counts: Counter[Verdict] = Counter(one.verdict for one in found)
     width = max(len(describe(one.point)) for one in found)
     lines = _first(before, after, found)
-    lines += [f"A {before.name}   B {after.name}   ratio of medians B / A, {confidence:.0%} interval (bootstrap)", ""]
+    turned = in_turn(before, after)
+    what = "measured in turn, median of the rounds' ratios" if turned else "ratio of medians"
+    how = "order statistics" if turned else "bootstrap"
+    lines += [f"A {before.name}   B {after.name}   {what} B / A, {confidence:.0%} interval ({how})", ""]
     lines += [_line(one, width) for one in found]
     lines += [
         "",
         "; ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict] or verdict != "not alike"),
     ]
-    lines += _chance(found, confidence)
+    lines += _chance(found, confidence, turned)
     doubtful = sum(bool(one.doubtful) for one in found)
     if doubtful:
         which = "row is" if doubtful == 1 else "rows are"
@@ -40,6 +49,7 @@ def report(
     lines += _published(before, after, found)
     if counts["cannot tell"]:
         lines.append(f"cannot tell: too few values; {statistics.ENOUGH} repetitions on both sides are enough")
+    lines += _left_out(found)
     if only_before or only_after:
         lines.append(
             f"not compared: {plural(only_before, 'row')} that only A has, {plural(only_after, 'row')} that only B has"
@@ -49,7 +59,7 @@ def report(
 
 def _first(before: Side, after: Side, found: Sequence[Comparison]) -> list[str]:
     """What the two sides did not have alike: said before anything else."""
-    asked = alike.summary([one.reason.split("; ") for one in found if one.verdict == "not alike"])
+    asked = alike.summary([one.differ for one in found])
     if len(before.nodes) == len(after.nodes) == 1 and before.nodes != after.nodes and not (before.bare or after.bare):
         asked.append(f"node: A has {before.nodes[0]}, B has {after.nodes[0]}")
     differ = [*asked, *alike.differences(before.machine, after.machine)]
@@ -65,7 +75,13 @@ def _published(before: Side, after: Side, found: Sequence[Comparison]) -> list[s
     return lines
 
 
-def _chance(found: Sequence[Comparison], confidence: float) -> list[str]:
+def _left_out(found: Sequence[Comparison]) -> list[str]:
+    """How many repetitions have no other half that was measured right before or after them."""
+    count = sum(one.left_out for one in found)
+    return [f"{plural(count, 'repetition')} left out: measured without the other side right beside"] if count else []
+
+
+def _chance(found: Sequence[Comparison], confidence: float, turned: bool) -> list[str]:
     judged = sum(one.verdict not in ("cannot tell", "not alike") for one in found)
     if not judged:
         return []
@@ -73,6 +89,10 @@ def _chance(found: Sequence[Comparison], confidence: float) -> list[str]:
         f"{judged} rows were judged together: if nothing had changed, chance alone would call any of them better or worse in"
         f" {significant(100 * (1 - confidence), 2)} % of comparisons"
     ]
+    if turned:
+        lines.append(
+            "both were measured in turn, round by round: what the machine did meanwhile is in both and cancels out"
+        )
     allowed = sorted({one.tolerance for one in found})
     more = f" to {allowed[-1]:.1%}, by table, as far as rows drift meanwhile" if len(allowed) > 1 else ""
     return [*lines, f"differences below {allowed[0]:.1%}{more} get no verdict (--tolerance)"]

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from peakmark import statistics
+from peakmark.config.layouts import Sheet
 from peakmark.formatting import percent, significant
-from peakmark.judging import ratios, statistics, strata, trends
+from peakmark.judging import ratios, strata, trends
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.notes import Level
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
 from peakmark.judging.row import Row
-from peakmark.tables.layouts import Sheet
-from peakmark.tables.words import Words, noun
+from peakmark.judging.words import Words, noun
 
 MANY = 4  # more names than this are counted instead
 

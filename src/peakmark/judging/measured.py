@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from peakmark.judging.statistics import Summary
 from peakmark.peaks import Peak
+from peakmark.statistics import Summary
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from peakmark.catalogue import KERNELS
-from peakmark.judging import disturbance, statistics
+from peakmark import statistics
+from peakmark.catalogue.workloads import KERNELS
+from peakmark.judging import disturbance
 from peakmark.judging.measured import Measured, Run, Thresholds
 from peakmark.judging.notes import Level, Note
 from peakmark.peaks import efficiency

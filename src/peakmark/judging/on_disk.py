@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from peakmark.catalogue import KERNELS
+from peakmark.catalogue.workloads import KERNELS
 from peakmark.judging.measured import Measured, Thresholds
 from peakmark.judging.notes import Level, Note
 from peakmark.peaks.words import quantity

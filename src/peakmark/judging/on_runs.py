@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from peakmark.catalogue import KERNELS
+from peakmark import statistics
+from peakmark.catalogue.workloads import KERNELS
 from peakmark.formatting import significant
-from peakmark.judging import disturbance, spread, statistics
+from peakmark.judging import disturbance, spread
 from peakmark.judging.measured import Measured, Thresholds
 from peakmark.judging.notes import Level, Note
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from peakmark.judging.row import Row, Series
-from peakmark.tables.words import Words
+from peakmark.judging.words import Words
 
 
 def apart(one: Series, other: Series) -> bool:

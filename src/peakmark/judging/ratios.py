@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peakmark import statistics
 from peakmark.formatting import significant
-from peakmark.judging import statistics
-from peakmark.judging.row import Row, Series
+from peakmark.judging.row import Point, Row, Series
 
 NOT_ALIKE = ("ping",)
 """An echo is answered by the kernel, without waking a program: no reference for a round trip of programs."""
@@ -19,8 +19,8 @@ class Ratio:
     """Own figure / reference's, of medians.
 
     low, high   the lowest and the highest round
-    rounds      in how many rounds of repetitions both measured: then the ratio is the median of the rounds' own, as the
-                machine may be another in each; 0 where they never did, and the medians of different times are divided
+    rounds      in how many rounds of repetitions both measured on one host: then the ratio is the median of the rounds' own,
+                as the machine may be another in each; 0 where they never did, and the medians of different times are divided
     """
 
     value: float
@@ -32,12 +32,16 @@ class Ratio:
 
 def of(own: Series, reference: Series) -> Ratio:
     """The ratio of two series with positive values. ``runs`` are the reference's."""
-    theirs = {point.repetition: point.value for point in reference.points}
-    each = [point.value / theirs[point.repetition] for point in own.points if theirs.get(point.repetition)]
+    theirs = {_round(point): point.value for point in reference.points}
+    each = [point.value / theirs[_round(point)] for point in own.points if theirs.get(_round(point))]
     if not each:
         value = own.summary.median / reference.summary.median
         return Ratio(value, value, value, 0, reference.summary.n)
     return Ratio(statistics.median(each), min(each), max(each), len(each), reference.summary.n)
+
+
+def _round(point: Point) -> tuple[int, str]:
+    return point.repetition, str(point.record.data["context"]["host"])
 
 
 def is_measured(series: Series) -> bool:
@@ -67,6 +71,8 @@ def differences(row: Row, instrument: str) -> list[str]:
     """What is known to differ between the own kernel and a reference in this row, in words."""
     own, other = (row.series[name].points for name in (row.table.own.instrument, instrument))
     found = []
+    if row.series[instrument].hosts != row.series[row.table.own.instrument].hosts:
+        found.append("not on the same hosts")
     if row.table.subsystem == "disk":
         huge = [any(point.details.get("huge_pages") for point in points) for points in (own, other)]
         if huge == [True, False]:

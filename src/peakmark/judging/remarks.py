@@ -92,7 +92,7 @@ def other_streams(row: Row) -> Iterator[Note]:
 
 
 def of_programs_and_limit(row: Row) -> Iterator[Note]:
-    """Warnings of the programs, derived figures, remarks on the limit, several hosts in one row."""
+    """Warnings of the programs, derived figures, remarks on the limit."""
     headings = {entry.instrument: entry.heading for entry in row.table.series}
     for name, entry in row.series.items():
         counts = Counter(warning for point in entry.points for warning in dict.fromkeys(point.record.data["warnings"]))
@@ -110,8 +110,15 @@ def of_programs_and_limit(row: Row) -> Iterator[Note]:
     if row.peak.estimate is not None:
         guess = significant(row.peak.estimate * row.table.factor)
         yield Note("limit", f"theoretical value unknown; a guess would be {guess} {row.table.shown}", Level.NOTE)
-    hosts = {point.record.data["context"]["host"] for entry in row.series.values() for point in entry.points}
-    if len(hosts) > 1:
-        text = f"measured on different hosts: {', '.join(sorted(hosts))}"
+    if len(row.ends) > 1:
+        pairs = ", ".join(f"{client} → {server}" for client, server in row.ends)
+        yield Note("pairs", f"measured between different pairs of nodes, client → server: {pairs}", Level.NOTE)
+
+
+def hosts(row: Row) -> Iterator[Note]:
+    """Several hosts in one row; the first of its doubts where they are unlike, as its spread then comes of that."""
+    names = sorted({name for entry in row.series.values() for name in entry.hosts})
+    if len(names) > 1:
+        text = f"measured on different hosts: {', '.join(names)}"
         text += "; nothing is claimed of a row that mixes them: name the nodes (nodes:)" if row.mixed else ""
-        yield Note("hosts", text, Level.NOTE)
+        yield Note("hosts", text, Level.UNSURE if row.unlike else Level.NOTE)

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from peakmark.catalogue.tables import Table
+from peakmark.config.layouts import Sheet
 from peakmark.judging import notes
 from peakmark.judging.notes import Level, Note
-from peakmark.judging.statistics import Summary
 from peakmark.peaks import Peak
+from peakmark.statistics import Summary
 from peakmark.storage.results import StoredRecord
-from peakmark.tables.layout import Table
-from peakmark.tables.layouts import Sheet
 
 
 class Key(NamedTuple):
@@ -55,6 +55,11 @@ class Series:
         return tuple(point.value for point in self.points)
 
     @property
+    def hosts(self) -> list[str]:
+        """The hosts that measured, in the order of their names."""
+        return sorted({str(point.record.data["context"]["host"]) for point in self.points})
+
+    @property
     def step(self) -> float:
         """The smallest difference that the instrument tells, in SI units; 0 where it gives all digits it has."""
         return max(float(point.details.get("resolution", 0.0)) for point in self.points)
@@ -70,6 +75,7 @@ class Row:
     sheet      the first table of the configured layout that prints the row, which says what things are called
     shares     share of the limit that holds at the nominal and at the maximum clock, where the limit takes a clock
     mixed      its own repetitions are from several hosts: nothing is claimed of it
+    unlike     these are not of one kind, or have limits of their own: it has no limit either, and is unsure
     """
 
     table: Table
@@ -82,6 +88,7 @@ class Row:
     sheet: Sheet | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
     mixed: bool = False
+    unlike: bool = False
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -102,6 +109,13 @@ class Row:
     def level(self) -> Level | None:
         """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
         return notes.worst(self.marks_of(self.table.own.instrument))
+
+    @property
+    def ends(self) -> tuple[tuple[str, str], ...]:
+        """Host of the client and host of the server, of every pair of two that measured the row; empty for one machine."""
+        contexts = (point.record.data["context"] for series in self.series.values() for point in series.points)
+        found = {(str(one["host"]), str(one.get("server_host") or one["host"])) for one in contexts}
+        return tuple(sorted(pair for pair in found if pair[0] != pair[1]))
 
     @property
     def own(self) -> Series | None:

@@ -11,18 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from peakmark import peaks
+from peakmark import peaks, statistics
+from peakmark.catalogue.tables import TABLES, Table
 from peakmark.cell import Cell
-from peakmark.judging import notes, on_cores, published, remarks, statistics
+from peakmark.config import layouts, published
+from peakmark.config.layouts import Layout
+from peakmark.config.published import Published
+from peakmark.formatting import listed
+from peakmark.judging import notes, on_cores, remarks
 from peakmark.judging.measured import Run
 from peakmark.judging.notes import Level, Note
-from peakmark.judging.published import Published
 from peakmark.judging.row import Key, Point, Row, Series
 from peakmark.peaks import Peak
 from peakmark.storage.results import Results
-from peakmark.tables import layouts
-from peakmark.tables.layout import TABLES, Table
-from peakmark.tables.layouts import Layout
 
 CENTRES = ("median", "mean")
 
@@ -105,7 +106,7 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     drafts: dict[Key, _Draft] = defaultdict(_Draft)
     echoes: dict[tuple[str, int], list[Point]] = defaultdict(list)
     headings = {series.instrument for series in table.series}
-    meant = _meant(results)
+    meant, areas = _meant(results), _areas(results)
     for record in results.records:
         cell = record.cell
         if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
@@ -118,7 +119,8 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
                 echoes[cell.node, entry["concurrency"]].append(point)
                 continue
             count = meant.get((cell.node, cell.word), entry["concurrency"])
-            key = Key(cell.node, entry["workload"], entry["variant"], entry["block"], count, cell.word)
+            block = areas.get((cell.node, cell.asked), entry["block"]) if cell.automatic else entry["block"]
+            key = Key(cell.node, entry["workload"], entry["variant"], block, count, cell.word)
             drafts[key].points[cell.instrument].append(point)
     for cell in results.cells:
         fits = (
@@ -127,7 +129,8 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
         if not fits or cell.workload in ("ALL", "LAT-ICMP"):
             continue
         count = meant.get((cell.node, cell.word), 0 if cell.word else cell.concurrency)
-        key = Key(cell.node, cell.workload, cell.variant, cell.block, count, cell.word)
+        block = areas.get((cell.node, cell.asked)) if cell.automatic else cell.block
+        key = Key(cell.node, cell.workload, cell.variant, block, count, cell.word)
         if cell.instrument == table.own.instrument or key in drafts:
             drafts[key].planned.append(cell)
     _with_echoes(drafts, echoes)
@@ -156,6 +159,17 @@ def _meant(results: Results) -> dict[tuple[str, str], int]:
     return found
 
 
+def _areas(results: Results) -> dict[tuple[str, int | str], int]:
+    """(node, concurrency as asked) -> the area that the node chose for LAT there; the largest where hosts differ."""
+    found: dict[tuple[str, int | str], int] = {}
+    for record in results.records:
+        cell = record.cell
+        for entry in record.data["measurements"] if cell.automatic else ():
+            place = (cell.node, cell.asked)
+            found[place] = max(found.get(place, 0), int(entry["block"]))
+    return found
+
+
 def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Point]]) -> None:
     """Put ping's echoes beside every protocol: those of the same concurrency, else those of the lowest there is."""
     for key, draft in drafts.items():
@@ -171,10 +185,9 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     facts = _as_measured(facts, own_points)
     hosts = sorted({point.record.data["context"]["host"] for point in own_points})
     peak = _peak(results, table, key, own_points, facts)
-    kinds = {_kind(results.facts.get(host) or {}) for host in hosts}
-    if len(kinds) > 1:
-        reason = f"measured on different processors ({'; '.join(sorted(kinds))}): no one limit holds; name the nodes (nodes:)"
-        peak = replace(peak, value=None, kind="unknown", reason=reason, estimate=None, note=None)
+    reason = _no_one_limit(results, table, key, own_points, hosts)
+    if reason:
+        peak = replace(peak, value=None, kind="unknown", reason=reason, estimate=None, note=None, finding=None)
     series = {
         name: _series(tuple(sorted(points, key=lambda point: point.repetition)), peak, centre)
         for name, points in sorted(draft.points.items())
@@ -183,10 +196,12 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     done = series[table.own.instrument].summary.n if table.own.instrument in series else 0
     own = series.get(table.own.instrument)
     shares = _shares(results, table, key, own_points, facts, own.centre) if own and peak.value is not None else {}
-    row = Row(table, key, series, peak, missing=max(0, len(planned) - done), shares=shares, mixed=len(hosts) > 1)
+    missing, mixed = max(0, len(planned) - done), len(hosts) > 1
+    row = Row(table, key, series, peak, missing=missing, shares=shares, mixed=mixed, unlike=reason is not None)
     checked = remarks.checked(row, facts, _nominal(results, facts))
     said = [
         *remarks.holes(results, row, planned),
+        *remarks.hosts(row),
         *checked,
         *remarks.unsure(results, row),
         *remarks.other_streams(row),
@@ -206,6 +221,24 @@ def _as_measured(facts: Mapping[str, Any], points: Sequence[Point]) -> Mapping[s
     networks = (point.record.data["context"].get("network") or {} for point in points)
     link = next((one["link"] for one in networks if one.get("link")), None)
     return {**facts, "network": link} if link else facts
+
+
+def _no_one_limit(
+    results: Results, table: Table, key: Key, points: Sequence[Point], hosts: Sequence[str]
+) -> str | None:
+    """Why repetitions on several hosts have no limit in common, None where each host's own is the same at one clock."""
+    if len(hosts) < 2:
+        return None
+    kinds = {_kind(results.facts.get(host) or {}) for host in hosts}
+    how = "no one limit holds; name the nodes (nodes:)"
+    if len(kinds) > 1:
+        return f"measured on different processors ({'; '.join(sorted(kinds))}): {how}"
+    limits = set()
+    for host in hosts:
+        there = [point for point in points if point.record.data["context"]["host"] == host]
+        facts = _as_measured(results.facts_for(key.node, host), there)
+        limits.add(_peak(results, table, key, there, facts, 1e9).value)
+    return f"measured on hosts with different limits ({listed(hosts)}): {how}" if len(limits) > 1 else None
 
 
 def _kind(facts: Mapping[str, Any]) -> str:

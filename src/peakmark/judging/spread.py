@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from peakmark.judging import statistics
+from peakmark import statistics
 
 QUIET = 0.05
 """The coefficient of variation up to which a machine counts as quiet."""

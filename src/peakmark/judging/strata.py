@@ -16,11 +16,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from peakmark import statistics
 from peakmark.formatting import significant
-from peakmark.judging import statistics
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
-from peakmark.tables.words import Words
+from peakmark.judging.words import Words
 
 LEVEL = 0.05
 LEAST = 2

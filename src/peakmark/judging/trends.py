@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from peakmark.formatting import listed, significant
 from peakmark.judging.ranking import better, groups
 from peakmark.judging.row import Row
-from peakmark.tables.words import Words, noun
+from peakmark.judging.words import Words, noun
 
 NONE = "any"  # no block beats another
 

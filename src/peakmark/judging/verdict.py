@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from peakmark.catalogue.tables import SUBSYSTEM_TITLES
 from peakmark.formatting import percent
 from peakmark.judging import ratios
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
-from peakmark.tables.layout import SUBSYSTEM_TITLES
-from peakmark.tables.words import Words, quantity
+from peakmark.judging.words import Words, quantity
 
 Rows = Mapping[str, Sequence[Row]]
 

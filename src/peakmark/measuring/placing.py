@@ -61,7 +61,21 @@ def settled(cell: Cell, seats: Topology, cpus: list[int], memory: int) -> Cell:
     if cell.variant == "pool" and cell.options.get("pool") == rambench.AUTO:
         held = topology.reach(seats, cpus[: cell.concurrency])["last_level_bytes"]
         cell = replace(cell, options={**cell.options, "pool": pool(cell, held, memory)})
+    if cell.automatic:
+        held = max(topology.reach(seats, [cpu])["last_level_bytes"] for cpu in cpus[: cell.concurrency])
+        chosen = area(cell.concurrency, held, memory)
+        # One pointer a line: so large an area has no line twice among its neighbours, and is laid out eight times sooner.
+        cell = replace(cell, options={**cell.options, "area": chosen, "stride": rambench.LINE})
     return cell
+
+
+def area(threads: int, held: int, memory: int) -> int:
+    """Bytes of LAT's area in each thread, beyond a cache of ``held`` bytes as a pool is; the same for any number of threads
+    that the memory allows, and a power of two, as pmbw measures no other.
+    """
+    wanted = 1 << (max(LEAST_POOL, POOL_FACTOR * held) - 1).bit_length()
+    room = int(memory * POOL_SHARE) // threads
+    return int(min(wanted, 1 << max(room, ROUND).bit_length() - 1))
 
 
 def pool(cell: Cell, held: int, memory: int) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from peakmark.config.site import for_host
 from peakmark.peaks import cpu, disk, formulas, memory, network
 from peakmark.peaks.base import Peak, Question
-from peakmark.planning.site import for_host
 
 __all__ = ["Peak", "clocks", "efficiency", "for_row"]
 

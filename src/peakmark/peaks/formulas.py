@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from peakmark.arithmetic import evaluate, names_in
+from peakmark.config.site import formula_names
 from peakmark.peaks.base import Peak, Question
 from peakmark.peaks.words import quantity
-from peakmark.planning.site import formula_names
 
 
 def limit(question: Question) -> Peak | None:

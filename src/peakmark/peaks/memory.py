@@ -225,6 +225,11 @@ def _latency(question: Question) -> Peak:
         value = expected / clock
         formula = f"{' + '.join(parts)}, at {quantity(clock, 'Hz')} ({clock_name} clock) = {quantity(value, 's')}"
         return Peak(value, question.unit, formula, "load-to-use latency: " + levels[0][2]["source"], kind)
+    if levels and left > 0 and 0 < area < DRAM_FACTOR * levels[-1][1]:
+        return question.unknown(
+            f"an area of {format_size(area)} lies in the L{levels[-1][0]} cache or between it and memory: no datasheet states"
+            " such a latency; blocks: [auto] lies beyond the caches"
+        )
     given = question.given("memory", "latency")
     if given is not None:
         return Peak(

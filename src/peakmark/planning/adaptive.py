@@ -17,10 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from peakmark import files
+from peakmark import files, statistics
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, RecordError
-from peakmark.judging import statistics
 from peakmark.storage import integrity, records
 from peakmark.units import parse_duration
 

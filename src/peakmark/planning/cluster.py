@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import random
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -74,8 +76,16 @@ class Cluster:
 
 def from_environment() -> Cluster | None:
     """The cluster as the controlling process found it; None on a machine of its own."""
-    text = os.environ.get(VARIABLE)
-    return Cluster.from_json(json.loads(text)) if text else None
+    packed = os.environ.get(VARIABLE)
+    return Cluster.from_json(json.loads(zlib.decompress(base64.b64decode(packed)))) if packed else None
+
+
+def to_environment(found: Cluster) -> None:
+    """Leave it to all processes that this one starts. Packed: the kernel takes 128 KiB a variable, which the names of some
+    thousand nodes exceed.
+    """
+    text = json.dumps(found.to_json())
+    os.environ[VARIABLE] = base64.b64encode(zlib.compress(text.encode())).decode()
 
 
 def find(config: Mapping[str, Any], partition: str | None, earlier: Path | None = None) -> Cluster:

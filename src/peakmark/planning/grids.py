@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from peakmark.catalogue import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
+from peakmark.catalogue.workloads import DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
 from peakmark.cell import SUBSYSTEMS, Cell, Scalar
+from peakmark.config import campaign as configuration
 from peakmark.errors import ConfigError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.rambench import AUTO
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.planning import adaptive
-from peakmark.planning import config as configuration
 from peakmark.planning.adaptive import Criterion
 from peakmark.units import format_size, parse_size
 
@@ -138,7 +138,8 @@ def _covered(name: str, subsystem: str) -> str:
 
 def _points(subsystem: str, grid: Mapping[str, Any]) -> Iterator[tuple[str, str, int | None, int | str]]:
     """(workload, variant, block, concurrency as it was asked for) of a grid, in table order."""
-    blocks = [None] if subsystem == "cpu" else [parse_size(block) for block in grid["blocks"]]
+    asked = [AUTO] if subsystem == "cpu" else grid["blocks"]
+    blocks = [None if block == AUTO else parse_size(block) for block in asked]
     for workload in grid["workloads"]:
         variants = grid.get("variants", [DEFAULT_VARIANTS[subsystem]])
         if subsystem == "memory" and workload == "LAT":

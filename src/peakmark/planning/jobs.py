@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from peakmark import slurm
 from peakmark.cell import Cell
 from peakmark.planning import plan as planning
 from peakmark.planning.cluster import ANY, Cluster, settings_of
@@ -113,7 +114,7 @@ def options(cells: Sequence[Cell], made: planning.Plan, given: Mapping[str, Any]
         # A node of its own is all that Slurm would look for: the small ones are left out where others have what is needed.
         mib = math.ceil(_needed(cells, made) * 1e6 / (1 << 20))
         small = made.cluster.too_small(max(cell.concurrency for cell in cells), mib)
-        words += [f"--exclude={','.join(small)}"] if small else []
+        words += [f"--exclude={slurm.hostlist(small)}"] if small else []
     if any(alone(cell, settings) for cell in cells):
         words.append("--dependency=singleton")
     return [*words, *str(settings.get("extra", "")).split()]

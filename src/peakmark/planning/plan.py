@@ -11,16 +11,15 @@ from typing import Any
 
 from peakmark import fonts
 from peakmark.cell import SUBSYSTEMS, Cell
+from peakmark.config import campaign as configuration
+from peakmark.config import inputs, layouts, published, site
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Cost
-from peakmark.judging import published
-from peakmark.planning import adaptive, grids, grouping, inputs, site
-from peakmark.planning import config as configuration
+from peakmark.planning import adaptive, grids, grouping
 from peakmark.planning.adaptive import Criterion
 from peakmark.planning.cluster import Cluster, on_this_machine, peers
 from peakmark.storage import integrity
-from peakmark.tables import layouts
 
 RESULTS = Path("results")
 

@@ -102,7 +102,7 @@ def _cluster(made: planning.Plan, cluster: Cluster) -> list[str]:
     ]
     lines += [f"too small     {words}" for words in _too_small(made, cluster)]
     if cluster.left_out:
-        names = ", ".join(f"{name} ({state})" for name, state in cluster.left_out.items())
+        names = shown(f"{name} ({state})" for name, state in cluster.left_out.items())
         lines.append(f"left out      {names}; remove {made.directory}/plan.json to choose anew")
     return lines
 
@@ -144,6 +144,8 @@ def _subsystem(made: planning.Plan, subsystem: str, cells: list[Cell], every_cel
         repetitions = Counter((cell.workload, cell.block, cell.asked) for cell in group)
         workloads = " ".join(_ordered(cell.workload for cell in sorted(group, key=lambda cell: cell.id)))
         blocks = " ".join(format_size(block) for block in sorted({cell.block for cell in group if cell.block}))
+        if any(cell.automatic for cell in group):
+            blocks += " auto"
         asked = sorted({(bool(cell.word), cell.asked) for cell in group})
         concurrency = " ".join(str(one) for _, one in asked)
         lines.append(

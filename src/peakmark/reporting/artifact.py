@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from peakmark.catalogue.tables import SUBSYSTEM_TITLES
 from peakmark.formatting import plural, typeset
 from peakmark.judging import verdict
 from peakmark.judging.row import Row
 from peakmark.judging.rows import centre_of
+from peakmark.judging.words import Words
 from peakmark.reporting.machine_text import binary
 from peakmark.storage.results import Results
-from peakmark.tables.layout import SUBSYSTEM_TITLES
-from peakmark.tables.words import Words
 
 Rows = Mapping[str, Sequence[Row]]
 Lines = list[list[str]]

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from peakmark.catalogue.tables import SUBSYSTEM_TITLES, TABLES, Table, subsystem_tables
+from peakmark.config.layouts import Layout, Sheet
 from peakmark.formatting import date, listed, plural, typeset
 from peakmark.judging import caveats, findings, verdict
 from peakmark.judging.row import Key, Row
 from peakmark.judging.rows import figures_of, layout_of
-from peakmark.reporting import artifact, captions, formulas, machine_text, method_text, provenance, runs_text
+from peakmark.judging.words import Words
+from peakmark.reporting import artifact, formulas, machine_text, method_text, provenance, runs_text
 from peakmark.storage.results import Results
-from peakmark.tables import page_tables, presentation, sheets
-from peakmark.tables.layout import SUBSYSTEM_TITLES, TABLES, Table, subsystem_tables
-from peakmark.tables.layouts import Layout, Sheet
+from peakmark.tables import captions, page_tables, presentation, sheets
 from peakmark.tables.presentation import Grid
-from peakmark.tables.words import Words
 
 Rows = Mapping[str, Sequence[Row]]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from peakmark.config.layouts import Sheet
 from peakmark.formatting import percent, typeset
 from peakmark.judging.row import Key, Row
+from peakmark.judging.words import Words
 from peakmark.tables import presentation
-from peakmark.tables.layouts import Sheet
-from peakmark.tables.words import Words
 
 
 def build(rows: Sequence[Row], printed: Mapping[Key, Sheet], mark: str = ".") -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark.planning import inputs
+from peakmark.config import inputs
 from peakmark.resources import ROOT
 
 # Of the package, what neither tables nor report are made by. All else counts, as a new module will.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from peakmark.catalogue.tables import SMALL_RECORD, SUBSYSTEM_TITLES, TABLES
 from peakmark.formatting import typeset
 from peakmark.judging.row import Row
 from peakmark.judging.rows import centre_of, layout_of
-from peakmark.judging.statistics import ENOUGH
 from peakmark.judging.verdict import planned
+from peakmark.statistics import ENOUGH
 from peakmark.storage.results import Results
-from peakmark.tables.layout import SMALL_RECORD, SUBSYSTEM_TITLES, TABLES
 from peakmark.tables.presentation import empty_reason
 from peakmark.units import format_size
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from peakmark import documents, fonts
+from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
 from peakmark.judging.rows import build as build_rows
-from peakmark.planning.inputs import check_logo
 from peakmark.reporting import document
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results

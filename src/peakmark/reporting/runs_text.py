@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from peakmark.catalogue.tables import SUBSYSTEM_TITLES, TABLES
 from peakmark.cell import Cell
 from peakmark.formatting import significant, size
 from peakmark.storage.results import Results
-from peakmark.tables.layout import SUBSYSTEM_TITLES, TABLES
 
 NARROW = 48  # characters of a line's point and runs up to which two lines stand beside each other on a page
 
@@ -52,7 +52,7 @@ def runs(results: Results, mark: str = ".") -> dict[str, Any]:
         body.append([instrument, where + (f", {node}" if node != "any" else ""), f"×{concurrency}", unit, values])
     return {
         "text": "Every repetition, in the order of the repetitions; tables/runs.csv holds them with full precision, "
-        "start time, host and job.",
+        "start time, hosts and job.",
         "columns": ["Program", "Workload, block", "Concurrency", "Unit", "Runs"],
         "lines": body,
         "breaks": breaks,

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import documents
+from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
 from peakmark.judging.rows import build as build_rows
-from peakmark.planning.inputs import check_logo
 from peakmark.reporting import document
 from peakmark.reporting.report import must_be_complete
 from peakmark.resources import ROOT

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from peakmark.cell import Cell
+from peakmark.config import site
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY, common
 from peakmark.instruments.rambench import AUTO
@@ -20,7 +21,6 @@ from peakmark.machine import limits, storage
 from peakmark.machine.host import Host
 from peakmark.measuring.measure import MARGIN
 from peakmark.planning import plan as planning
-from peakmark.planning import site
 from peakmark.planning.plan import Plan
 from peakmark.units import format_size
 
@@ -114,7 +114,7 @@ def _memory(rows: dict[str, Cell]) -> dict[str, str]:
     empty = {}
     for row, cell in rows.items():
         need = planning.cost(cell).memory_bytes
-        if cell.variant == "pool" and cell.options.get("pool") == AUTO:
+        if (cell.variant == "pool" and cell.options.get("pool") == AUTO) or cell.automatic:
             continue  # made to fit
         if total is None or common.fits_memory(need, total):
             continue

@@ -12,6 +12,11 @@ _NEVER = re.compile(r"(MaxWall|MaxCpus|MaxCPU|MaxNode|MaxMem|MaxTRES|MinCpus|Min
 _NODES = re.compile(r"[Rr]equired nodes? not available|nodes are busy|ReqNodeNotAvail|down, drained")
 
 _REMEDIES = (
+    (
+        r"too long|[Aa]rgument list",
+        "there are too many small nodes to leave out: name the large ones in nodes:, or a feature of theirs, slurm.constraint in the "
+        "site file",
+    ),
     (r"account", "name one: slurm.account in the site file, or --default-resources slurm_account=NAME"),
     (r"qos", "name one: slurm.qos in the site file"),
     (

@@ -14,13 +14,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from peakmark import interrupts
+from peakmark import interrupts, output
 from peakmark.cell import Cell
 from peakmark.measuring import build, guard, job, lock
 from peakmark.planning import adaptive, cluster, grouping, jobs, plan
 from peakmark.planning.cluster import Cluster, settings_of
 from peakmark.planning.plan import Plan
-from peakmark.running import head, preflight, present, progress, resume
+from peakmark.running import folders, head, preflight, present, progress, resume
 from peakmark.running.queue import MAX_JOBS, Queue, Task, written
 from peakmark.storage import integrity, planfile, records
 from peakmark.units import parse_duration
@@ -56,7 +56,6 @@ class Run:
         if main:
             preflight.say(preflight.check(self.plan, [one for one in self.wanted if not self.is_measured(one)]))
         present.run = self
-        progress.campaign = self.folder
 
     # -- what is asked for
 
@@ -225,6 +224,7 @@ class Run:
 
         Two campaigns that measure at once would measure each other. Errors: PeakmarkError.
         """
+        folders.check_campaign(self.plan.directory, self.cells.values())
         interrupts.once()  # the last words are said undisturbed, however often Ctrl-C is pressed
         held = [head.lock(self.plan.directory)]
         if self.plan.cluster is None:
@@ -241,6 +241,21 @@ class Run:
         resume.begin(self.plan, self.found)
         self._estimate()
         return held
+
+    # -- ending
+
+    def last_words(self) -> None:
+        """Where the results are. Errors: PeakmarkError; OSError when they cannot be printed."""
+        from peakmark.running import summary  # takes longer to load than the Snakefile to read
+
+        output.say(summary.describe(self.plan.directory))
+
+    def what_failed(self) -> None:
+        """The same for a run that did not do all."""
+        from peakmark.running import status
+        from peakmark.storage.campaign import Campaign
+
+        output.say(status.describe(Campaign.open(self.plan.directory), only_failed=True))
 
     def _write(self) -> None:
         """Everything that a cell needs to be measured, by a job or again by hand; the plan last, as it tells that all is
@@ -280,7 +295,7 @@ def _cluster(completed: Mapping[str, Any], given: Mapping[str, str]) -> Cluster:
     os.environ.pop(guard.OWNER, None)
     earlier = plan.RESULTS / completed["campaign"] / "plan.json"
     found = cluster.find(completed, given.get("partition"), earlier)
-    os.environ[cluster.VARIABLE] = json.dumps(found.to_json())
+    cluster.to_environment(found)
     return found
 
 

@@ -13,7 +13,7 @@ from peakmark.errors import PeakmarkError, sentence
 Result = TypeVar("Result")
 
 
-class Told(ApiError):  # type: ignore[misc] # the interface has no types
+class Told(ApiError):
     """Printed by Snakemake as one line: without a traceback there is no place in the rules that it would add."""
 
     @property

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from peakmark import catalogue, files
+from peakmark import files
+from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError
 from peakmark.storage import records
@@ -85,11 +86,11 @@ def check_answer(path: Path, data: Mapping[str, Any]) -> None:
     cell, again = data["cell"], "delete it, the next run measures this cell again"
     if data["status"] == "failed":
         raise RecordError(f"the record {path} is that of a failed attempt: {again}")
-    final = data["status"] == "unavailable" and cell["instrument"] in catalogue.KERNELS.values()
+    final = data["status"] == "unavailable" and cell["instrument"] in workloads.KERNELS.values()
     if final and _NOT_STARTED.search(str(data["reason"])):
         raise RecordError(f"the record {path} is of a kernel that did not start ({data['reason']}): {again}")
     for one in data["measurements"]:
-        allowed = catalogue.metrics(cell["subsystem"], one["workload"])
+        allowed = workloads.metrics(cell["subsystem"], one["workload"])
         if allowed.get(one["metric"]) != one["unit"]:
             words = " or ".join(f"{metric} in {unit}" for metric, unit in allowed.items())
             raise RecordError(

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from peakmark.cell import Cell
+from peakmark.config import inputs
 from peakmark.errors import RecordError
-from peakmark.planning import inputs
 from peakmark.planning.adaptive import Decisions
 from peakmark.storage import facts, integrity, records
 from peakmark.storage.campaign import Campaign

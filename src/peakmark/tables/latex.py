@@ -22,6 +22,7 @@ _SPECIAL = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     "µ": r"\textmu{}",
+    "→": r"$\rightarrow$",
     "“": "``",
     "”": "''",
 }

@@ -7,8 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from peakmark.judging.row import Row
-from peakmark.reporting import captions
-from peakmark.tables import presentation
+from peakmark.tables import captions, presentation
 from peakmark.tables.presentation import Grid
 
 MAX_WHOLE = 24  # a table of so many rows is not broken over pages

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from string import ascii_lowercase
 from typing import Any
 
+from peakmark.catalogue.tables import Table, count
 from peakmark.formatting import listed, percent, significant, size, typeset
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
-from peakmark.tables import layout
-from peakmark.tables.layout import Table
 
 NOT_MEASURED = "not measured"
+ENDS = "Client → server"
 _KEY = re.compile(r"\b([a-z]+\.[a-z]+)\.([A-Z]+)\b")  # of a site file, for one workload: disk.throughput.RS
 _KEY_HOLE = re.compile(r"\.#")
 
@@ -71,10 +71,12 @@ def interval_heading(rows: Sequence[Row]) -> str:
 
 
 def columns(
-    table: Table, with_node: bool, published: Sequence[str] = (), interval: str = "95 % interval"
+    table: Table, where: str = "", published: Sequence[str] = (), interval: str = "95 % interval"
 ) -> tuple[Column, ...]:
-    """The table's columns, left to right; ``published`` are the sets that stand beside it, ``interval`` says its level."""
-    keys = [Column("Node")] if with_node else []
+    """The table's columns, left to right; ``where`` is the heading of the nodes, if it needs one, ``published`` are the
+    sets that stand beside it, ``interval`` says its level.
+    """
+    keys = [Column(where)] if where else []
     keys += [Column(table.first), Column("Concurrency", kind="number")]
     if table.block:
         keys.append(Column(table.block, kind="number"))
@@ -94,6 +96,21 @@ def columns(
     )
 
 
+def where_heading(rows: Sequence[Row]) -> str:
+    """Heading of the column that says where rows were measured; empty where all were on one node, which need not be said."""
+    if any(row.ends for row in rows):
+        return ENDS
+    return "Node" if len({row.key.node for row in rows}) > 1 else ""
+
+
+def where(rows: Sequence[Row]) -> str:
+    """Where the rows of one line were measured: ``node1``, ``node1 → node2`` from client to server, or how many pairs."""
+    pairs = sorted({pair for row in rows for pair in row.ends})
+    if len(pairs) > 1:
+        return f"{len(pairs)} pairs"
+    return " → ".join(pairs[0]) if pairs else rows[0].key.node
+
+
 def published_columns(table: Table, published: Sequence[str]) -> list[Column]:
     """A column for each published set."""
     return [Column(name, table.published_group, "number") for name in published]
@@ -109,11 +126,15 @@ def published_cells(row: Row | None, published: Sequence[str], factor: float, ma
 
 def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> Grid:
     """The rows of one table as text; numbers with four significant digits and ``mark`` as decimal mark."""
-    with_node = len({row.key.node for row in rows}) > 1
+    heading = where_heading(rows)
     notes = Notes.of(rows)
     published = published_names(rows)
     body = [
-        (*_cells(table, row, with_node, mark), *published_cells(row, published, table.factor, mark), notes.marks([row]))
+        (
+            *_cells(table, row, bool(heading), mark),
+            *published_cells(row, published, table.factor, mark),
+            notes.marks([row]),
+        )
         for row in rows
     ]
     instruments = {series.instrument for series in table.series}
@@ -121,7 +142,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
     return Grid(
         name=table.name,
         title=table.title,
-        columns=columns(table, with_node, published, interval_heading(rows)),
+        columns=columns(table, heading, published, interval_heading(rows)),
         body=tuple(body),
         notes=tuple((at, typeset(sentence, mark)) for at, sentence in notes.sentences),
         remarks=tuple(typeset(closed(remark), mark) for remark in (*remarks, *notes.common)),
@@ -183,10 +204,10 @@ def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...
         return "" if value is None else significant(value * table.factor, mark=mark, step=step * table.factor)
 
     key = row.key
-    cells = [key.node] if with_node else []
-    cells += [table.workload_label(key.workload), str(layout.count(key.concurrency, key.word))]
+    cells = [where([row])] if with_node else []
+    cells += [table.workload_label(key.workload), str(count(key.concurrency, key.word))]
     if table.block:
-        cells.append(size(key.block))
+        cells.append(size(key.block) or table.unsized)
     if table.variant:
         cells.append(table.variant_label(key.variant))
     found = [row.series.get(series.instrument) for series in table.series]

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from peakmark.arithmetic import evaluate
+from peakmark.config.layouts import Column, Layout, Sheet
 from peakmark.formatting import percent, significant, typeset
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
-from peakmark.tables.layouts import Column, Layout, Sheet
 from peakmark.tables.presentation import Grid
 
 Rows = Mapping[str, Sequence[Row]]
@@ -73,17 +73,20 @@ def left_over(layout: Layout, name: str, rows: Sequence[Row]) -> list[Row]:
 def frame(sheet: Sheet, rows: Sequence[Row]) -> pd.DataFrame:
     """A sheet under its headings, values with full precision; an empty field where nothing was measured."""
     found = lines(sheet, rows)
-    with_node = len({line.node for line in found}) > 1
+    where = presentation.where_heading([row for line in found for row in line.rows])
     body = [
-        [*([line.node] if with_node else []), *(_field(sheet, column, line) for column in sheet.columns)]
+        [
+            *([presentation.where(line.rows)] if where else []),
+            *(_field(sheet, column, line) for column in sheet.columns),
+        ]
         for line in found
     ]
-    return pd.DataFrame(body, columns=headings(sheet, with_node))
+    return pd.DataFrame(body, columns=headings(sheet, where))
 
 
-def headings(sheet: Sheet, with_node: bool = False) -> list[str]:
-    """Headings of a sheet, left to right."""
-    return (["Node"] if with_node else []) + [column.heading for column in sheet.columns]
+def headings(sheet: Sheet, where: str = "") -> list[str]:
+    """Headings of a sheet, left to right; ``where`` is the one of the nodes, if it needs one."""
+    return ([where] if where else []) + [column.heading for column in sheet.columns]
 
 
 def _field(sheet: Sheet, column: Column, line: Line) -> str | float | None:
@@ -131,17 +134,17 @@ def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -
     """A sheet as text, with the notes of its rows: headings as in the layout, and a column of letters for the notes."""
     found = lines(sheet, rows)
     shown = [row for line in found for row in line.rows]
-    with_node = len({line.node for line in found}) > 1
+    where = presentation.where_heading(shown)
     notes = presentation.Notes.of(shown)
     # Beside a line of several rows a published value could stand for any of them.
     published = published_names(shown) if len(found) == len(shown) else []
     body = []
     for line in found:
-        cells = [line.node] if with_node else []
+        cells = [presentation.where(line.rows)] if where else []
         cells += [_text(sheet, column, line, mark) for column in sheet.columns]
         cells += presentation.published_cells(line.rows[0], published, sheet.factor, mark)
         body.append((*cells, notes.marks(line.rows)))
-    columns = [presentation.Column("Node")] if with_node else []
+    columns = [presentation.Column(where)] if where else []
     columns += [_described(column, found) for column in sheet.columns]
     columns += presentation.published_columns(sheet.table, published)
     return Grid(

@@ -8,19 +8,20 @@ from typing import Any
 
 import pandas as pd
 
+from peakmark.catalogue.tables import TABLES, Table, count
+from peakmark.config import layouts
 from peakmark.judging import findings
 from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
 from peakmark.judging.rows import published_names
 from peakmark.storage import measurements
 from peakmark.storage.results import Results
-from peakmark.tables import latex, layout, layouts, presentation, sheets
-from peakmark.tables.layout import TABLES, Table
+from peakmark.tables import latex, presentation, sheets
 from peakmark.units import format_size
 
 RUN_COLUMNS = (
-    "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "repetition", "metric",
-    "value", "unit", "started", "job_id", "tool_version", "warnings", "record",
+    "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "server_host",
+    "repetition", "metric", "value", "unit", "started", "job_id", "tool_version", "warnings", "record",
 )  # fmt: skip
 
 _AT_CLOCKS = {name: f"Efficiency at {name} clock (%)" for name in ("nominal", "maximum")}
@@ -86,6 +87,7 @@ def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=headings(table, with_node, published))
 
 
+ENDS = ("Client", "Server")
 INTERVAL = ("Interval of the median, low", "Interval of the median, high", "Level of the interval (%)")
 
 
@@ -104,6 +106,7 @@ def headings(table: Table, with_node: bool = False, published: Sequence[str] = (
         "Doubt",
         *(f"{name}: {table.published_group}" for name in published),
         *(_AT_CLOCKS.values() if table.subsystem in ("cpu", "memory") else ()),
+        *(ENDS if table.subsystem == "network" else ()),
         "Notes",
     ]
 
@@ -116,10 +119,10 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
     line: dict[str, Any] = {"Node": row.key.node} if with_node else {}
     line |= {
         table.first: table.workload_label(row.key.workload),
-        "Concurrency": layout.count(row.key.concurrency, row.key.word),
+        "Concurrency": count(row.key.concurrency, row.key.word),
     }
     if table.block:
-        line[table.block] = "" if row.key.block is None else format_size(row.key.block)
+        line[table.block] = table.unsized if row.key.block is None else format_size(row.key.block)
     if table.variant:
         line[table.variant] = table.variant_label(row.key.variant)
     for series in table.series:
@@ -138,8 +141,19 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
         line |= {
             heading: 100 * row.shares[name] if name in row.shares else None for name, heading in _AT_CLOCKS.items()
         }
+    if table.subsystem == "network":
+        line |= dict(zip(ENDS, _ends(row), strict=True))
     line["Notes"] = "; ".join(dict.fromkeys(note.text for note in row.marks))
     return line
+
+
+def _ends(row: Row) -> tuple[str, str]:
+    """Hosts of the clients and of the servers, pair by pair; over loopback both are the one machine."""
+    points = [point for series in row.series.values() for point in series.points]
+    pairs = row.ends or tuple(
+        dict.fromkeys((host, host) for host in (p.record.data["context"]["host"] for p in points))
+    )
+    return "; ".join(client for client, _ in pairs), "; ".join(server for _, server in pairs)
 
 
 def summary(rows: Sequence[Row]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.instruments import samples
 from tests.unit.instruments.test_outputs import GOOD
 
-from peakmark.catalogue import KERNELS, REFERENCES, WORKLOADS
+from peakmark.catalogue.workloads import KERNELS, REFERENCES, WORKLOADS
 from peakmark.errors import ConfigError, MeasurementError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Instrument

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from peakmark.catalogue import WORKLOADS
+from peakmark.catalogue.tables import SUBSYSTEM_TITLES, TABLES
+from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.resources import ROOT
-from peakmark.tables.layout import SUBSYSTEM_TITLES, TABLES
 
 FOLDER = ROOT / "reports" / "captions"
 FIGURES = (

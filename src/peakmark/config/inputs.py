@@ -65,8 +65,7 @@ def index(results: Results) -> dict[str, dict[str, str]]:
 
 def collect(results: Results) -> list[tuple[str, Path]]:
     """Path of each copy below a bundle, and the file it is made of. Errors: ConfigError when one is not there."""
-    from peakmark.judging import published
-    from peakmark.tables import layouts
+    from peakmark.config import layouts, published
 
     resolved = resolve(results.directory, results.config.get("report") or {})
     sources = dict(zip(names(results.config.get("report") or {}), names(resolved), strict=True))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from peakmark.catalogue.tables import Series, Table
+from peakmark.config.layouts import Sheet, written
 from peakmark.formatting import significant, size
 from peakmark.judging.row import Row
-from peakmark.tables.layout import Series, Table
-from peakmark.tables.layouts import Sheet, written
 
 _NOUNS = {"cpu": "thread", "memory": "thread", "disk": "thread", "network": "stream"}
 UNITS = {

@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+from peakmark.catalogue.tables import BY_NAME
 from peakmark.errors import ConfigError
-from peakmark.judging.statistics import median
 from peakmark.resources import ROOT
-from peakmark.tables.layout import BY_NAME
+from peakmark.statistics import median
 from peakmark.units import parse_size
 
 FOLDER = ROOT / "reports" / "published"

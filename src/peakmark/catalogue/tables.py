@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from peakmark.catalogue import WORKLOADS
+from peakmark.catalogue.workloads import WORKLOADS
 
 # A random access of up to this many bytes is an IOPS and latency row, a larger one a throughput row: never both.
 SMALL_RECORD = 16 * 1024
@@ -85,6 +85,11 @@ class Table:
     def efficiency_heading(series: Series) -> str:
         """``pmbw Efficiency (%)``."""
         return f"{series.heading} Efficiency (%)"
+
+    @property
+    def unsized(self) -> str:
+        """What stands for a block that is not known: an area of LAT that no node has chosen yet."""
+        return "auto" if self.name == "memory_latency" else ""
 
     def takes(self, workload: str, block: int | None) -> bool:
         """Whether a row of this workload and block belongs into this table."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from peakmark import schemas
-from peakmark.catalogue import REFERENCES, WORKLOADS
+from peakmark.catalogue.workloads import REFERENCES, WORKLOADS
 from peakmark.errors import ConfigError
 from peakmark.instruments.rambench import AUTO
 from peakmark.planning import adaptive
@@ -111,8 +111,13 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
         for key in ("blocks", "pool", "size"):
             values = part.get(key, [])
             for value in values if isinstance(values, list) else [values]:
-                if key == "pool" and value == AUTO:
+                if value == AUTO and (key == "pool" or (key == "blocks" and _may_choose(subsystem, grid, part))):
                     continue
+                if value == AUTO and key == "blocks":
+                    raise ConfigError(
+                        f"{place}.blocks has {AUTO!r}: only the area of LAT in memory is chosen by the node; give sizes, or LAT "
+                        "a grid of its own"
+                    )
                 try:
                     parse_size(value)
                 except ConfigError as error:
@@ -128,6 +133,11 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
         raise ConfigError(f"{where} has blocks: the cpu workloads have no block size, remove the key")
     if "total" in grid:
         parse_total(f"{where}.total", grid["total"])
+
+
+def _may_choose(subsystem: str, grid: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
+    """Whether the node may choose a block: the area of LAT in memory alone is any size beyond the caches."""
+    return subsystem == "memory" and part.get("workloads", grid.get("workloads")) == ["LAT"]
 
 
 ONLY_OF = {"pool": ("memory",), "store": ("memory",), "size": ("disk",), "variants": ("memory", "disk", "network")}

@@ -10,11 +10,11 @@ from typing import Any
 
 from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
-from peakmark.catalogue import KERNELS
+from peakmark.catalogue.tables import BY_NAME, Series, Table
+from peakmark.catalogue.workloads import KERNELS
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT
 from peakmark.schemas import problem, sentence
-from peakmark.tables.layout import BY_NAME, Series, Table
 from peakmark.units import format_size, parse_size
 
 FOLDER = ROOT / "reports" / "layouts"

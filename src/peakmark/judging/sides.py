@@ -1,0 +1,195 @@
+"""One side of a comparison: a campaign or published results, its values by the rows they stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from peakmark import statistics
+from peakmark.config import published
+from peakmark.errors import ConfigError
+from peakmark.formatting import listed, size
+from peakmark.judging import alike, notes, paired, rows
+from peakmark.judging.row import Series
+from peakmark.storage.results import Results
+
+LEAST_ROWS = 3
+"""Of fewer rows no drift of their table is computed."""
+
+
+@dataclass(frozen=True, order=True)
+class Point:
+    """What is compared with its like; block in bytes, 0 where there is none; variant "" where a side does not tell it.
+
+    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is then 0: two threads and
+          all cores of a node with two are not the same question
+    """
+
+    table: str
+    instrument: str
+    workload: str
+    variant: str
+    block: int
+    concurrency: int
+    node: str
+    word: str = ""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side: its name, and its values in SI units by point. ``bare`` says that its points have no variant and node.
+
+    doubts   points whose figure is ``wrong`` or ``unsure``
+    terms    what was asked of a point, in words: two that differ in them are not alike
+    machine  what the machines are, in words
+    remarks  what published results note on their own values
+    threads  how many a word meant, of points that have one
+    mixed    the hosts of points whose repetitions are from several
+    drift    by table, how its rows moved together from the first half of the campaign to the second, as a logarithm
+    beside   the campaign with which it was measured in turn, empty without one; ``turns``: then its repetitions in time
+    """
+
+    name: str
+    values: Mapping[Point, tuple[float, ...]]
+    bare: bool
+    doubts: Mapping[Point, str] = field(default_factory=dict)
+    terms: Mapping[Point, Mapping[str, str]] = field(default_factory=dict)
+    machine: Mapping[str, str] = field(default_factory=dict)
+    drift: Mapping[str, float] = field(default_factory=dict)
+    remarks: Mapping[Point, Sequence[str]] = field(default_factory=dict)
+    threads: Mapping[Point, int] = field(default_factory=dict)
+    mixed: Mapping[Point, str] = field(default_factory=dict)
+    beside: str = ""
+    turns: Mapping[Point, paired.Turns] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> list[str]:
+        """The nodes of the points, in the order of their names."""
+        return sorted({point.node for point in self.values})
+
+
+def read(name: str) -> Side:
+    """A side by the folder of a campaign, or by the name or path of published results.
+
+    Errors: PeakmarkError when it is neither, or damaged.
+    """
+    path = Path(name)
+    if path.is_dir():
+        return _campaign(path)
+    if name.endswith(".csv") or (published.FOLDER / f"{name}.csv").is_file():
+        found = published.load(name)
+        values = {_published_point(key): tuple(numbers) for key, numbers in found.runs().items()}
+        remarks = {_published_point(key): texts for key, texts in found.remarks().items()}
+        return Side(found.name, values, bare=True, remarks=remarks)
+    known = ", ".join(sorted(one.stem for one in published.FOLDER.glob("*.csv")))
+    raise ConfigError(
+        f"{name!r} is neither the folder of a campaign, such as results/quick, nor published results: {known}, or the "
+        "path of a CSV file"
+    )
+
+
+def _published_point(key: published.PublishedKey) -> Point:
+    table, workload, block, concurrency, instrument = key
+    return Point(table, instrument, _workload(table, workload), "", block or 0, concurrency, "")
+
+
+def _workload(table: str, workload: str) -> str:
+    return f"LAT-{workload}" if table == "network_latency" else workload
+
+
+def _campaign(path: Path) -> Side:
+    values: dict[Point, tuple[float, ...]] = {}
+    doubts: dict[Point, str] = {}
+    terms: dict[Point, dict[str, str]] = {}
+    changes: dict[str, list[float]] = {}
+    turns: dict[Point, paired.Turns] = {}
+    threads: dict[Point, int] = {}
+    mixed: dict[Point, str] = {}
+    results = Results.read(path)
+    beside = str(results.plan.get("beside") or "")
+    for name, found in rows.build(results).items():
+        for row in found:
+            key = row.key
+            for instrument, series in row.series.items():
+                count = 0 if key.word else key.concurrency
+                point = Point(name, instrument, key.workload, key.variant, key.block or 0, count, key.node, key.word)
+                values[point] = series.values
+                terms[point] = alike.terms(series)
+                if key.word:
+                    threads[point], terms[point][f"threads of {key.word}"] = key.concurrency, str(key.concurrency)
+                if len(series.hosts) > 1:
+                    mixed[point] = listed(series.hosts)
+                if beside:
+                    turns[point] = paired.turns(series.points)
+                changes.setdefault(name, []).extend(_halves(series))
+                level = notes.worst(row.marks_of(instrument))
+                if level is not None:
+                    doubts[point] = str(level)
+    machine, drift = alike.machine(results), drift_of(changes)
+    first = Side(path.name, values, False, doubts, terms, machine, drift, beside=beside)
+    return replace(first, threads=threads, mixed=mixed, turns=turns)
+
+
+def _halves(series: Series) -> list[float]:
+    in_time = sorted(series.points, key=lambda point: str(point.record.data["context"]["started"]))
+    return halves([point.value for point in in_time])
+
+
+def halves(in_time: Sequence[float]) -> list[float]:
+    """By how much the later half of a row's positive values differs from the earlier one, as the logarithm of their ratio:
+    one value, none of fewer than four repetitions.
+    """
+    half = len(in_time) // 2
+    if half < 2 or min(in_time) <= 0:
+        return []
+    return [math.log(statistics.median(in_time[-half:]) / statistics.median(in_time[:half]))]
+
+
+def drift_of(changes: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """By table, what its rows have in common of what ``halves`` says of each: how the machine moved meanwhile."""
+    return {table: statistics.median(found) for table, found in changes.items() if len(found) >= LEAST_ROWS}
+
+
+def _bare_point(side: Side, point: Point) -> Point | None:
+    """The name of a point in published results, None for caches, which nobody published."""
+    if point.variant == "block":
+        return None
+    workload, block = published.stands_for(point.workload, point.block or None)
+    count = side.threads.get(point, point.concurrency)
+    return Point(point.table, point.instrument, workload, "", published.rounded(block) or 0, count, "")
+
+
+def bare_points(side: Side) -> dict[Point, Point]:
+    """A campaign's points by the names that published results give them: without variant, node and word, DRAM only,
+    blocks in powers of 1024.
+    """
+    found: dict[Point, Point] = {}
+    # Two threads as a number come before a word that meant two: the first is what was published.
+    for point in sorted(side.values, key=lambda one: bool(one.word)):
+        bare = _bare_point(side, point)
+        if bare is None:
+            continue
+        twin = found.get(bare)
+        if point.word and twin is not None and (twin.node, twin.variant) == (point.node, point.variant):
+            continue
+        # 1 MB and 1 MiB stand for one published size: the binary one does where a campaign has both.
+        if twin is not None and replace(twin, block=point.block) == point:
+            found[bare] = twin if published.rounded(twin.block) == twin.block else point
+            continue
+        # Two nodes or two variants for one published row: which of them is meant is not for us to say.
+        if twin is not None:
+            raise ConfigError(
+                f"{side.name} has several nodes or variants of {describe(bare)}: published results name none; compare a "
+                "campaign of one node and one variant"
+            )
+        found[bare] = point
+    return found
+
+
+def describe(point: Point) -> str:
+    """``disk_throughput diskbench RS psync 1 MiB x4``; ``cpu cpubench DP xcores``."""
+    parts = [point.table, point.instrument, point.workload, point.variant, size(point.block or None)]
+    node = point.node if point.node not in ("", "any") else ""
+    return " ".join(part for part in (*parts, f"x{point.word or point.concurrency}", node) if part)
