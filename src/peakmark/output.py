@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-
-WHAT = "standard output"
 
 
 def say(text: str) -> None:
     """Print it now. Errors: OSError that names standard output."""
-    print(text)
-    flush()
+    _or_named(lambda: print(text, flush=True))
 
 
 def flush() -> None:
     """Write out what was printed. Errors: OSError that names standard output."""
+    _or_named(sys.stdout.flush)
+
+
+def _or_named(write: Callable[[], None]) -> None:
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        drop()
-        raise
+        write()
     except OSError as error:
         drop()
-        raise OSError(error.errno, error.strerror, WHAT) from None
+        raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def drop() -> None:

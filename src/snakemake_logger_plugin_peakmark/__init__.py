@@ -48,7 +48,7 @@ class LogHandlerSettings(LogHandlerSettingsBase):
 def _begin(words: Sequence[str]) -> None:
     given.check_command_line(words)
     folders.check_state(Path((given.named(words, ("--directory", "-d")) or ["."])[-1]))
-    folders.cache()
+    folders.give_cache()
     # What Snakemake's own log has no room for is said by the campaign's, once, not in forty lines for each message.
     logging.raiseExceptions = False
 
@@ -103,7 +103,8 @@ class LogHandler(LogHandlerBase):
     def _trouble(self, text: str) -> None:
         """What is wrong, unless the failures and the list at the end say it."""
         self.bar.stop()
-        if text.endswith(SAID_ANYHOW) or ("[Errno 28]" in text and self._full_disk("")):
+        of_full_disk = "[Errno 28]" in text or "metadata record" in text
+        if text.endswith(SAID_ANYHOW) or (of_full_disk and self._full_disk("")):
             return
         self._say(text)
 
@@ -138,7 +139,7 @@ class LogHandler(LogHandlerBase):
         """
         from peakmark import files
 
-        full = None if text else files.full(Path("results"))
+        full = None if text else files.full(Path("results")) or files.full(folders.STATE)
         if full is None and "was not measured: No space left" in text:
             full = text
         if full is None:

@@ -51,6 +51,8 @@ class Run:
         )
         self.folder = str(self.plan.directory)
         self.cells = {cell.id: cell for cell in self.plan.cells}
+        if main:
+            folders.check_campaign(self.plan.directory, self.plan.cells)
         self.found = resume.survey(self.plan.directory, self.plan.cells) if main else {}
         self.kernels_ready = build.up_to_date() if main else True
         if main:
@@ -224,7 +226,7 @@ class Run:
 
         Two campaigns that measure at once would measure each other. Errors: PeakmarkError.
         """
-        folders.check_campaign(self.plan.directory, self.cells.values())
+        folders.check_room(self.plan.directory)
         interrupts.once()  # the last words are said undisturbed, however often Ctrl-C is pressed
         held = [head.lock(self.plan.directory)]
         if self.plan.cluster is None:
