@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from logging import INFO, WARNING, LogRecord
+from logging import ERROR, INFO, WARNING, LogRecord
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ class LogHandler(LogHandlerBase):
         """Show one record. Never raises: a broken line must not end a campaign."""
         try:
             event = getattr(record, "event", None)
-            if self.common_settings.dryrun:
+            if self.common_settings.dryrun and record.levelno < ERROR:
                 if event != LogEvent.SHELLCMD or self.common_settings.printshellcmds:
                     self._say(self.format(record))
             else:
@@ -97,8 +97,8 @@ class LogHandler(LogHandlerBase):
             if self.common_settings.verbose or text.startswith(ANSWERS):
                 self._say(text)
 
-    def _say(self, text: str) -> None:
-        self.console.print(text, markup=False, soft_wrap=True)
+    def _say(self, text: str, to: Console | None = None) -> None:
+        (to or self.console).print(text, markup=False, soft_wrap=True)
 
     def _trouble(self, text: str) -> None:
         """What is wrong, unless the failures and the list at the end say it."""
@@ -106,7 +106,8 @@ class LogHandler(LogHandlerBase):
         of_full_disk = "[Errno 28]" in text or "metadata record" in text
         if text.endswith(SAID_ANYHOW) or (of_full_disk and self._full_disk("")):
             return
-        self._say(text)
+        # A dry run prints its plan on standard output, where nobody looks for what is wrong.
+        self._say(text, Console(stderr=True, highlight=False) if self.common_settings.stdout else None)
 
     def _last_words(self) -> None:
         """What a run that had something to do says when it ends."""
