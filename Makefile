@@ -35,12 +35,13 @@ bench-workflow: setup-test kernels ## what planning, jobs and the report cost; A
 	@PYTHONPATH=src python -m benchmarks.workflow $(ARGS)
 
 PARTS := lint test-unit test-kernels test-workflow test-faults test-cluster
-test: setup-test ## everything, with times and what was skipped at the end
+# The kernels first: parts run side by side, and each makes sure that they are there.
+test: setup-test kernels ## everything, with times and what was skipped at the end
 	@+MAKE="$(MAKE)" python tests/parts.py $(PARTS)
 
 TIMES ?= 10
 LOAD ?= 8
-test-loaded: setup-test ## the same TIMES=10 times while LOAD=8 processes keep the machine busy; PARTS="test-unit test-faults"
+test-loaded: setup-test kernels ## the same TIMES=10 times while LOAD=8 processes keep the machine busy; PARTS="test-unit test-faults"
 	@+MAKE="$(MAKE)" python tests/parts.py --times $(TIMES) --load $(LOAD) $(PARTS)
 
 lint: setup-test ## formatting, types, linters

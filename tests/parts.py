@@ -1,8 +1,9 @@
-"""The parts of `make test` one after the other, each with its time, and at the end in one line what was skipped, and why.
+"""The parts of `make test`, each with its time, and at the end in one line what was skipped, and why.
 
-    python tests/parts.py lint test-unit              each a target of the Makefile; ends with the first that fails
+    python tests/parts.py lint test-unit              each a target of the Makefile; none begins after one has failed
     python tests/parts.py --times 10 --load 8 ...     so often, however each ends, while 8 processes keep the machine busy
 
+Parts that mostly wait run beside the others, one after the other; what such a part says is shown whole once it has ended.
 What a part said is kept in build/tests/. A test that is skipped says so in a line of pytest's form, those in C as well.
 """
 
@@ -14,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,6 +24,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "tests"
+WAITING = ("test-cluster", "test-faults")
+"""Parts of which most is waiting: for Slurm, for killed programs, for slow lines."""
 # It is killed when its parent ends (PR_SET_PDEATHSIG), however that ends.
 BUSY = "import ctypes, signal; ctypes.CDLL(None).prctl(1, signal.SIGKILL)\nwhile True: pass"
 SKIPPED = re.compile(r"^SKIPPED \[(\d+)\] \S+: (.+)$", re.MULTILINE)
@@ -44,8 +48,8 @@ def skipped(said: str) -> Counter[str]:
     return found
 
 
-def run(name: str, log: Path) -> Part:
-    """Make a target, shown and kept."""
+def run(name: str, log: Path, shown: bool) -> Part:
+    """Make a target; what it says is kept, and shown while it says so."""
     log.parent.mkdir(parents=True, exist_ok=True)
     words = [os.environ.get("MAKE", "make"), "--no-print-directory", name]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
@@ -58,13 +62,72 @@ def run(name: str, log: Path) -> Part:
     ):  # fmt: skip
         assert process.stdout is not None
         while piece := process.stdout.read(1):
-            sys.stdout.write(piece)
             kept.write(piece)
-            if not piece.isalnum():
-                sys.stdout.flush()
-    seconds = time.monotonic() - began
-    print(f"== {name}: {seconds:.0f} s{'' if process.returncode == 0 else ', FAILED'}", flush=True)
-    return Part(name, process.returncode, seconds, skipped(log.read_text()))
+            if shown:
+                sys.stdout.write(piece)
+                if not piece.isalnum():
+                    sys.stdout.flush()
+    return Part(name, process.returncode, time.monotonic() - began, skipped(log.read_text()))
+
+
+class Round:
+    """All parts once: those that wait in a thread beside the others, where there are two CPUs for both.
+
+    log      file name of a part's log
+    go_on    also after a failure
+    """
+
+    def __init__(self, targets: Sequence[str], log: str = "{}.log", go_on: bool = False) -> None:
+        beside = WAITING if len(os.sched_getaffinity(0)) > 1 else ()
+        self.here = [name for name in targets if name not in beside]
+        self.beside = [name for name in targets if name in beside]
+        if not self.here:
+            self.here, self.beside = self.beside, []
+        self.log, self.go_on = log, go_on
+        self.parts: list[Part] = []
+        self.untold: list[Part] = []
+
+    def run(self) -> list[Part]:
+        """Parts in the order in which they ended."""
+        thread = threading.Thread(target=self._beside)
+        if self.beside:
+            print(f"== {' '.join(self.beside)}: beside the others, shown at the end of each", flush=True)
+            thread.start()
+        for name in self.here:
+            if self._stop():
+                break
+            self.parts.append(run(name, self._log(name), True))
+            self._say(self.parts[-1])
+            self._tell()
+        if self.beside:
+            thread.join()
+        self._tell()
+        return self.parts
+
+    def _beside(self) -> None:
+        for name in self.beside:
+            if self._stop():
+                break
+            part = run(name, self._log(name), False)
+            self.parts.append(part)
+            self.untold.append(part)
+
+    def _stop(self) -> bool:
+        return not self.go_on and any(part.code for part in list(self.parts))
+
+    def _log(self, name: str) -> Path:
+        return LOGS / self.log.format(name)
+
+    def _tell(self) -> None:
+        """Show what has ended beside."""
+        while self.untold:
+            part = self.untold.pop(0)
+            print(f"== {part.name} said:\n{self._log(part.name).read_text().rstrip()}")
+            self._say(part)
+
+    @staticmethod
+    def _say(part: Part) -> None:
+        print(f"== {part.name}: {part.seconds:.0f} s{'' if part.code == 0 else ', FAILED'}", flush=True)
 
 
 @contextlib.contextmanager
@@ -78,9 +141,8 @@ def busy(count: int) -> Iterator[None]:
         yield
 
 
-def told(parts: Sequence[Part]) -> str:
-    """Times, then what was skipped in one line, then what failed."""
-    whole = sum(part.seconds for part in parts)
+def told(parts: Sequence[Part], whole: float) -> str:
+    """Times, then what was skipped in one line, then what failed; ``whole``: seconds of all."""
     lines = [f"{part.name:<15}{part.seconds:5.0f} s{'' if part.code == 0 else '  FAILED'}" for part in parts]
     lines.append(f"{'all':<15}{whole:5.0f} s")
     reasons: Counter[str] = sum((part.skipped for part in parts), Counter())
@@ -98,15 +160,14 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--load", type=int, default=0, help="processes that keep the machine busy meanwhile")
     chosen = parser.parse_args(words)
     parts: list[Part] = []
+    began = time.monotonic()
     with busy(chosen.load):
         for number in range(1, chosen.times + 1):
-            for target in chosen.targets:
-                parts.append(run(target, LOGS / (f"{target}.log" if chosen.times == 1 else f"{target}-{number}.log")))
-                if parts[-1].code != 0 and chosen.times == 1:
-                    break
-            if chosen.times > 1 or parts[-1].code != 0:
+            several = chosen.times > 1
+            parts += Round(chosen.targets, f"{{}}-{number}.log" if several else "{}.log", several).run()
+            if several:
                 print(f"== {number} of {chosen.times}", flush=True)
-    print(told(parts))
+    print(told(parts, time.monotonic() - began))
     failed = [part for part in parts if part.code != 0]
     if chosen.times > 1:
         print(f"passed: {len(parts) - len(failed)} of {len(parts)}; what each said: {LOGS.relative_to(ROOT)}/")

@@ -22,10 +22,10 @@ from benchmarks.kernels.run import Runner
 from benchmarks.kernels.table import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError, Unavailable
+from peakmark.files import write_text
 from peakmark.instruments import REGISTRY
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.storage.records import write_file
 
 FEWEST = 5
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -148,10 +148,10 @@ def main() -> int:
     folder = chosen.out / name
     folder.mkdir(parents=True)
     text = table.markdown(lines)
-    write_file(folder / "summary.csv", table.summary_csv(lines, short))
-    write_file(folder / "pairs.csv", table.pairs_csv(lines))
-    write_file(folder / "table.md", text)
-    write_file(folder / "machine.json", json.dumps({**facts, "bench_tools": tools}, indent=1, sort_keys=True) + "\n")
+    write_text(folder / "summary.csv", table.summary_csv(lines, short))
+    write_text(folder / "pairs.csv", table.pairs_csv(lines))
+    write_text(folder / "table.md", text)
+    write_text(folder / "machine.json", json.dumps({**facts, "bench_tools": tools}, indent=1, sort_keys=True) + "\n")
     print(text)
     print(table.legend(lines))
     print(", ".join(f"{key} {value}" for key, value in {**short, **tools}.items()))

@@ -20,7 +20,7 @@ from benchmarks.method.faults import FAULTS
 from benchmarks.method.sides import Bench
 from peakmark import machine
 from peakmark.errors import PeakmarkError
-from peakmark.storage.records import write_file
+from peakmark.files import write_text
 
 SIZES = (6, 10)
 DRAWS = 300
@@ -83,9 +83,9 @@ def main(words: Sequence[str] | None = None) -> int:
         for part in (counts and table.same(counts), outcomes and table.faults(outcomes), kept and promises.table(kept))
         if part
     )
-    write_file(folder / "summary.csv", table.to_csv(counts, outcomes, short))
-    write_file(folder / "table.md", text + "\n")
-    write_file(folder / "machine.json", json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    write_text(folder / "summary.csv", table.to_csv(counts, outcomes, short))
+    write_text(folder / "table.md", text + "\n")
+    write_text(folder / "machine.json", json.dumps(facts, indent=1, sort_keys=True) + "\n")
     print(text)
     print()
     for one in outcomes:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from benchmarks.method.same import CLAIMED, Count
 from peakmark import statistics
+from peakmark.config.repetitions import Criterion
 from peakmark.judging import compare, paired, sides, spread
 from peakmark.judging.sides import Point, Side
-from peakmark.planning.adaptive import Criterion
 
 Values = NDArray[np.float64]
 

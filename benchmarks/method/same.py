@@ -16,9 +16,9 @@ import numpy as np
 from benchmarks.method.sides import Bench, Surroundings
 from peakmark.catalogue.tables import BY_NAME
 from peakmark.cell import Cell
+from peakmark.files import write_text
 from peakmark.judging import compare
 from peakmark.judging.sides import Point, read
-from peakmark.storage.records import write_file
 
 CLAIMED = ("better", "worse")
 
@@ -71,7 +71,7 @@ def measure(bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: in
         sides = _sides(bench, f"turn/{block}", grids, repetitions)
         for (folder, _), (other, _) in zip(sides, reversed(sides), strict=True):
             plan = json.loads((folder / "plan.json").read_text())
-            write_file(folder / "plan.json", json.dumps({**plan, "beside": other.name}))
+            write_text(folder / "plan.json", json.dumps({**plan, "beside": other.name}))
         lot = random.Random(block)  # noqa: S311 - an order, not a secret
         orders = []
         for cells in zip(*(cells for _, cells in sides), strict=True):

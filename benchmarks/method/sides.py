@@ -16,8 +16,8 @@ from typing import Any
 from benchmarks.kernels.namespaces import Namespaces
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError
+from peakmark.files import write_text
 from peakmark.planning import plan
-from peakmark.storage.records import write_file
 
 LIMIT_S = 180.0
 ROOT = Path(__file__).parents[2]
@@ -58,8 +58,8 @@ class Bench:
             **grids,
         }
         made = plan.make(config)
-        write_file(folder / "plan.json", json.dumps(made.to_json()))
-        write_file(folder / "machine" / f"{platform.node()}.json", json.dumps(self.facts))
+        write_text(folder / "plan.json", json.dumps(made.to_json()))
+        write_text(folder / "machine" / f"{platform.node()}.json", json.dumps(self.facts))
         return folder, made.cells
 
     def measure(self, orders: Sequence[tuple[Path, Cell]], around: Surroundings) -> None:
@@ -71,7 +71,7 @@ class Bench:
             "namespaces": asdict(around.namespaces) if around.namespaces else None,
             "cells": [{"campaign": str(campaign), "cell": cell.to_json()} for campaign, cell in orders],
         }
-        write_file(path, json.dumps(orders_json))
+        write_text(path, json.dumps(orders_json))
         inside = ["ip", "netns", "exec", around.namespaces.client] if around.namespaces else []
         join = "".join(f"echo $$ > {shlex.quote(str(group / 'cgroup.procs'))}; " for group in around.cgroups)
         argv = [

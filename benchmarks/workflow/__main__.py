@@ -18,7 +18,7 @@ from benchmarks.workflow.checkout import Checkout
 from benchmarks.workflow.lines import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
-from peakmark.storage.records import write_file
+from peakmark.files import write_text
 
 PARTS: dict[str, Callable[[Checkout, int], list[Line]]] = {
     "planning": planning.dry_runs,
@@ -60,9 +60,9 @@ def main() -> int:
     folder = chosen.out / datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     folder.mkdir(parents=True)
     text = lines.markdown(table)
-    write_file(folder / "table.md", text)
-    write_file(folder / "turns.csv", lines.as_csv(table, short))
-    write_file(folder / "machine.json", json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    write_text(folder / "table.md", text)
+    write_text(folder / "turns.csv", lines.as_csv(table, short))
+    write_text(folder / "machine.json", json.dumps(facts, indent=1, sort_keys=True) + "\n")
     print(text)
     print(", ".join(f"{key} {value}" for key, value in short.items()))
     print(f"written to {folder}")

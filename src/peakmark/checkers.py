@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from peakmark import files
 from peakmark.resources import ROOT, schema
 
 FOLDER = ROOT / "build" / "checkers"
@@ -63,11 +64,9 @@ def _kept(path: Path) -> Callable[[Any], Any] | None:
 
 
 def _made(path: Path, definition: dict[str, Any]) -> Callable[[Any], Any]:
-    from peakmark.storage import records  # late, as records are checked here
-
     text = _text(definition)
     with suppress(OSError):
-        records.write_file(path, text)
+        files.write_text(path, text)
     names: dict[str, Any] = {}
     exec(text, names)  # noqa: S102 - what would be loaded from the file, which may not be there
     validate: Callable[[Any], Any] = names["validate"]

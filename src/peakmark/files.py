@@ -1,4 +1,4 @@
-"""Reading what others may have put where our files lie: never waiting, never taking something else for a file."""
+"""Files of ours: read where others may have put something else, never waiting; written whole or not at all."""
 
 from __future__ import annotations
 
@@ -34,6 +34,26 @@ def read_bytes(path: Path) -> bytes:
 def read_text(path: Path) -> str:
     """The same as text. Errors: OSError; UnicodeDecodeError, a ValueError."""
     return read_bytes(path).decode("utf-8")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a text file in one step, durably. Errors: OSError; the old file is then untouched."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 LEAST_BYTES = 8 << 10

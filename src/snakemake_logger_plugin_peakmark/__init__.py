@@ -24,7 +24,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
 from peakmark.config import given
-from peakmark.running import folders, present
+from peakmark.running import folders
 from peakmark.running.told import Told, or_sentence
 
 PLAIN_STEP = 0.1
@@ -111,9 +111,11 @@ class LogHandler(LogHandlerBase):
 
     def _last_words(self) -> None:
         """What a run that had something to do says when it ends."""
-        if present.run is not None:
+        from peakmark.running.run import Run
+
+        if Run.current is not None:
             try:
-                or_sentence(present.run.last_words)
+                or_sentence(Run.current.last_words)
             except Told as told:
                 self._say(str(told))
 

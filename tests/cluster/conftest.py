@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from testcluster import Cluster, cgroups, why_not
+from tests import mounts
 
 CPUS = len(os.sched_getaffinity(0))
 SIZES: dict[str, Any] = {"cpus": (1, min(2, CPUS)), "memory": (1200, 6000), "binding": True}
@@ -24,6 +25,13 @@ def start(**options: Any) -> Iterator[Cluster]:
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     with Cluster.running(2, **options) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_mounts() -> None:
+    """What others on this machine mount meanwhile is nothing that a cluster has left behind."""
+    if why_not() is None:
+        mounts.take("shared")
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from testcluster import Cluster
 from workflow import Workflow
 
 ONCE = {"repetitions": 1, "reference_repetitions": 1}
-SHORT: dict[str, dict[str, Any]] = {"quick": {**ONCE, "scale": 0.5}, "full": {**ONCE, "scale": 0.0001}}
+SHORT: dict[str, dict[str, Any]] = {"quick": {**ONCE, "scale": 0.25}, "full": {**ONCE, "scale": 0.0001}}
 """What is said beside a preset's own file, so that it ends soon."""
 
 PROGRAMS = {"hpl": ("xhpl", "hpcc"), "pmbw": ("pmbw",), "fio": ("fio",), "iozone": ("iozone",), "iperf3": ("iperf3",)}

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests import mounts
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from bench import LIMIT_S, ROOT, Bench
-
-CLONE_NEWNS = 0x00020000
 
 
 @pytest.fixture(scope="session")
@@ -31,10 +28,8 @@ def bench(tmp_path: Path, kernels: None) -> Bench:
 @pytest.fixture(scope="session")
 def private_mounts() -> None:
     """From here on, what this process mounts is seen by itself and its children only."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWNS) != 0:
-        pytest.skip(f"mounts need root: {os.strerror(ctypes.get_errno())}")
-    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    if reason := mounts.take():
+        pytest.skip(reason)
 
 
 @pytest.fixture

@@ -11,13 +11,14 @@ import pytest
 from peakmark.bundling import staging
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
+from peakmark.config import repetitions
+from peakmark.config.repetitions import Criterion
 from peakmark.errors import ConfigError, RecordError
 from peakmark.judging import rows
 from peakmark.planning import adaptive, jobs, plan, plan_text
-from peakmark.planning.adaptive import Criterion
 from peakmark.running.status import describe
+from peakmark.storage import decisions
 from peakmark.storage import records as stored_records
-from peakmark.storage.campaign import Campaign
 from peakmark.storage.results import Results
 
 WISH = {"min": 6, "max": 14, "until": "2%"}
@@ -50,9 +51,9 @@ def records(made: plan.Plan, **values: list[float]) -> dict[str, list[Any]]:
 
 def test_the_wish_in_all_its_spellings() -> None:
     for until, within in itertools.product(("2%", " 2.0 %", "0.02", 0.02), ("90 s", "1.5min", 90, "0.025 h")):
-        found = adaptive.parse("repetitions", {"min": 6, "max": 30, "until": until, "within": within})
+        found = repetitions.parse("repetitions", {"min": 6, "max": 30, "until": until, "within": within})
         assert found == Criterion(6, 30, 0.02, 90.0)
-    assert adaptive.parse("repetitions", 3) is None
+    assert repetitions.parse("repetitions", 3) is None
 
 
 @pytest.mark.parametrize(
@@ -115,14 +116,14 @@ def test_a_calm_row_ends_and_a_wild_one_gets_the_next_round() -> None:
     asked = adaptive.asked(made.cells, made.criteria, decided, 1)
     assert {(cell.workload, cell.repetition) for cell in asked} == {("SP", 6), ("SP", 7), ("SP", 8)}
     assert adaptive.asked(made.cells, made.criteria, decided, 2) == []
-    spared = adaptive.spared(made.cells, decided)
+    spared = decisions.spared(made.cells, decided)
     assert spared == {cell.id for cell in of_row(made, "DP")[6:]}, "an open row has nothing spared yet"
 
 
 def test_a_closed_row_stays_closed_and_the_cap_closes_the_rest() -> None:
     made = make()
     calm, wild = of_row(made, "DP")[0].row, of_row(made, "SP")[0].row
-    decided: dict[str, adaptive.Row] = {}
+    decided: dict[str, decisions.Decision] = {}
     for number, count in enumerate(made.criteria[wild].counts):
         decided = adaptive.decide(made.cells, made.criteria, decided, number, records(
             made, DP=CALM, SP=(WILD * 3)[:count]))  # fmt: skip
@@ -144,7 +145,7 @@ def test_what_cannot_be_measured_is_not_tried_thirty_times() -> None:
     refused = {cells[0].row: [data.record(cell, status="unavailable", reason="no AVX-512") for cell in cells]}
     decided = adaptive.decide(made.cells, made.criteria, {}, 0, refused)
     assert decided[cells[0].row].decision == "unavailable"
-    assert len(adaptive.spared(made.cells, decided)) == 8
+    assert len(decisions.spared(made.cells, decided)) == 8
 
 
 def test_every_figure_of_a_record_must_be_sure() -> None:
@@ -192,11 +193,11 @@ def test_a_new_criterion_voids_no_cell_but_the_job_of_a_node() -> None:
     assert jobs.fingerprint(one.cells, one) != jobs.fingerprint(other.cells, other)
 
 
-def campaign(tmp_path: Path, made: plan.Plan, decided: adaptive.Decisions, **values: list[float]) -> Path:
+def campaign(tmp_path: Path, made: plan.Plan, decided: decisions.Decisions, **values: list[float]) -> Path:
     found = [record for series in records(made, **values).values() for record in series]
     folder = data.write(tmp_path / "t", found)
     data._write(folder / "plan.json", made.to_json())
-    adaptive.write(folder / adaptive.FOLDER / "0.json", decided)
+    decisions.write(folder / decisions.FOLDER / "0.json", decided)
     return folder
 
 
@@ -204,11 +205,11 @@ def test_the_spared_are_neither_missing_nor_done(tmp_path: Path) -> None:
     made = make()
     decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=CALM))
     folder = campaign(tmp_path, made, decided, DP=CALM, SP=CALM)
-    text = describe(Campaign.open(folder))
+    text = describe(Results.read(folder)).text
     assert "12 of 12 cells done; 16 spared" in text
     assert text.endswith("complete")
     results = Results.read(folder)
-    assert (len(results.cells), results.spared, results.missing) == (12, 16, ())
+    assert (len(results.cells), len(results.spared), results.missing) == (12, 16, ())
     found = rows.build(results)["cpu"]
     assert [row.missing for row in found] == [0, 0]
     assert [row.measured.summary.n for row in found] == [6, 6]
@@ -218,7 +219,7 @@ def test_an_undecided_row_still_misses_its_cells(tmp_path: Path) -> None:
     made = make()
     decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=WILD))
     folder = campaign(tmp_path, made, decided, DP=CALM, SP=WILD)
-    assert "12 of 20 cells done; 8 spared" in describe(Campaign.open(folder))
+    assert "12 of 20 cells done; 8 spared" in describe(Results.read(folder)).text
     assert len(Results.read(folder).missing) == 8
 
 
@@ -226,12 +227,12 @@ def test_decisions_by_another_criterion_count_for_nothing(tmp_path: Path) -> Non
     made = make()
     decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=CALM))
     folder = campaign(tmp_path, make({**WISH, "until": "1%"}), decided, DP=CALM, SP=CALM)
-    assert Campaign.open(folder).spared() == set()
+    assert not Results.read(folder).spared
 
 
 def test_a_row_that_did_not_become_sure_says_so(tmp_path: Path) -> None:
     made = make()
-    decided: dict[str, adaptive.Row] = {}
+    decided: dict[str, decisions.Decision] = {}
     values = {"DP": (WILD * 3)[:14], "SP": CALM}
     for number in range(adaptive.rounds(made.criteria)):
         decided = adaptive.decide(made.cells, made.criteria, decided, number, records(made, **values))
@@ -246,9 +247,9 @@ def test_a_row_that_did_not_become_sure_says_so(tmp_path: Path) -> None:
 def test_damaged_decisions_are_named(tmp_path: Path) -> None:
     made = make()
     folder = campaign(tmp_path, made, {}, DP=CALM)
-    (folder / adaptive.FOLDER / "0.json").write_text("{")
+    (folder / decisions.FOLDER / "0.json").write_text("{")
     with pytest.raises(RecordError, match=r"0\.json cannot be read .* delete it"):
-        Campaign.open(folder).spared()
+        assert Results.read(folder).spared
 
 
 def test_a_copy_knows_what_was_spared(tmp_path: Path) -> None:
@@ -262,7 +263,7 @@ def test_a_copy_knows_what_was_spared(tmp_path: Path) -> None:
     written = staging.copy(Results.read(folder), tmp_path / "copy")
     assert "repetitions/0.json" in written
     copied = Results.read(tmp_path / "copy")
-    assert (len(copied.records), copied.spared, copied.missing) == (12, 16, ())
+    assert (len(copied.records), len(copied.spared), copied.missing) == (12, 16, ())
 
 
 def test_a_record_that_does_not_count_decides_nothing(tmp_path: Path) -> None:

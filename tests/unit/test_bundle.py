@@ -16,12 +16,12 @@ from tests.unit import campaign_data as make
 
 from peakmark import cli
 from peakmark.bundling import bundle, crate, unbundle
+from peakmark.config.repetitions import Criterion
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
 from peakmark.figures import figures
-from peakmark.planning import adaptive
 from peakmark.reporting import report
 from peakmark.resources import ROOT
-from peakmark.storage import measurements
+from peakmark.storage import decisions, measurements
 from peakmark.tables import tables
 
 RAW = "Command line used: iozone -a\n\tchildren = 1\n"
@@ -195,11 +195,13 @@ def test_repetitions_that_were_spared_are_not_missing_elsewhere(tmp_path: Path) 
     cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(9)]
     records = [make.record(of, [make.measurement(of, "rate", 4e10 + of.repetition)]) | {"raw": {}} for of in cells[:6]]
     folder = make.write(tmp_path / "small", records, planned=cells[6:])
-    criterion = adaptive.Criterion(6, 9, 0.02)
+    criterion = Criterion(6, 9, 0.02)
     plan = json.loads((folder / "plan.json").read_text())
     plan["adaptive"] = {cells[0].row: criterion.to_json()}
     (folder / "plan.json").write_text(json.dumps(plan))
-    adaptive.write(folder / "repetitions" / "0.json", {cells[0].row: adaptive.Row(criterion, 6, 6, 0.001, "narrow")})
+    decisions.write(
+        folder / "repetitions" / "0.json", {cells[0].row: decisions.Decision(criterion, 6, 6, 0.001, "narrow")}
+    )
     made = bundle.write(folder)
     assert unbundle.report(made).comparison.startswith("the same")
     with unbundle.unpacked(made) as unpacked:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
-from peakmark.running import present
+from peakmark.running.run import Run
 from peakmark.running.told import Told
 from snakemake_executor_plugin_peakmark import Executor
 
@@ -22,12 +22,12 @@ def test_the_thread_that_the_interface_starts_finds_all_it_needs(monkeypatch: py
 
     monkeypatch.setattr(RemoteExecutor, "__init__", begins)
     run = SimpleNamespace(plan=SimpleNamespace(cluster=object()), queue=lambda **_: object())
-    monkeypatch.setattr(present, "run", run)
+    monkeypatch.setattr(Run, "current", run)
     made = Executor(None, None)
     assert there == set(vars(made)) >= {"queue", "guard", "added", "infos", "run_of"}
 
 
 def test_another_workflow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(present, "run", None)
+    monkeypatch.setattr(Run, "current", None)
     with pytest.raises(Told, match="runs the Snakefile of peakmark"):
         Executor(None, None)

@@ -4,7 +4,6 @@ nowhere. Full disks: tests/faults/test_full.py; damaged bytes: test_integrity.py
 
 from __future__ import annotations
 
-import ctypes
 import datetime
 import errno
 import io
@@ -27,10 +26,11 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tests import mounts
 from tests.unit import campaign_data as make
 
 import snakemake_logger_plugin_peakmark as progress_bar
-from peakmark import cli, machine
+from peakmark import cli, files, machine
 from peakmark.bundling import unbundle
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, RecordError
@@ -40,7 +40,6 @@ from peakmark.measuring.measure import Request, measure
 from peakmark.planning import jobs, plan
 from peakmark.running import failures, resume
 from peakmark.storage import facts, integrity, records
-from peakmark.storage.campaign import Campaign
 from peakmark.storage.results import Results
 
 KERNELS = Path(__file__).resolve().parents[2] / "build" / "kernels"
@@ -165,7 +164,7 @@ def stored(folder: Path, of: Cell = CELL, **changes: Any) -> Path:
     path = folder / "cells" / f"{of.id}.json"
     measured = make.measurement(of, "rate", 4e9) | changes.pop("measured", {})
     record = make.record(of, [measured], context=changes.pop("context", None)) | {"raw": {}} | changes
-    records.write_file(path, records.text_of(record))
+    files.write_text(path, records.text_of(record))
     return path
 
 
@@ -269,7 +268,7 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(
     path = folder / "machine" / f"{host}.json"
     for cell in made.cells:
         stored(folder, cell, context={"host": host})
-    records.write_file(folder / "plan.json", json.dumps(made.to_json()))
+    files.write_text(folder / "plan.json", json.dumps(made.to_json()))
     assert set(Results.read(folder).facts) == {host}
     assert not any(map(resume.unfit, resume.survey(folder, made.cells).values()))
     DAMAGES[kind](path)
@@ -283,7 +282,7 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(
     again = [cell for cell in made.cells if resume.unfit(found[cell.id])]
     assert len(again) == 1, "one cell is measured again: whoever does so collects the facts"
     resume.begin(made, found)
-    assert not path.exists() and not Campaign(folder, {}).record_path(again[0]).exists()
+    assert not path.exists() and not Results(folder, {}).record_path(again[0]).exists()
     assert (folder / "set-aside" / "machine" / f"{host}.0.json").exists(), "nothing is lost"
     assert machine.cached(folder / "machine")["host"] == host
     assert facts.read(path)["host"] == host
@@ -390,16 +389,14 @@ def read_only(folder: Path) -> None:
 
 
 @pytest.fixture
-def mounts() -> None:
+def own_mounts() -> None:
     """Mounts from here on are those of this process alone."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if os.geteuid() != 0 or libc.unshare(0x00020000) != 0:  # CLONE_NEWNS
-        pytest.skip("mounts need root")
-    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    if reason := mounts.take():
+        pytest.skip(reason)
 
 
 def test_a_read_only_campaign_is_reported_elsewhere(
-    small: Path, tmp_path: Path, peakmark: Callable[..., Said], mounts: None
+    small: Path, tmp_path: Path, peakmark: Callable[..., Said], own_mounts: None
 ) -> None:
     folder = copied(small, tmp_path)
     read_only(folder)
@@ -552,7 +549,7 @@ def test_the_names_of_a_large_bundle_are_looked_at_once(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def full_disk(tmp_path: Path, mounts: None) -> Iterator[Path]:
+def full_disk(tmp_path: Path, own_mounts: None) -> Iterator[Path]:
     """A results folder on a disk of its own on which nothing more has room."""
     folder = tmp_path / "results"
     folder.mkdir()

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
+from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.storage import integrity, records
@@ -24,7 +25,7 @@ def stored(folder: Path, of: Cell = CELL, value: float = 2e8) -> Path:
     """A record with a raw output beside it, as measure leaves them."""
     path = folder / "cells" / f"{of.id}.json"
     raw = path.with_suffix(".raw") / "0.stdout"
-    records.write_file(raw, "what fio said")
+    files.write_text(raw, "what fio said")
     record = make.record(of, [make.measurement(of, "throughput", value)])
     record["raw"] = {f"{raw.parent.name}/{raw.name}": hashlib.sha256(raw.read_bytes()).hexdigest()}
     records.write(path, record)

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from peakmark import slurm
+from peakmark import files, slurm
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.planning import cluster, jobs, plan, plan_text
 from peakmark.planning.cluster import Cluster
 from peakmark.running import failures, status
 from peakmark.storage import records
-from peakmark.storage.campaign import Campaign
+from peakmark.storage.results import Results
 
 DATA = Path(__file__).parent / "data" / "slurm"
 NOW = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
@@ -250,7 +250,7 @@ def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(
     record = records.read(path)
     assert record["reason"].startswith(f"Slurm ended job 5: {words}")
     assert record["context"]["slurm"]["state"] == "FAILED", "what Slurm calls it stays on record"
-    failure = status.last_failure(Campaign(one.directory, {}), one.cells[0])
+    failure = status.last_failure(Results(one.directory, {}), one.cells[0])
     assert failure is not None and failure.job_log == DATA / log
 
 
@@ -275,7 +275,7 @@ def test_of_a_job_for_a_node_the_cell_it_was_at_is_the_one_that_failed(
     one = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[CPU], fan_out="node")
     ((name, cells),) = one.jobs.items()
     assert name == "n1.own" and failures.keep(one, cells, "5", "NODE_FAIL", {}, NOW) is None
-    records.write_file(one.directory / "nodes" / "n1.own.now", one.cells[1].id + "\n")
+    files.write_text(one.directory / "nodes" / "n1.own.now", one.cells[1].id + "\n")
     path = failures.keep(one, cells, "5", "NODE_FAIL", {}, NOW)
     assert path is not None and Cell.from_json(records.read(path)["cell"]) == one.cells[1]
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from peakmark.config import inputs
 from peakmark.errors import RecordError
-from peakmark.planning import adaptive
-from peakmark.storage import records
+from peakmark.storage import decisions, records
 from peakmark.storage.results import Results, StoredRecord
 
 Replace = Callable[[str], str]
@@ -50,8 +49,8 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
         else:
             put(f"machine/{node}.json", records.text_of(replaced(known, replace)).encode())
     # Decisions on how often rows are repeated: without them spared cells would look missing.
-    for path in sorted((results.directory / adaptive.FOLDER).glob("*.json")):
-        put_json(f"{adaptive.FOLDER}/{path.name}")
+    for path in sorted((results.directory / decisions.FOLDER).glob("*.json")):
+        put_json(f"{decisions.FOLDER}/{path.name}")
     for record in (*results.records, *results.attempts):
         digests = {}
         for name, original in raw_outputs(results, record):
@@ -64,9 +63,10 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
             put_json(record.path)
         else:
             put(record.path, records.text_of({**replaced(record.data, replace), "raw": digests}).encode())
-    for name, path in inputs.collect(results):
+    section = results.config.get("report") or {}
+    for name, path in inputs.collect(results.directory, section):
         put(name, path.read_bytes())
-    index = inputs.index(results)
+    index = inputs.index(section)
     if index:
         put(inputs.INDEX, dump(index if replace is None else replaced(index, replace)).encode())
     return sorted(written)

@@ -9,12 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from peakmark.config import layouts, published
 from peakmark.errors import ConfigError, RecordError
-
-if TYPE_CHECKING:
-    from peakmark.storage.results import Results
 
 FOLDER = "inputs"
 INDEX = f"{FOLDER}/inputs.json"
@@ -52,10 +50,10 @@ def names(section: Mapping[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
-def index(results: Results) -> dict[str, dict[str, str]]:
-    """Key and configured value -> path of the copy below the campaign, for all files that the configuration names."""
+def index(section: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Key and configured value -> path of the copy below the campaign, for all files that a ``report:`` section names."""
     found: dict[str, dict[str, str]] = {}
-    for key, value in names(results.config.get("report") or {}):
+    for key, value in names(section):
         suffix = {"tables": ".yaml", "published": ".csv"}.get(key, Path(value).suffix.lower())
         copies = found.setdefault(key, {})
         # The stem stays, as it is the name of published results; a folder keeps two of one name apart.
@@ -63,14 +61,13 @@ def index(results: Results) -> dict[str, dict[str, str]]:
     return found
 
 
-def collect(results: Results) -> list[tuple[str, Path]]:
-    """Path of each copy below a bundle, and the file it is made of. Errors: ConfigError when one is not there."""
-    from peakmark.config import layouts, published
+def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path]]:
+    """Path of each copy below a bundle of the campaign in ``directory``, and the file it is made of.
 
-    resolved = resolve(results.directory, results.config.get("report") or {})
-    sources = dict(zip(names(results.config.get("report") or {}), names(resolved), strict=True))
+    Errors: ConfigError when one is not there."""
+    sources = dict(zip(names(section), names(resolve(directory, section)), strict=True))
     found = []
-    for key, copies in index(results).items():
+    for key, copies in index(section).items():
         for value, name in copies.items():
             source = sources[key, value][1]
             path = Path(source)

@@ -14,8 +14,6 @@ from peakmark.units import format_size
 
 WORKLOADS = workloads.WORKLOADS["memory"]
 POOL = 1 << 30  # rambench's own default
-AUTO = "auto"
-"""A pool, or the area of LAT, that the node decides when the cell is measured; what is planned before assumes ``POOL``."""
 
 LINE = 64  # bytes of a cache line, of which a block has whole ones
 
@@ -96,7 +94,7 @@ def block_of(cell: Cell) -> int:
 
 def pool_of(cell: Cell) -> int:
     """Bytes that all threads walk together in variant ``pool``, source and destination of a copy included."""
-    if cell.options.get("pool") == AUTO:
+    if cell.options.get("pool") == workloads.AUTO:
         return POOL
     return common.option_size(cell, "pool", POOL) or POOL
 

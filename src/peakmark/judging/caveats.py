@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import listed, significant
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
-from peakmark.judging.verdict import NO_ROW, Rows, Verdict, without_program
+from peakmark.judging.verdict import NO_ROW, Rows, Verdict
 from peakmark.statistics import ENOUGH
 
 
@@ -35,7 +36,7 @@ def _part_of_node(verdicts: list[Verdict]) -> Iterator[str]:
             if c.get("placed") and c.get("allowed")
         ]
         used, cores = max(known, default=(0, None), key=lambda pair: pair[0])
-        if one.subsystem in ("cpu", "memory") and cores and used < cores:
+        if SUBSYSTEMS[one.subsystem].pinned and cores and used < cores:
             yield (
                 f"{one.title}: measured on {used} of the node's {cores} cores, and so is its share of the limit; "
                 "concurrency: [cores] loads them all."
@@ -55,7 +56,7 @@ def _whole(measured: list[Row]) -> Iterator[str]:
     kinds: dict[str, list[str]] = {}
     for row in measured:
         for code, text in {note.code: note.text for note in row.marks if note.whole}.items():
-            kinds.setdefault(code, []).append(without_program(row, text))
+            kinds.setdefault(code, []).append(text)
     for texts in kinds.values():
         merged = merge(texts)
         sentence = Counter(merged[text] for text in texts).most_common(1)[0][0]

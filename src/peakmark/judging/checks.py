@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import significant
 from peakmark.judging import on_cores, on_disk, on_memory, on_network, on_runs
 from peakmark.judging.measured import DEFAULT, Measured, Thresholds
@@ -23,26 +24,18 @@ def check_row(row: Measured, thresholds: Thresholds = DEFAULT) -> list[Note]:
     return sorted(notes, key=lambda note: ORDER.index(note.level))
 
 
-# What instruments that disagree may differ in, beside what each counts.
-DIFFERENCES = {
-    "cpu": "instruction sets, thread placement",
-    "memory": "instruction sets, page sizes, thread placement",
-    "disk": "buffers, files",
-    "network": "socket options, the CPUs of both ends",
-}
-
-
 def check_agreement(
     values: Mapping[str, float],
     unit: str,
     thresholds: Thresholds = DEFAULT,
     own: str | None = None,
-    compare: str = DIFFERENCES["cpu"],
+    compare: str = SUBSYSTEMS["cpu"].differs,
+    headings: Mapping[str, str] | None = None,
 ) -> list[Note]:
     """Notes for instruments that disagree about one quantity by more than the band.
 
     values  summarised value by instrument, in ``unit``; own: compare this one with each other (default: all pairs)
-    compare  in what they may differ
+    compare  in what they may differ; headings: what instruments are called, if not by their names
     """
     notes = []
     names = [name for name, value in values.items() if value > 0]
@@ -53,8 +46,9 @@ def check_agreement(
             ratio = values[first] / values[second]
             factor = max(ratio, 1 / ratio)
             if factor > thresholds.band:
+                one, other = ((headings or {}).get(name, name) for name in (first, second))
                 text = (
-                    f"{first} says {quantity(values[first], unit)} and {second} {quantity(values[second], unit)}, a"
+                    f"{one} says {quantity(values[first], unit)} and {other} {quantity(values[second], unit)}, a"
                     f" factor {significant(factor, 2)}: they do not measure the same, or one did not run as meant; compare their"
                     f" {compare} and what each counts before using either"
                 )
@@ -67,7 +61,7 @@ def _above_limit(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     if share is None or share <= thresholds.limit:
         return
     remedy = "the limit or what was counted is wrong; state the machine's own values in the site file"
-    if "nominal clock" in row.peak.formula:
+    if row.peak.clock == "nominal":
         remedy = (
             "the limit holds at the nominal clock and the cores ran faster; set cpu.clock: observed in the site file"
         )
@@ -92,6 +86,7 @@ CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     on_disk.never_reached_device,
     on_disk.unflushed,
     on_cores.slow_core,
+    on_cores.waited,
     on_memory.pool_in_cache,
     on_memory.stores,
     on_cores.clock,

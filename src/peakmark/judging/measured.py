@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.peaks import Peak
 from peakmark.statistics import Summary
 
@@ -21,6 +22,7 @@ class Thresholds:
     lowered  by how much less the clock is under the work than before and after it
     others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by the hypervisor
     shortest seconds that a run should last                  core   least share of a core's pipes
+    cpu      least share of the run in which a thread that computes had its CPU
     flush    seconds below which a flush moved nothing       flushed  bytes after which that is remarkable
     """
 
@@ -35,6 +37,7 @@ class Thresholds:
     steal: float = 0.02
     shortest: float = 0.5
     core: float = 0.75
+    cpu: float = 0.97
     flush: float = 1e-3
     flushed: float = 1e8
 
@@ -107,7 +110,7 @@ class Measured:
     def spare_cpus(self) -> float:
         """CPUs of the node that the row's own threads leave to others; 0 where the threads are not pinned or all are used."""
         total = self.fact("cpu", "threads")
-        if self.subsystem not in ("cpu", "memory") or not isinstance(total, int):
+        if not SUBSYSTEMS[self.subsystem].pinned or not isinstance(total, int):
             return 0.0
         return float(max(0, total - self.concurrency))
 

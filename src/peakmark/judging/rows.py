@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from peakmark import peaks, statistics
+from peakmark.catalogue.fitting import fitted
 from peakmark.catalogue.tables import TABLES, Table
 from peakmark.cell import Cell
 from peakmark.config import layouts, published
@@ -69,7 +70,7 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     where = (row.table.name, row.key.workload, row.key.block, row.key.concurrency, row.table.own.instrument)
     found = {one.name: one.value(*where) for one in sets}
     said = [
-        Note("published", f"{one.name} (published): {text}", Level.NOTE, one.name)
+        Note("published", f"{one.name} (published): {text}", Level.NOTE)
         for one in sets
         for text in one.remarks_on(*where)
     ]
@@ -144,7 +145,8 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     )
     found = [_row(results, table, key, drafts[key], centre) for key in ordered]
     if layout is None:
-        return found
+        printed = fitted(table, (series.centre for row in found for series in row.series.values()))
+        return [replace(row, table=printed) for row in found]
     return [replace(row, sheet=layout.sheet_of(table, row.key.workload, row.key.variant)) for row in found]
 
 
@@ -258,7 +260,7 @@ def _shares(
     clocks = peaks.clocks(facts, results.config.get("site_facts") or {})
     for name in ("nominal", "maximum"):
         peak = _peak(results, table, key, points, facts, clocks[name]) if clocks[name] else None
-        share = peaks.efficiency(value, peak) if peak and " clock" in peak.formula else None
+        share = peaks.efficiency(value, peak) if peak and peak.clock else None
         if share is not None:
             found[name] = share
     return found

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from peakmark.catalogue.tables import SUBSYSTEM_TITLES
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import percent
 from peakmark.judging import ratios
 from peakmark.judging.notes import Level
@@ -88,7 +88,9 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
     latency = _best([row for row in rows["memory_latency"] if row.own is not None])
     chosen = [headline(rows, "cpu"), headline(rows, "memory"), headline(rows, "disk"), small or latency]
     return [
-        Number(describe(row), value_of(row, mark), comparison(row, mark), confidence(row), row.doubts)
+        Number(
+            describe(row), value_of(row, mark), comparison(row, mark), confidence(row), tuple(map(row.said, row.doubts))
+        )
         for row in (*chosen, headline(rows, "network"))
         if row is not None
     ]
@@ -97,7 +99,7 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
 def planned(rows: Rows) -> dict[str, str]:
     """Subsystem -> title of those that the plan measures, in the order of the report; all where it measures nothing."""
     found = {row.table.subsystem for table in rows.values() for row in table}
-    return {subsystem: title for subsystem, title in SUBSYSTEM_TITLES.items() if subsystem in found or not found}
+    return {subsystem: one.title for subsystem, one in SUBSYSTEMS.items() if subsystem in found or not found}
 
 
 def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
@@ -120,7 +122,7 @@ def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
         quantity(row.table, value, mark).partition(" ")[0] for value in (own.summary.minimum, own.summary.maximum)
     )
     share = own.efficiency
-    why = _fact(row, row.doubts[0]) if row.doubts else ""
+    why = row.doubts[0].fact if row.doubts else ""
     if own.summary.n == 1:
         why = why or "measured once: nothing is known of the spread"
     return Verdict(
@@ -139,21 +141,9 @@ def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
     )
 
 
-def _fact(row: Row, text: str) -> str:
-    """What a note saw, without the program's name and what to do about it: those stand below the row's table."""
-    return without_program(row, text).partition(": ")[0]
-
-
-def without_program(row: Row, text: str) -> str:
-    """A note without the heading of the program that it is about."""
-    for series in row.table.series:
-        text = text.removeprefix(f"{series.heading}: ")
-    return text
-
-
 def _none(rows: Rows, subsystem: str, title: str) -> Verdict:
     """The line of a subsystem without a row that can speak for it, with the most frequent reason."""
-    reasons = Counter(_fact(row, row.doubts[0]) for row in _candidates(rows, subsystem) if row.doubts)
+    reasons = Counter(row.doubts[0].fact for row in _candidates(rows, subsystem) if row.doubts)
     what, why = "not measured", ""
     if reasons:
         what, why = NO_ROW, reasons.most_common(1)[0][0]
@@ -169,7 +159,7 @@ def confidence(row: Row) -> str:
 
 def describe(row: Row) -> str:
     """What a row measures, in words: ``CPU DP, 2 threads`` or ``Disk RR of 4 KiB, 8 threads``."""
-    return f"{SUBSYSTEM_TITLES[row.table.subsystem]} {point(row)}"
+    return f"{SUBSYSTEMS[row.table.subsystem].title} {point(row)}"
 
 
 def point(row: Row) -> str:

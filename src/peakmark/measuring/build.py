@@ -40,6 +40,6 @@ def python(package: Path = Path(checkers.__file__).parent, folder: Path = checke
     """
     for name in ("machine", "record"):
         checkers.checker(name, folder)
-    parts = [package / name for name in ("data", "instruments", "machine", "measuring", "storage")]
+    parts = [package / name for name in ("catalogue", "data", "instruments", "machine", "measuring", "storage")]
     for part in (package, folder, *parts):
         compileall.compile_dir(part, maxlevels=0, quiet=2)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.instruments import REGISTRY
 from peakmark.measuring.measure import Request, measure
-from peakmark.storage import integrity, records
+from peakmark.storage import integrity
 from peakmark.storage.planfile import Part
 
 NODES = "nodes"
@@ -68,28 +69,30 @@ def run(part: Part, name: str, kernels: Path) -> None:
         go_on(part.cells)
     if failed:
         raise MeasurementError(f"{len(failed)} of {len(tried)} cells of {name} failed: {failed[0].id}, ...")
-    records.write_file(output, json.dumps({"cells": [cell.id for cell in part.cells]}, indent=1) + "\n")
+    files.write_text(output, json.dumps({"cells": [cell.id for cell in part.cells]}, indent=1) + "\n")
 
 
 def _in_rounds(
     part: Part, name: str, entries: Mapping[str, Mapping[str, Any]], go_on: Callable[[Iterable[Cell]], None]
 ) -> None:
+    from peakmark.config.repetitions import Criterion
     from peakmark.planning import adaptive  # brings numpy: only where repetitions are decided
+    from peakmark.storage import decisions
 
-    criteria = {row: adaptive.Criterion(**entry) for row, entry in entries.items()}
-    decisions: adaptive.Decisions = {}
+    criteria = {row: Criterion(**entry) for row, entry in entries.items()}
+    decided: decisions.Decisions = {}
     for number in range(max(1, adaptive.rounds(criteria))):
-        go_on(adaptive.asked(part.cells, criteria, decisions, number))
+        go_on(adaptive.asked(part.cells, criteria, decided, number))
         stored = adaptive.read_records(part.directory, part.cells, criteria)
-        decisions = adaptive.decide(part.cells, criteria, decisions, number, stored)
-    adaptive.write(part.directory / adaptive.FOLDER / f"{name}.json", decisions)
+        decided = adaptive.decide(part.cells, criteria, decided, number, stored)
+    decisions.write(part.directory / decisions.FOLDER / f"{name}.json", decided)
 
 
 def _measure(part: Part, cells: Sequence[Cell], now: Path, kernels: Path) -> list[Cell]:
     """Measure one after the other; ``now`` names the present one. Returns those that failed."""
     failed = []
     for cell in cells:
-        records.write_file(now, cell.id + "\n")
+        files.write_text(now, cell.id + "\n")
         integrity.set_aside(part.directory, cell)  # one that was damaged since this run began
         try:
             measure(request(part, cell, kernels))

@@ -356,7 +356,7 @@ def _store_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
         for name, text in texts.items():
             if text:
                 path = folder / f"{number}.{name}"
-                records.write_file(path, text)
+                files.write_text(path, text)
                 checksums[f"{folder.name}/{path.name}"] = hashlib.sha256(text.encode()).hexdigest()
     return checksums
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from peakmark.catalogue.workloads import AUTO
 from peakmark.cell import Cell
 from peakmark.instruments import REGISTRY, rambench
 from peakmark.instruments.base import Command
@@ -58,7 +59,7 @@ def settled(cell: Cell, seats: Topology, cpus: list[int], memory: int) -> Cell:
     """
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(seats, cpus, cell.word))
-    if cell.variant == "pool" and cell.options.get("pool") == rambench.AUTO:
+    if cell.variant == "pool" and cell.options.get("pool") == AUTO:
         held = topology.reach(seats, cpus[: cell.concurrency])["last_level_bytes"]
         cell = replace(cell, options={**cell.options, "pool": pool(cell, held, memory)})
     if cell.automatic:

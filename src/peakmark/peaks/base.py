@@ -6,18 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["measured", "read", "site", "datasheet", "unknown"]
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 
-UNITS = {
-    ("cpu", "rate"): "op/s",
-    ("memory", "throughput"): "B/s",
-    ("memory", "latency"): "s",
-    ("disk", "throughput"): "B/s",
-    ("disk", "iops"): "1/s",
-    ("disk", "latency"): "s",
-    ("network", "throughput"): "bit/s",
-    ("network", "latency"): "s",
-}
+Kind = Literal["measured", "read", "site", "datasheet", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +23,7 @@ class Peak:
     reason    why it is unknown and how to supply it; None otherwise
     note      what a reader must know about this limit, for example which unit a published formula mixed up
     finding   what about the machine keeps the limit below what the CPU could have, such as empty memory channels
+    clock     which one it holds at: observed, nominal or maximum; "" where no clock is in it
     estimate  a guess for an unknown CPU from its instruction sets; shown as a guess, never used for an efficiency
     """
 
@@ -44,6 +36,7 @@ class Peak:
     note: str | None = None
     estimate: float | None = None
     finding: str | None = None
+    clock: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,7 +60,7 @@ class Question:
     @property
     def unit(self) -> str:
         """SI base unit of the answer."""
-        return UNITS.get((self.subsystem, self.metric), "")
+        return SUBSYSTEMS[self.subsystem].units.get(self.metric, "")
 
     def fact(self, part: str, name: str) -> Any:
         """A fact of the machine, None where there is none."""

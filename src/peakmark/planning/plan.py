@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import fonts
-from peakmark.cell import SUBSYSTEMS, Cell
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
+from peakmark.config.repetitions import Criterion
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Cost
 from peakmark.planning import adaptive, grids, grouping
-from peakmark.planning.adaptive import Criterion
 from peakmark.planning.cluster import Cluster, on_this_machine, peers
-from peakmark.storage import integrity
+from peakmark.storage import decisions, integrity
 
 RESULTS = Path("results")
 
@@ -77,13 +78,13 @@ class Plan:
         """The cells that are asked for by now, in running order: repetitions that may prove needless come later."""
         if not self.criteria:
             return list(self.cells)
-        decisions = adaptive.standing(self.directory, self.criteria)
+        standing = decisions.standing(self.directory, self.criteria)
 
         def asked(cell: Cell) -> bool:
             criterion = self.criteria.get(cell.row)
             if criterion is None or cell.repetition < criterion.least:
                 return True
-            return cell.row in decisions and cell.repetition < decisions[cell.row].asked
+            return cell.row in standing and cell.repetition < standing[cell.row].asked
 
         return [cell for cell in self.cells if asked(cell)]
 

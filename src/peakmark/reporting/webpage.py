@@ -17,11 +17,10 @@ from typing import Any
 from peakmark import documents
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
-from peakmark.judging.rows import build as build_rows
+from peakmark.judging.judged import Judged
 from peakmark.reporting import document
 from peakmark.reporting.report import must_be_complete
 from peakmark.resources import ROOT
-from peakmark.storage.results import Results
 from peakmark.tables import webtables
 
 PARTS = ROOT / "reports" / "html"
@@ -33,21 +32,23 @@ _SHORT = {_PROBLEMS: "Failures"}
 Data = Mapping[str, Any]
 
 
-def build(campaign_dir: Path, partial: bool = False, target: Path | None = None, campaign: Path | None = None) -> Path:
+def build(
+    campaign: Path | Judged, partial: bool = False, target: Path | None = None, owner: Path | None = None
+) -> Path:
     """Write the page from a campaign's records and figures, by default as its ``report.html``; the path is returned.
-    ``campaign``: whose it is, where ``campaign_dir`` only stands for it.
+    ``owner``: folder of the campaign whose it is, where the one given only stands for it.
 
     Errors: PeakmarkError when cells are missing and ``partial`` is not set, or a figure is missing; ConfigError for the
     logo.
     """
-    results = Results.read(campaign_dir)
+    judged = Judged.of(campaign)
+    results, rows = judged.results, judged.rows
     must_be_complete(results, partial, "html")
-    rows = build_rows(results)
     figures = dict.fromkeys(document.figure_names(rows), 100)
     data = document.build(results, rows, figures, str(results.report_config.get("logo") or "") or None, partial)
-    target = target or campaign_dir / "report.html"
-    text = page(data, campaign_dir, str(results.report_config.get("decimal_mark", ".")))
-    documents.write(target, text.encode(), campaign or campaign_dir)
+    target = target or results.directory / "report.html"
+    text = page(data, results.directory, results.mark)
+    documents.write(target, text.encode(), owner or results.directory)
     return target
 
 
@@ -57,9 +58,9 @@ def page(data: Data, folder: Path, mark: str = ".") -> str:
     style, script = ((PARTS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     policy = f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'"
     chapters = [
+        *((section["title"], _section(section, folder, mark)) for section in data["sections"]),
         ("Machine", _machine(data["machine"])),
         ("Method", _method(data["method"])),
-        *((section["title"], _section(section, folder, mark)) for section in data["sections"]),
         ("Every run", _runs(data["runs"], mark)),
         (_PROBLEMS, _problems(data["problems"])),
         ("Artifact description", _artifact(data["artifact"])),
@@ -197,7 +198,8 @@ def _part(part: Data, folder: Path, mark: str) -> str:
     if part["table"] is None:
         return f"{title}<p>{escape(part['empty'])}</p>"
     figures = "".join(_figure(figure, part["title"], folder) for figure in part["figures"])
-    return f"{title}{webtables.grid(part['table'], mark)}{_findings(part['findings'])}{figures}{_formulas(part['formulas'])}"
+    table = f"{webtables.grid(part['table'], mark)}{figures}{webtables.notes(part['table'])}"
+    return f"{title}{table}{_findings(part['findings'])}{_formulas(part['formulas'])}"
 
 
 def _findings(findings: Sequence[Data]) -> str:
@@ -223,7 +225,8 @@ def _formulas(formulas: Data) -> str:
 
 
 def _runs(runs: Data, mark: str) -> str:
-    breaks = set(runs["breaks"])
+    lines = [[group["program"], *line, group["unit"]] for group in runs["groups"] for line in group["lines"]]
+    lengths = [len(group["lines"]) for group in runs["groups"]]
     table = {
         "name": "runs",
         "title": "Every repetition.",
@@ -231,8 +234,8 @@ def _runs(runs: Data, mark: str) -> str:
         "columns": [{"kind": "text"} for _ in runs["columns"]],
         "head": [{"title": title, "span": 1, "rows": 1, "kind": "text"} for title in runs["columns"]],
         "subhead": [],
-        "breaks": breaks,
-        "body": runs["lines"],
+        "breaks": {sum(lengths[:number]) for number in range(1, len(lengths))},
+        "body": lines,
         "remarks": [],
         "notes": [],
     }

@@ -9,18 +9,15 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from peakmark import slurm
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.planning import jobs
+from peakmark.planning.plan import Plan
 from peakmark.running import refusals
-
-if TYPE_CHECKING:
-    from peakmark.running.run import Run
 
 GONE_S = 120.0
 
@@ -66,12 +63,12 @@ def survive_hangup(log: Path) -> None:
         signal.signal(signal.SIGHUP, hung_up)
 
 
-def adopt(run: Run) -> dict[str, str]:
+def adopt(made: Plan) -> dict[str, str]:
     """The jobs of a killed run of this campaign that measure what this one will: comment -> number, with their place in
     the queue. Those that measure anything else are ended. Errors: SlurmError when they do not end in time.
     """
-    own = {jobs.comment(run.plan, cells) for cells in groups(run)}
-    start = f"{run.plan.campaign}/"
+    own = {jobs.comment(made, cells) for cells in groups(made)}
+    start = f"{made.campaign}/"
     mark = f" {jobs.checkout()}."
 
     def left() -> dict[str, str]:
@@ -105,21 +102,23 @@ def _end(numbers: list[str], left: Callable[[], dict[str, str]]) -> None:
         time.sleep(0.5)
 
 
-def groups(run: Run) -> Iterable[Sequence[Cell]]:
+def groups(made: Plan) -> Iterable[Sequence[Cell]]:
     """The cells of each job of the plan."""
-    return run.plan.jobs.values() if run.plan.jobs else ([cell] for cell in run.plan.cells)
+    return made.jobs.values() if made.jobs else ([cell] for cell in made.cells)
 
 
-def check(run: Run) -> None:
+def check(made: Plan, given: Mapping[str, str], is_measured: Callable[[Cell], bool]) -> None:
     """Let Slurm say of each kind of job whether it would take it, before any is handed over.
+
+    ``given``: partition, account and the like of the command line.
 
     Errors: SlurmError, one sentence for all of them.
     """
     kinds: dict[tuple[str, ...], list[str]] = {}
-    for cells in groups(run):
-        if not any(not run.is_measured(cell) for cell in cells):
+    for cells in groups(made):
+        if all(map(is_measured, cells)):
             continue
-        words = jobs.options(cells, run.plan, run.given)
+        words = jobs.options(cells, made, given)
         kind = tuple(word for word in words if not word.startswith(("--time", "--nodelist", "--dependency")))
         longest = kinds.setdefault(kind, words)
         if _minutes(words) > _minutes(longest):

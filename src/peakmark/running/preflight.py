@@ -12,11 +12,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from peakmark.catalogue.workloads import AUTO
 from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY, common
-from peakmark.instruments.rambench import AUTO
 from peakmark.machine import limits, storage
 from peakmark.machine.host import Host
 from peakmark.measuring.measure import MARGIN

@@ -12,17 +12,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from peakmark import interrupts, output
+from peakmark import files, interrupts, output
 from peakmark.cell import Cell
 from peakmark.measuring import build, guard, job, lock
 from peakmark.planning import adaptive, cluster, grouping, jobs, plan
 from peakmark.planning.cluster import Cluster, settings_of
 from peakmark.planning.plan import Plan
-from peakmark.running import folders, head, preflight, present, progress, resume
+from peakmark.running import folders, head, preflight, progress, resume
 from peakmark.running.queue import MAX_JOBS, Queue, Task, written
-from peakmark.storage import integrity, planfile, records
+from peakmark.storage import decisions, integrity, planfile
 from peakmark.units import parse_duration
 
 GIVEN = jobs.GIVEN
@@ -39,7 +39,13 @@ class Run:
     main     whether this process runs the campaign, or is a job that Snakemake itself started on a node
     remote   whether an executor hands jobs to a cluster
     given    partition, account and the like of the command line
+
+    ``current`` is the one of this process, for the executor that Snakemake makes by itself; ``opened`` is that executor's
+    queue, None while another one hands jobs over.
     """
+
+    current: ClassVar[Run | None] = None
+    opened: Queue | None = None
 
     def __init__(self, config: Mapping[str, Any], main: bool, remote: bool, given: Mapping[str, str]) -> None:
         _settle()
@@ -57,7 +63,7 @@ class Run:
         self.kernels_ready = build.up_to_date() if main else True
         if main:
             preflight.say(preflight.check(self.plan, [one for one in self.wanted if not self.is_measured(one)]))
-        present.run = self
+        Run.current = self
 
     # -- what is asked for
 
@@ -97,7 +103,7 @@ class Run:
         """Records of a round of repetitions, by the decisions after the round before."""
         if decision is None:
             return self.records
-        found = adaptive.asked(self.plan.cells, self.plan.criteria, adaptive.read(Path(decision)), number)
+        found = adaptive.asked(self.plan.cells, self.plan.criteria, decisions.read(Path(decision)), number)
         return [decision, *(self.plan.record_name(cell) for cell in found)]
 
     @cached_property
@@ -216,8 +222,8 @@ class Run:
         """Where an executor puts those jobs."""
         most = int(settings_of(self.plan.config).get("max_jobs", MAX_JOBS))
         seconds = parse_duration("give_up_after", self.plan.config["give_up_after"])
-        present.queue = Queue(self.plan, max_jobs=most, give_up_s=seconds, say=say)
-        return present.queue
+        self.opened = Queue(self.plan, max_jobs=most, give_up_s=seconds, say=say)
+        return self.opened
 
     # -- beginning
 
@@ -237,9 +243,9 @@ class Run:
             head.survive_hangup(self.plan.directory / "logs" / "hangup.log")
         build.python()
         self._write()
-        if present.queue is not None:
-            present.queue.adopted |= head.adopt(self)
-            head.check(self)
+        if self.opened is not None:
+            self.opened.adopted |= head.adopt(self.plan)
+            head.check(self.plan, self.given, self.is_measured)
         resume.begin(self.plan, self.found)
         self._estimate()
         return held
@@ -255,9 +261,9 @@ class Run:
     def what_failed(self) -> None:
         """The same for a run that did not do all."""
         from peakmark.running import status
-        from peakmark.storage.campaign import Campaign
+        from peakmark.storage.results import Results
 
-        output.say(status.describe(Campaign.open(self.plan.directory), only_failed=True))
+        output.say(status.describe(Results.read(self.plan.directory), only_failed=True).text)
 
     def _write(self) -> None:
         """Everything that a cell needs to be measured, by a job or again by hand; the plan last, as it tells that all is
@@ -265,7 +271,7 @@ class Run:
         text = json.dumps(self.config, indent=1, sort_keys=True) + "\n"
         path = self.plan.directory / "config.json"
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            records.write_file(path, text)
+            files.write_text(path, text)
         planfile.write(self.plan.directory / "plan.json", self.plan.to_json())
 
     def _estimate(self) -> None:

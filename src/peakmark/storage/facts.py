@@ -20,7 +20,7 @@ FOLDER = "machine"
 
 def write(path: Path, facts: Mapping[str, Any]) -> None:
     """Store facts with their seal. Errors: OSError."""
-    records.write_file(path, records.text_of(facts))
+    files.write_text(path, records.text_of(facts))
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -40,32 +39,12 @@ def write(path: Path, record: Mapping[str, Any]) -> None:
     """
     schemas.validate_fast(record, "record", f"{path} is not a record of peakmark")
     try:
-        write_file(path, text_of(record))
+        files.write_text(path, text_of(record))
     except OSError as error:
         raise RecordError(
             f"the record {path} cannot be written ({error.strerror}): make room or mend the rights of its folder, then "
             "start again; what was written before is whole"
         ) from error
-
-
-def write_file(path: Path, text: str) -> None:
-    """Replace a text file in one step, durably. Errors: OSError; the old file is then untouched."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 def read(path: Path) -> dict[str, Any]:

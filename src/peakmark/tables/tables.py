@@ -8,11 +8,12 @@ from typing import Any
 
 import pandas as pd
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES, Table, count
 from peakmark.config import layouts
 from peakmark.judging import findings
+from peakmark.judging.judged import Judged
 from peakmark.judging.row import Row
-from peakmark.judging.rows import build as build_rows
 from peakmark.judging.rows import published_names
 from peakmark.storage import measurements
 from peakmark.storage.results import Results
@@ -27,22 +28,23 @@ RUN_COLUMNS = (
 _AT_CLOCKS = {name: f"Efficiency at {name} clock (%)" for name in ("nominal", "maximum")}
 
 
-def build(campaign_dir: Path) -> list[Path]:
+def build(campaign: Path | Judged) -> list[Path]:
     """Write ``tables/<name>.csv`` and ``.tex`` for all eight tables, ``summary.csv``, ``findings.csv``, ``runs.csv``,
     ``checksums.txt``, and the tables of the configured layout in ``tables/<layout>``; the paths written.
 
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
-    results = Results.read(campaign_dir)
-    rows = build_rows(results)
-    folder = campaign_dir / "tables"
+    judged = Judged.of(campaign)
+    results, rows = judged.results, judged.rows
+    folder = results.directory / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for table in TABLES:
         csv = folder / f"{table.name}.csv"
         frame(table, rows[table.name]).to_csv(csv, index=False, lineterminator="\n")
         tex = folder / f"{table.name}.tex"
-        tex.write_text(latex.table(presentation.grid(results, table, rows[table.name])), encoding="utf-8")
+        printed = rows[table.name][0].table if rows[table.name] else table
+        tex.write_text(latex.table(presentation.grid(results, printed, rows[table.name])), encoding="utf-8")
         written += [csv, tex]
     written += _write_sheets(results, rows, folder)
     everything = [row for table in TABLES for row in rows[table.name]]
@@ -105,7 +107,7 @@ def headings(table: Table, with_node: bool = False, published: Sequence[str] = (
         *INTERVAL,
         "Doubt",
         *(f"{name}: {table.published_group}" for name in published),
-        *(_AT_CLOCKS.values() if table.subsystem in ("cpu", "memory") else ()),
+        *(_AT_CLOCKS.values() if SUBSYSTEMS[table.subsystem].pinned else ()),
         *(ENDS if table.subsystem == "network" else ()),
         "Notes",
     ]
@@ -137,13 +139,13 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
     line |= dict(zip(INTERVAL, interval, strict=True))
     line["Doubt"] = str(row.level or "")
     line |= {f"{name}: {table.published_group}": shown(value) for name, value in row.published.items()}
-    if table.subsystem in ("cpu", "memory"):
+    if SUBSYSTEMS[table.subsystem].pinned:
         line |= {
             heading: 100 * row.shares[name] if name in row.shares else None for name, heading in _AT_CLOCKS.items()
         }
     if table.subsystem == "network":
         line |= dict(zip(ENDS, _ends(row), strict=True))
-    line["Notes"] = "; ".join(dict.fromkeys(note.text for note in row.marks))
+    line["Notes"] = "; ".join(dict.fromkeys(row.said(note) for note in row.marks))
     return line
 
 
