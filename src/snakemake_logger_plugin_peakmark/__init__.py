@@ -24,6 +24,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
 from peakmark.config import given
+from peakmark.formatting import duration
 from peakmark.running import folders
 from peakmark.running.told import Told, or_sentence
 
@@ -258,5 +259,4 @@ def _name(values: dict[str, Any]) -> str:
 def _words(seconds: float | None) -> str:
     if seconds is None:
         return ""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02d} left" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min left"
+    return f"{duration(seconds)} left"
