@@ -17,7 +17,6 @@ from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.settings import CommonSettings
 
 from peakmark.running.queue import Task
-from peakmark.running.run import Run
 from peakmark.running.told import Told
 
 common_settings = CommonSettings(
@@ -34,6 +33,8 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
 
     def __init__(self, workflow: Any, logger: Any) -> None:
         """What the thread needs is there before the interface starts it, which it does long before ``__post_init__``."""
+        from peakmark.running.run import Run  # not before Snakemake has gone to the folder of --directory
+
         if Run.current is None or Run.current.plan.cluster is None:
             raise Told("the executor peakmark runs the Snakefile of peakmark, on a cluster, and nothing else")
         self.run_of = Run.current
