@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from peakmark.catalogue.workloads import KERNELS, WORKLOADS
+from peakmark.config import people
+from peakmark.formatting import natural
 from peakmark.instruments import REGISTRY
 from peakmark.storage.results import Results
 
@@ -39,7 +41,7 @@ def replacer(results: Results) -> Callable[[str], str]:
     kept for documentation (192.0.2.0/24, 2001:db8::/32). Loopback addresses stay. It changes no number.
     """
     texts = list(_texts(results))
-    hosts = sorted({*_hosts(results)}, key=_natural)
+    hosts = sorted({*_hosts(results)}, key=natural)
     users = sorted({*_users(results, texts)} - set(hosts))
     words = {name: f"user{number}" for number, name in enumerate(users, 1)}
     short: dict[str, str] = {}
@@ -122,7 +124,8 @@ def _users(results: Results, texts: Iterable[str]) -> Iterator[str]:
         except (OSError, KeyError):
             continue
     account = ((results.config.get("site_facts") or {}).get("slurm") or {}).get("account")
-    names |= {str(account or ""), str(results.report_config.get("author") or "")}
+    names |= {str(account or ""), str(results.report_config.get("publisher") or "")}
+    names |= {name for one in people.authors(results.report_config) for name in (one.name, one.affiliation, one.orcid)}
     for text in (*texts, str(results.directory.resolve())):
         names.update(match.group(1) for match in _HOME.finditer(text))
     for name in names:
@@ -134,8 +137,3 @@ def _texts(results: Results) -> Iterator[str]:
     yield json.dumps(results.plan)
     for record in (*results.records, *results.attempts):
         yield json.dumps(record.data)
-
-
-def _natural(name: str) -> list[tuple[int, int | str]]:
-    """node2 before node10."""
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"([0-9]+)", name) if part]

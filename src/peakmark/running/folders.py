@@ -14,7 +14,7 @@ from peakmark.errors import PeakmarkError
 
 STATE = Path(".snakemake")
 OF_CAMPAIGN = ("cells", "logs", "attempts", "machine", "nodes", "repetitions", "set-aside", "tables", "figures")
-FILES = ("plan.json", "config.json", "report.pdf", "report.html", "running")
+FILES = ("plan.json", "config.json", "code.json", "report.pdf", "report.html", "running")
 CACHE = "XDG_CACHE_HOME"
 ELSEWHERE = "or work in another folder with --directory FOLDER"
 
