@@ -6,8 +6,8 @@ import json
 import math
 from collections.abc import Mapping
 
+from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.workloads import UNUSED
 from peakmark.errors import ConfigError
 from peakmark.lean import Any, dataclass, field
 from peakmark.units import format_size, parse_size
@@ -108,7 +108,7 @@ class Cell:
 
     def spec(self) -> str:
         """Canonical one-line JSON: what decides whether a finished cell is still valid."""
-        unused = UNUSED.get(self.instrument, ())
+        unused = REFERENCES[self.instrument].unused if self.instrument in REFERENCES else ()
         options = {name: value for name, value in self.options.items() if name not in unused}
         words = {**self.to_json(), "options": options}
         return json.dumps(words, sort_keys=True, separators=(",", ":"), ensure_ascii=True)

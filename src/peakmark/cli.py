@@ -16,6 +16,7 @@ from peakmark.errors import ConfigError
 from peakmark.resources import of_checkout
 
 KERNELS = of_checkout("build/kernels")
+ANONYMOUS = {"report": "report-anonymous.pdf", "html": "report-anonymous.html"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -156,13 +157,13 @@ def _parser() -> argparse.ArgumentParser:
                 "--partial", action="store_true", help="also when cells are missing, with the holes marked"
             )
             command.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it there")
-        if name == "report":
-            command.add_argument("--html", action="store_true", help="the page report.html too")
             command.add_argument(
                 "--anonymise",
                 action="store_true",
-                help="report-anonymous.pdf without names of hosts and users, and addresses",
+                help=f"{ANONYMOUS[name]} without names of hosts and users, and addresses",
             )
+        if name == "report":
+            command.add_argument("--html", action="store_true", help="the page report.html too")
         if name == "status":
             command.add_argument("--failed", action="store_true", help="only what failed or is missing")
             command.add_argument(
@@ -330,6 +331,8 @@ def _html(options: argparse.Namespace) -> int:
     from peakmark.judging.judged import Judged
     from peakmark.reporting import webpage
 
+    if options.anonymise:
+        return _anonymous_report(options, "html")
     with _workplace(options) as folder:
         judged = Judged.of(folder)
         figures.build(judged)
@@ -376,8 +379,8 @@ def _bundle(options: argparse.Namespace) -> int:
     return 0
 
 
-def _anonymous_report(options: argparse.Namespace) -> int:
-    """The report of a copy in which every name is replaced."""
+def _anonymous_report(options: argparse.Namespace, form: str = "report") -> int:
+    """The report, or the page of the ``form`` html, of a copy in which every name is replaced."""
     import tempfile
 
     from peakmark import documents
@@ -385,11 +388,13 @@ def _anonymous_report(options: argparse.Namespace) -> int:
     from peakmark.storage.results import Results
 
     results = Results.read(options.campaign)
-    target = options.output or options.campaign / "report-anonymous.pdf"
+    target = options.output or options.campaign / ANONYMOUS[form]
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name) / results.name
         staging.copy(results, folder, anonymise.replacer(results))
-        documents.write(target, bundle.build_all(folder, options.partial).read_bytes(), options.campaign)
+        pdf = bundle.build_all(folder, options.partial)
+        made = pdf if form == "report" else pdf.with_suffix(".html")
+        documents.write(target, made.read_bytes(), options.campaign)
     _print_path(target)
     return 0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common
@@ -53,7 +54,7 @@ class Pmbw(common.Program):
     name = "pmbw"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"memory": ("RS", "WS", "RWS", "LAT", "ALL")}
     executables = ("pmbw",)
-    variants = ("block", "pool", "")
+    variants = ("block", *POOLS, "")
 
     def find(self, path: str) -> Tool:
         if "-f <match>" not in common.ask(path, "-h"):
@@ -123,7 +124,7 @@ def needs(cell: Cell) -> tuple[str, ...]:
 
 def area_of(cell: Cell) -> int:
     """pmbw's area in bytes: all threads' blocks together, or the pool."""
-    return pool_of(cell) if cell.variant == "pool" else block_of(cell) * cell.concurrency
+    return pool_of(cell) if cell.variant in POOLS else block_of(cell) * cell.concurrency
 
 
 def memory_for(area: int, threads: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from peakmark.catalogue.workloads import AUTO
+from peakmark.catalogue.workloads import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command
@@ -58,7 +58,7 @@ def settled(cell: Cell, seats: Topology, cpus: list[int], memory: int) -> Cell:
     """
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(seats, cpus, cell.word))
-    if cell.variant == "pool" and cell.options.get("pool") == AUTO:
+    if cell.variant in POOLS and cell.options.get("pool") == AUTO:
         held = topology.reach(seats, cpus[: cell.concurrency])["last_level_bytes"]
         cell = replace(cell, options={**cell.options, "pool": pool(cell, held, memory)})
     if cell.automatic:
