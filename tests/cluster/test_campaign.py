@@ -16,7 +16,7 @@ import pytest
 from testcluster import Cluster, ClusterError
 from testcluster.processes import wait_until
 
-from workflow import Workflow
+from workflow import TO_TABLES, Workflow
 
 DISK = {"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}
 
@@ -375,7 +375,7 @@ def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> N
     wait_until(lambda: not workflow.cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split(), 60, "no job is left", 0.2)
     before = workflow.started()
     (workflow.directory / "hold").unlink()
-    again = workflow.snakemake()
+    again = workflow.snakemake(*TO_TABLES)
     assert again.returncode == 0, again.stdout + again.stderr
     after = workflow.started()
     assert len(after) == 6 and {name: after[name] for name in before} == before
@@ -383,13 +383,13 @@ def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> N
 
 def test_batches_of_cells_share_a_job(workflow: Workflow) -> None:
     workflow.configure(cpu=[{"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 3}], fan_out={"batch": 4})
-    done = workflow.snakemake()
+    done = workflow.snakemake(*TO_TABLES)
     assert done.returncode == 0, done.stdout + done.stderr
     records = workflow.records()
     assert len(records) == 6 and len({record["context"]["job_id"] for record in records.values()}) == 2
     lost = sorted(records)[0]
     (workflow.results / "cells" / f"{lost}.json").unlink()
-    again = workflow.snakemake()
+    again = workflow.snakemake(*TO_TABLES)
     assert again.returncode == 0, again.stdout + again.stderr
     after = workflow.records()
     assert {name: after[name] for name in records if name != lost} == {
