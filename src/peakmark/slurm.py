@@ -75,6 +75,7 @@ def ask(*argv: str, limit_s: float = LIMIT_S, text: str | None = None) -> str:
             text=True,
             timeout=limit_s,
             check=False,
+            start_new_session=True,  # Ctrl-C and a terminal that goes away are this process's business
             **({"stdin": subprocess.DEVNULL} if text is None else {"input": text}),
         )
     except FileNotFoundError:

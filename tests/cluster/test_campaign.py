@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from datetime import datetime, timedelta
@@ -272,49 +271,6 @@ def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(wo
 
 
 @pytest.mark.trouble
-def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(workflow: Workflow) -> None:
-    blocks = ["4KiB", "8KiB", "16KiB"]
-    tool = workflow.holding("/usr/bin/fio")
-    workflow.configure(disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}], tools={"fio": tool})
-    hold, cluster = workflow.directory / "hold", workflow.cluster
-    hold.touch()
-    first = workflow.start()
-    workflow.wait_for_tools(2)
-    second = workflow.snakemake()
-    assert second.returncode == 1
-    assert "is being measured already by process" in second.stderr
-    assert "Traceback" not in second.stderr
-    os.kill(first.pid, signal.SIGKILL)
-    first.wait(10)
-    left = set(cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split())
-    assert left, "the killed snakemake's jobs go on"
-    before = workflow.started()
-    assert workflow.planned() == {
-        f"disk/{name}/WS-psync_{block}_x1/any/0" for name in ("fio", "diskbench") for block in blocks
-    } - set(before)
-
-    third = workflow.start()
-    wait_until(lambda: "earlier run are still in the queue and go on" in workflow.said, 90, "jobs are taken over", 0.2)
-    now = set(cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split())
-    assert left <= now, "no job has lost its place in the queue"
-    workflow.wait_for_tools(2)
-    cluster.stop_controller()
-    cluster.start_controller()
-    hold.unlink()
-    workflow.end_tools("node1", "node2")
-    code = workflow.end(third)
-    failed = workflow.attempts()
-    # The tools that were ended have failed, and nothing else.
-    assert code == 1 and len(failed) == 2, workflow.said
-    assert workflow.planned() == set(failed)
-    last = workflow.snakemake()
-    assert last.returncode == 0, last.stderr
-    after = workflow.started()
-    assert len(after) == 6
-    assert {name: after[name] for name in before} == before
-
-
-@pytest.mark.trouble
 def test_a_node_lost_in_the_middle_costs_its_cell_only_and_its_files_are_found(workflow: Workflow) -> None:
     """All its processes die at once, the guard of the scratch directory with them, as when the power goes."""
     blocks, scratch = ["4KiB", "8KiB", "16KiB"], workflow.directory / "scratch"
@@ -357,28 +313,6 @@ def test_a_node_lost_in_the_middle_costs_its_cell_only_and_its_files_are_found(w
         2.0,
     )
     assert not list(scratch.iterdir())
-
-
-def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> None:
-    blocks = ["4KiB", "8KiB", "16KiB"]
-    tool = workflow.holding("/usr/bin/fio")
-    workflow.configure(disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}], tools={"fio": tool})
-    (workflow.directory / "hold").touch()
-    process = workflow.start()
-    workflow.wait_for_tools(2)
-    process.send_signal(signal.SIGINT)
-    wait_until(lambda: process.poll() is not None or "user request" in workflow.said, 30, "it is heard", 0.05)
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
-    assert workflow.end(process) != 0
-    assert "Traceback" not in workflow.said
-    wait_until(lambda: not workflow.cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split(), 60, "no job is left", 0.2)
-    before = workflow.started()
-    (workflow.directory / "hold").unlink()
-    again = workflow.snakemake(*TO_TABLES)
-    assert again.returncode == 0, again.stdout + again.stderr
-    after = workflow.started()
-    assert len(after) == 6 and {name: after[name] for name in before} == before
 
 
 def test_batches_of_cells_share_a_job(workflow: Workflow) -> None:

@@ -57,6 +57,21 @@ static void the_record_explains_the_rate(void **state) {
     process_free(process);
 }
 
+/* Three threads on one CPU have a third of it each, however busy it is otherwise. */
+static void the_record_tells_who_had_the_cpu(void **state) {
+    (void)state;
+    struct process *process = process_run(
+        NULL, ARGV("cpubench", "--workload", "DP", "--cpus", "0", "--threads", "3", "--seconds", "0.3"));
+    if (process->status == 2) { /* CPU 0 is not ours */
+        process_free(process);
+        skip_because("CPU 0 is not among those that this process may use");
+        return;
+    }
+    assert_int_equal(process->status, 0);
+    assert_true(json_number(process, "cpu_share") > 0 && json_number(process, "cpu_share") < 0.5);
+    process_free(process);
+}
+
 static void a_long_run_repeats_the_check(void **state) {
     (void)state;
     struct process *process = cpubench("QP", "--seconds", "0.2");
@@ -152,6 +167,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_workload_is_measured_and_right),
         cmocka_unit_test(the_record_explains_the_rate),
+        cmocka_unit_test(the_record_tells_who_had_the_cpu),
         cmocka_unit_test(a_long_run_repeats_the_check),
         cmocka_unit_test(threads_share_fixed_work),
         cmocka_unit_test(no_thread_stands_by),

@@ -11,7 +11,7 @@ import pytest
 from peakmark import peaks, statistics
 from peakmark.judging.checks import check_agreement, check_row
 from peakmark.judging.measured import DEFAULT, Measured, Run, Thresholds
-from peakmark.judging.notes import Level
+from peakmark.judging.notes import Level, Note
 from peakmark.peaks import Peak
 
 VM: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "machine" / "zen3-vm.json").read_text())
@@ -322,6 +322,47 @@ def test_a_throttled_node_does_not_look_perfect() -> None:
         "below-nominal",
         "clock-lowered",
     ]
+
+
+def test_threads_that_waited_for_their_cpus_are_told() -> None:
+    measured = row()
+
+    def of(*shares: float) -> list[Note]:
+        runs = [Run(100.0 * share, {"cpu_share": share}) for share in shares]
+        return check_row(Measured(**{**vars(measured), "runs": runs}))
+
+    assert [note.code for note in of(1.0, 0.99, 1.0)] == []
+    [note] = of(1.0, 0.861, 1.0)
+    assert (note.code, note.level) == ("waited", Level.NOTE) and "86.1% of the time in 1 of 3 repetitions" in note.text
+    assert of(0.95, 0.94, 1.0)[0].level is Level.UNSURE
+    # A core that does half of what its pipes allow needs no other reason.
+    half = {"cpu_share": 0.5}
+    assert codes(row(details=half, peak=limit(200.0))) == ["waited"]
+    assert codes(row(details={"cpu_share": 1.0}, peak=limit(200.0))) == ["slow-core"]
+    assert codes(row(details=half, subsystem="disk", instrument="diskbench")) == []
+
+
+@pytest.mark.parametrize(
+    ("isa", "idle", "loaded", "expected"),
+    [
+        ("avx512", 2.8e9, 1.9e9, ["clock-lowered"]),  # as AVX-512 allows: its base clock is below the one on the box
+        ("avx2", 2.8e9, 1.9e9, ["clock-lowered"]),
+        ("sse2", 2.8e9, 1.9e9, ["below-nominal", "clock-lowered"]),  # nothing but heat or power does that
+        ("avx512", 1.8e9, 1.7e9, ["below-nominal", "clock-lowered"]),
+        ("avx512", 2.8e9, 0.8e9, ["below-nominal", "clock-lowered"]),  # lower than any design asks for
+    ],
+)
+def test_wide_vectors_below_the_nominal_clock_are_no_throttling(
+    isa: str, idle: float, loaded: float, expected: list[str]
+) -> None:
+    facts = copy.deepcopy(VM)
+    facts["cpu"]["clock_hz"] |= {"nominal": 2.1e9}
+    details = {"isa": isa, "clock_hz_before": idle, "clock_hz_after": idle, "clock_hz_loaded": loaded}
+    found = check_row(row(details=details, peak=limit(101.4), facts=facts))
+    assert [note.code for note in found] == expected
+    assert "below the nominal 2.1 GHz" in found[-1].text
+    if len(expected) == 2:  # the share is that of the limit, which takes the clock under the work
+        assert f"({100 / 101.4 * loaded / 2.1e9:.0%} of it at the nominal clock)" in found[0].text
 
 
 def test_repetitions_on_other_cores_are_not_alike() -> None:

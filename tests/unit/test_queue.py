@@ -32,6 +32,7 @@ class Site:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.submitted, self.cancelled = 0.0, [], []  # type: ignore[var-annotated]
         self.states: dict[str, tuple[str, str]] = {}
+        self.comments: dict[str, str] = {}
         self.nodes: dict[str, str] = {}
         self.refuses: Callable[[int], str | None] = lambda _: None
         self.silent = False
@@ -50,12 +51,16 @@ class Site:
         self.submitted.append(tuple(options))
         number = str(len(self.submitted))
         self.states[number] = ("PENDING", "Priority")
+        self.comments[number] = next(word.partition("=")[2] for word in options if word.startswith("--comment="))
         return number
 
-    def jobs(self, _states: str) -> list[slurm.Job]:
+    def jobs(self, _states: str = "") -> list[slurm.Job]:
         if self.silent:
             raise slurm.SlurmError("squeue failed: slurm_load_jobs error: Unable to contact slurm controller")
-        return [slurm.Job(number, state, "", "n1", why, "0:01") for number, (state, why) in self.states.items()]
+        return [
+            slurm.Job(number, state, self.comments.get(number, ""), "n1", why, "0:01")
+            for number, (state, why) in self.states.items()
+        ]
 
 
 @pytest.fixture
@@ -105,6 +110,43 @@ def test_a_limit_of_submissions_is_waited_for_and_told_once(four: plan.Plan, sit
     site.states = dict.fromkeys(site.states, ("COMPLETED", "None"))
     assert len(steps(queue, site, 10)) == 2 and len(site.submitted) == 4
     assert not list(attempts.paths(four.directory, four.cells[3])), "that is no failure"
+
+
+def test_a_job_whose_submission_was_not_answered_is_not_handed_over_twice(four: plan.Plan, site: Site) -> None:
+    """slurmctld took it and answered too late: what sbatch says then, and the job is in the queue."""
+    queue, _ = filled(four, site)
+    late = "sbatch failed: sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
+    real = site.submit
+
+    def answers_late(options: Any, script: str) -> str:
+        number = real(options, script)
+        if number == "2":
+            site.silent = True
+            raise slurm.SlurmError(late)
+        return number
+
+    slurm.submit = answers_late  # put back by the fixture's monkeypatch
+    steps(queue, site, 10)
+    assert len(queue.active) == 3 and len(site.submitted) == 4, "whether it is there is not known"
+    site.silent = False
+    steps(queue, site, 10)
+    assert sorted(queue.active) == ["1", "2", "3", "4"] and len(site.submitted) == 4
+
+
+def test_jobs_of_lost_submissions_are_ended_too(four: plan.Plan, site: Site) -> None:
+    queue, _ = filled(four, site)
+    real = site.submit
+
+    def never_answers(options: Any, script: str) -> str:
+        real(options, script)
+        raise slurm.SlurmError("sbatch got no answer from Slurm within 60 s: is slurmctld up?")
+
+    slurm.submit = never_answers
+    queue.step()
+    assert not queue.active
+    queue.cancel()
+    assert sorted(site.cancelled) == ["1", "2", "3", "4"]
+    assert queue.step() == [] and len(site.submitted) == 4, "nothing is submitted afterwards"
 
 
 def test_a_refusal_is_an_attempt_like_any_failure(four: plan.Plan, site: Site) -> None:

@@ -4,10 +4,18 @@
 #include <stdlib.h>
 #include <time.h>
 
-uint64_t clock_now(void) {
+static uint64_t read_clock(clockid_t which) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(which, &now);
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+uint64_t clock_now(void) {
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_thread_now(void) {
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void clock_sleep_until(uint64_t deadline_ns) {

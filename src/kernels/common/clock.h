@@ -7,6 +7,9 @@
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t clock_now(void);
 
+/* CPU time of the calling thread in nanoseconds: what others and waiting took is not in it. */
+uint64_t clock_thread_now(void);
+
 /* Sleeps until clock_now() >= deadline_ns. */
 void clock_sleep_until(uint64_t deadline_ns);
 

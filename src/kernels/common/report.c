@@ -74,6 +74,7 @@ static void clock_or_null(struct json *json, const char *key, double hz) {
 void report_clock(struct json *json, const struct team *team) {
     clock_or_null(json, "clock_hz_before", team->clock_hz_before);
     clock_or_null(json, "clock_hz_after", team->clock_hz_after);
+    json_double(json, "cpu_share", team->cpu_share);
 }
 
 void report_clock_loaded(struct json *json, const struct team *team) {

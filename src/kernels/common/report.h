@@ -31,7 +31,8 @@ struct report {
 /* Opens the object on stdout and writes the keys shared by all kernels, but warnings. */
 void report_begin(struct json *json, const struct report *report);
 
-/* Writes clock_hz_before and clock_hz_after; null when they were not measured. */
+/* Of threads that compute. Writes clock_hz_before and clock_hz_after, null when they were not measured, and
+ * cpu_share, the share of their time in which they had their CPUs. */
 void report_clock(struct json *json, const struct team *team);
 
 /* Writes clock_hz_loaded, the clock under the work; null where it could not be told. */

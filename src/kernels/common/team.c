@@ -97,9 +97,11 @@ static void *member_main(void *argument) {
     meet(team); /* 3: stop flag is down again */
     uint64_t limit =
         plan->work > 0 ? team_share(plan->work, team->threads, member->index, plan->grain) : UINT64_MAX;
+    uint64_t cpu_ns = clock_thread_now();
     member->start_ns = clock_now();
     run_phase(member, false, limit);
     member->stop_ns = clock_now();
+    member->cpu_ns = clock_thread_now() - cpu_ns;
     if (plan->among != NULL) {
         member->cpu = sched_getcpu();
     }
@@ -148,7 +150,7 @@ static void conduct(struct team *team) {
 }
 
 static void sum_up(struct team *team) {
-    uint64_t first = UINT64_MAX, last = 0;
+    uint64_t first = UINT64_MAX, last = 0, cpu = 0, wall = 0;
     team->work = 0;
     team->clock_hz_before = team->clock_hz_after = team->clock_hz_loaded = 0;
     bool all_loaded = true;
@@ -157,12 +159,16 @@ static void sum_up(struct team *team) {
         first = member->start_ns < first ? member->start_ns : first;
         last = member->stop_ns > last ? member->stop_ns : last;
         team->work += member->work;
+        cpu += member->cpu_ns;
+        wall += member->stop_ns - member->start_ns;
         team->clock_hz_before += member->clock_hz_before / team->threads;
         team->clock_hz_after += member->clock_hz_after / team->threads;
         team->clock_hz_loaded += member->clock_hz_loaded / team->threads;
         all_loaded = all_loaded && member->clock_hz_loaded > 0;
     }
     team->clock_hz_loaded *= all_loaded;
+    team->cpu_share =
+        cpu < wall ? (double)cpu / (double)wall : 1; /* read around the run, so it may be more */
     team->first_start_ns = first;
     team->seconds = (double)(last - first) * 1e-9;
 }

@@ -26,6 +26,7 @@ struct team_member {
     uint64_t limit; /* work to do in this run; UINT64_MAX when the stop flag ends it */
     uint64_t work;  /* set by run: work done in this run */
     uint64_t start_ns, stop_ns;
+    uint64_t cpu_ns;                        /* CPU time between them */
     double clock_hz_before, clock_hz_after; /* 0 when not asked for */
     double clock_hz_loaded;                 /* under the work: the job's to tell, 0 where it cannot */
 };
@@ -65,6 +66,7 @@ struct team {
     uint64_t work;                          /* all members' */
     double clock_hz_before, clock_hz_after; /* mean of the members */
     double clock_hz_loaded;                 /* the same; 0 unless all members told it */
+    double cpu_share; /* CPU time of the members by their time between start and stop: 1 where none waited */
     /* private */
     struct team_plan plan;
     const struct team_job *job;

@@ -21,6 +21,7 @@ class Thresholds:
     lowered  by how much less the clock is under the work than before and after it
     others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by the hypervisor
     shortest seconds that a run should last                  core   least share of a core's pipes
+    cpu      least share of the run in which a thread that computes had its CPU
     flush    seconds below which a flush moved nothing       flushed  bytes after which that is remarkable
     """
 
@@ -35,6 +36,7 @@ class Thresholds:
     steal: float = 0.02
     shortest: float = 0.5
     core: float = 0.75
+    cpu: float = 0.97
     flush: float = 1e-3
     flushed: float = 1e8
 

@@ -12,6 +12,11 @@ from peakmark.judging.notes import Level, Note
 from peakmark.peaks import efficiency
 from peakmark.peaks.words import quantity
 
+WIDE = {"avx2", "avx512"}
+"""Instruction sets under whose multiplications a core may run below its nominal clock, as designed."""
+LOWEST = 0.4
+"""Of the nominal clock, what no such design goes below: the lowest base clocks for AVX-512 are about half of those on the box."""
+
 
 def slow_core(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in the record."""
@@ -22,13 +27,34 @@ def slow_core(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     cores = row.fact("cpu", "cores")
     if share is None or share >= thresholds.core or asked != {"auto"} or (cores and row.concurrency > cores):
         return
-    if any(disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=row.spare_cpus)):
+    if any(waited(row, thresholds)) or any(
+        disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=row.spare_cpus)
+    ):
         return  # what took the time is known, and said
     text = (
         f"the cores did {share:.0%} of the operations that their pipes allow at the clock they had: somebody else may be at"
         " work on the other hardware thread of a core, which no counter here shows; repeat at another time or alone"
     )
     yield Note("slow-core", text, Level.UNSURE)
+
+
+def waited(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """Threads that compute have no reason to wait: what they lost of their time went to others."""
+    if row.subsystem not in ("cpu", "memory"):
+        return
+    shares = row.details("cpu_share")
+    held = [share for share in shares if share < thresholds.cpu]
+    if held:
+        text = (
+            f"its threads had their CPUs for {min(held):.1%} of the time{often(len(held), len(shares))}, the rest went to"
+            " other programs, the kernel or the hypervisor: have the node to yourself (sbatch --exclusive), and repeat"
+        )
+        yield Note("waited", text, Level.UNSURE if 2 * len(held) >= len(shares) else Level.NOTE)
+
+
+def often(count: int, n: int) -> str:
+    """With a blank before it."""
+    return f" in {count} of {n} repetitions" if n > 1 else ""
 
 
 def clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -57,38 +83,55 @@ def clock_lowered(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         return
     share = statistics.median([loaded / idle for loaded, idle in pairs])
     if share < 1 - thresholds.lowered:
-        clock = quantity(statistics.median([loaded for loaded, _ in pairs]), "Hz", 3)
-        text = f"the work itself lowers the clock by {1 - share:.1%}, to {clock}: the limit takes this lower one"
+        clock, nominal = statistics.median([loaded for loaded, _ in pairs]), nominal_of(row)
+        below = f", below the nominal {quantity(nominal, 'Hz', 3)}" if nominal and clock < nominal else ""
+        text = f"the work itself lowers the clock by {1 - share:.1%}, to {quantity(clock, 'Hz', 3)}{below}: the limit takes this lower one"
         yield Note("clock-lowered", text, Level.NOTE)
 
 
 def below_nominal(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
-    """A limit at the clock that was seen makes a throttled node look perfect: that clock is judged too."""
-    nominal = row.nominal_hz or (row.fact("cpu", "clock_hz") or {}).get("nominal")
-    clock = seen_clock(row.runs)
+    """A limit at the clock that was seen makes a throttled node look perfect: that clock is judged too.
+
+    Wide vectors have a nominal clock of their own, below the one on the box: under them the clock before and after tells.
+    """
+    nominal, clock = nominal_of(row), seen_clock(row.runs)
     if row.subsystem not in ("cpu", "memory") or not nominal or clock is None:
         return
+    wide = {str(run.details.get("isa")) for run in row.runs} & WIDE
+    idle = idle_clock(row.runs)
+    if wide and idle is not None and clock >= LOWEST * nominal:
+        clock = idle
     if clock < (1 - thresholds.clock) * nominal:
         text = (
             f"the cores ran at {quantity(clock, 'Hz', 3)}, below their nominal {quantity(nominal, 'Hz', 3)}: heat, a power"
-            " limit, the governor or wide vector instructions held them back, and the limit above is that of the lower"
-            f" clock{_share_at(row, clock, nominal)}; see cpupower frequency-info, and the node's cooling and power settings"
+            " limit or the governor held them back, and the limit above is that of the lower clock"
+            f"{_share_at(row, nominal)}; see cpupower frequency-info, and the node's cooling and power settings"
         )
         yield Note("below-nominal", text, Level.UNSURE)
 
 
-def _share_at(row: Measured, clock: float, nominal: float) -> str:
-    share = efficiency(row.centre, row.peak)
-    if share is None or " clock" not in row.peak.formula:
+def _share_at(row: Measured, nominal: float) -> str:
+    share, clock = efficiency(row.centre, row.peak), seen_clock(row.runs)
+    if share is None or clock is None or " clock" not in row.peak.formula:
         return ""
     return f" ({share * clock / nominal:.0%} of it at the nominal clock)"
+
+
+def nominal_of(row: Measured) -> float | None:
+    """The clock on the box in Hz, by the site file or the machine."""
+    return row.nominal_hz or (row.fact("cpu", "clock_hz") or {}).get("nominal")
 
 
 def seen_clock(runs: Sequence[Run]) -> float | None:
     """Median of the clocks under the work of the runs that could tell it; if none could, of those before and after; Hz."""
     loaded = [float(clock) for run in runs if (clock := run.known("clock_hz_loaded"))]
+    return statistics.median(loaded) if loaded else idle_clock(runs)
+
+
+def idle_clock(runs: Sequence[Run]) -> float | None:
+    """Median of the clocks before and after the work, without the work's own instructions; Hz."""
     names = ("clock_hz_before", "clock_hz_after")
-    found = loaded or [float(clock) for run in runs for name in names if (clock := run.known(name))]
+    found = [float(clock) for run in runs for name in names if (clock := run.known(name))]
     return statistics.median(found) if found else None
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import datetime
 import heapq
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ LOOK_S, SHARE = 1.0, 20.0
 LATER_S = 3.0
 NODES_S = 10.0
 SILENT_S = 20.0
+CANCEL_S = 20.0
 MISSES = 2
 """A job absent from so many answers in a row is forgotten by Slurm, not merely too new to be in one."""
 MAX_JOBS = 1000
@@ -42,7 +44,8 @@ _STUCK = (
 class Task:
     """A job to be: ``place`` in the plan's order, ``output`` that it makes, all that sbatch is told.
 
-    before  when the output that is there already was written (ns), None where there is none
+    before      when the output that is there already was written (ns), None where there is none
+    unanswered  sbatch was called and got no answer: Slurm may have the job
     """
 
     place: int
@@ -54,6 +57,7 @@ class Task:
     before: int | None = None
     number: str | None = None
     misses: int = 0
+    unanswered: bool = False
     stuck_since: float | None = None
 
     def __lt__(self, other: Task) -> bool:
@@ -106,6 +110,8 @@ class Queue:
         self._said: set[str] = set()
         self._unusable: dict[str, str] = {}
         self._pool = ThreadPoolExecutor(AT_ONCE, "sbatch")
+        self._turn = threading.Lock()
+        self._over = False
 
     def add(self, task: Task) -> None:
         """A job to be submitted, or to be taken over from an earlier run."""
@@ -118,6 +124,10 @@ class Queue:
 
     def step(self) -> list[Ended]:
         """Submit for at most about a second, then look how jobs are, if it is time to. Returns those that have ended."""
+        with self._turn:
+            return [] if self._over else self._step()
+
+    def _step(self) -> list[Ended]:
         ended = list(self._submit())
         now = self.clock()
         if self.active and now >= self._look_at:
@@ -128,10 +138,16 @@ class Queue:
         return ended
 
     def cancel(self) -> None:
-        """End all jobs, as far as Slurm answers."""
-        self.waiting.clear()
-        numbers = list(self.active)
+        """End all jobs, as far as Slurm answers: those too that are just being handed over, and of whose submission sbatch
+        has told nothing. Called by another thread than ``step``.
+        """
+        self._over = True
+        if self._turn.acquire(timeout=CANCEL_S):  # where Slurm does not answer, a step takes longer
+            self._turn.release()
+        comments = {task.comment for task in self.waiting if task.unanswered}
         with contextlib.suppress(slurm.SlurmError):
+            lost = [job.number for job in slurm.jobs() if job.comment in comments] if comments else []
+            numbers = [*self.active, *lost]
             for first in range(0, len(numbers), 500):
                 slurm.cancel(numbers[first : first + 500])
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -140,11 +156,17 @@ class Queue:
 
     def _submit(self) -> Iterator[Ended]:
         until = self.clock() + LOOK_S
-        while self.waiting and self._submit_at <= self.clock() < until:
+        while self.waiting and not self._over and self._submit_at <= self.clock() < until:
             room = min(BATCH, self.max_jobs - len(self.active), len(self.waiting))
             if room <= 0:
                 return
             tasks = [heapq.heappop(self.waiting) for _ in range(room)]
+            silence = self._look_for([task for task in tasks if task.unanswered])
+            if silence is not None:
+                self.waiting += tasks
+                heapq.heapify(self.waiting)
+                self._wait(silence)
+                return
             for task, refusal in zip(tasks, self._pool.map(self._hand_over, tasks), strict=True):
                 if refusal is None:
                     if task.number is None:
@@ -152,6 +174,7 @@ class Queue:
                     else:
                         self.active[task.number] = task
                 elif refusals.later(refusal):
+                    task.unanswered = refusals.unanswered(refusal)
                     heapq.heappush(self.waiting, task)
                     self._wait(refusal)
                 else:
@@ -161,12 +184,25 @@ class Queue:
 
     def _hand_over(self, task: Task) -> str | None:
         """Submit one. Returns why not. A record that another run's job has made meanwhile needs no job."""
-        if task.is_made():
+        if task.number is not None or task.is_made():
             return None
         try:
             task.number = slurm.submit((*task.options, f"--comment={task.comment}"), task.script)
         except slurm.SlurmError as error:
             return str(error)
+        return None
+
+    def _look_for(self, tasks: Sequence[Task]) -> str | None:
+        """A busy controller may take a job and answer too late for sbatch: nothing is to be measured twice. Returns why
+        that cannot be known now."""
+        if not tasks:
+            return None
+        try:
+            there = {job.comment: job.number for job in slurm.jobs() if job.number not in self.active}
+        except slurm.SlurmError as error:
+            return str(error)
+        for task in tasks:
+            task.number = there.get(task.comment)
         return None
 
     def _wait(self, words: str) -> None:

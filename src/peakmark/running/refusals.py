@@ -8,6 +8,7 @@ _LATER = re.compile(
     r"MaxSubmit|submit limit|rate limit|[Uu]nable to contact|timed? ?out|no answer|temporarily|try again|[Cc]onnection|"
     r"standby|Zero Bytes|Communication|slurmctld is|in recovery|Resource temporarily",
 )
+_UNANSWERED = re.compile(r"timed? ?out|no answer|[Cc]onnection|Zero Bytes|Communication")
 _NEVER = re.compile(r"(MaxWall|MaxCpus|MaxCPU|MaxNode|MaxMem|MaxTRES|MinCpus|MinTRES)\w*PerJob|MaxWallDuration")
 _NODES = re.compile(r"[Rr]equired nodes? not available|nodes are busy|ReqNodeNotAvail|down, drained")
 
@@ -44,6 +45,11 @@ _REMEDY = "the site file's section slurm has what can be changed"
 def later(words: str) -> bool:
     """Whether the same submission may succeed later: a limit of jobs in the queue, or a controller that is away."""
     return bool(_LATER.search(words)) and not _NEVER.search(words)
+
+
+def unanswered(words: str) -> bool:
+    """Whether Slurm may have taken the job all the same: the answer was lost, not the question."""
+    return bool(_UNANSWERED.search(words))
 
 
 def away(words: str) -> bool:

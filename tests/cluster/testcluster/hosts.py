@@ -15,6 +15,8 @@ from .requirements import search_path
 
 HERE = Path(__file__).resolve().parent
 START_SECONDS = 20.0
+MOUNTS = ("--mount", "--root", "--wd")
+"""A mount namespace alone would be entered at its own root, outside of a chroot that all of this may run in."""
 
 
 class Hosts:
@@ -28,7 +30,7 @@ class Hosts:
     def enter(self, name: str) -> list[str]:
         """The beginning of a command line that runs the rest on this host, in its process table."""
         first = self.controller if name == config.LOGIN else self.node(name)
-        return ["nsenter", f"--target={first.pid}", "--mount", "--net", "--uts", "--pid", "--"]
+        return ["nsenter", f"--target={first.pid}", *MOUNTS, "--net", "--uts", "--pid", "--"]
 
     def enter_login(self, directory: Path) -> list[str]:
         """The beginning of a command line that runs the rest on the login side as a plain process of this machine.
@@ -39,7 +41,7 @@ class Hosts:
         return [
             "nsenter",
             f"--target={self.keeper.pid}",
-            "--mount",
+            *MOUNTS,
             "--net",
             "--uts",
             "--",
@@ -59,7 +61,7 @@ class Hosts:
         keeper, table = self.keeper.pid, self.controller.pid
         pid = first_line(
             # The mounts of the keeper show the machine's /proc, from which the node's first process learns its outer id.
-            ["nsenter", f"--target={keeper}", "--mount", "--net", "--uts", f"--pid=/proc/{table}/ns/pid", "--",
+            ["nsenter", f"--target={keeper}", *MOUNTS, "--net", "--uts", f"--pid=/proc/{table}/ns/pid", "--",
              "setsid", "--fork", "unshare", "--mount", "--net", "--uts", "--pid", "--fork", "--kill-child",
              sys.executable, "-I", str(HERE / "holder.py"), name, "--sys"],
             f"the namespaces of {name}",

@@ -1,0 +1,177 @@
+"""The process that runs a campaign: interrupted, killed, without its terminal, with a controller that answers late."""
+
+import fcntl
+import os
+import pty
+import signal
+import sys
+import termios
+import threading
+from pathlib import Path
+
+import pytest
+from testcluster import Cluster
+from testcluster.config import LOGIN
+from testcluster.processes import wait_until
+
+from workflow import Workflow
+
+DISK = {"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}
+
+
+@pytest.fixture
+def workflow(cluster: Cluster, tmp_path: Path) -> Workflow:
+    return Workflow.make(cluster, tmp_path / "checkout")
+
+
+def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> None:
+    blocks = ["4KiB", "8KiB", "16KiB"]
+    tool = workflow.holding("/usr/bin/fio")
+    workflow.configure(disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}], tools={"fio": tool})
+    (workflow.directory / "hold").touch()
+    process = workflow.start()
+    workflow.wait_for_tools(2)
+    process.send_signal(signal.SIGINT)
+    wait_until(lambda: process.poll() is not None or "user request" in workflow.said, 30, "it is heard", 0.05)
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    assert workflow.end(process) != 0
+    assert "Traceback" not in workflow.said
+    wait_until(lambda: not workflow.cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split(), 60, "no job is left", 0.2)
+    before = workflow.started()
+    (workflow.directory / "hold").unlink()
+    again = workflow.snakemake()
+    assert again.returncode == 0, again.stdout + again.stderr
+    after = workflow.started()
+    assert len(after) == 6 and {name: after[name] for name in before} == before
+
+
+@pytest.mark.trouble
+def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(workflow: Workflow) -> None:
+    blocks = ["4KiB", "8KiB", "16KiB"]
+    tool = workflow.holding("/usr/bin/fio")
+    workflow.configure(disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}], tools={"fio": tool})
+    hold, cluster = workflow.directory / "hold", workflow.cluster
+    hold.touch()
+    first = workflow.start()
+    workflow.wait_for_tools(2)
+    second = workflow.snakemake()
+    assert second.returncode == 1
+    assert "is being measured already by process" in second.stderr
+    assert "Traceback" not in second.stderr
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait(10)
+    left = set(cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split())
+    assert left, "the killed snakemake's jobs go on"
+    before = workflow.started()
+    assert workflow.planned() == {
+        f"disk/{name}/WS-psync_{block}_x1/any/0" for name in ("fio", "diskbench") for block in blocks
+    } - set(before)
+
+    third = workflow.start()
+    wait_until(lambda: "earlier run are still in the queue and go on" in workflow.said, 90, "jobs are taken over", 0.2)
+    now = set(cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split())
+    assert left <= now, "no job has lost its place in the queue"
+    workflow.wait_for_tools(2)
+    cluster.stop_controller()
+    cluster.start_controller()
+    hold.unlink()
+    workflow.end_tools("node1", "node2")
+    code = workflow.end(third)
+    failed = workflow.attempts()
+    # The tools that were ended have failed, and nothing else.
+    assert code == 1 and len(failed) == 2, workflow.said
+    assert workflow.planned() == set(failed)
+    last = workflow.snakemake()
+    assert last.returncode == 0, last.stderr
+    after = workflow.started()
+    assert len(after) == 6
+    assert {name: after[name] for name in before} == before
+
+
+class Terminal:
+    """A terminal of one's own; what is printed on it is read all the time, as its buffer is small."""
+
+    def __init__(self) -> None:
+        self.master, self.slave = pty.openpty()
+        self.shown = b""
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                text = os.read(self.master, 4096)
+            except OSError:
+                return
+            if not text:
+                return
+            self.shown += text
+
+    def take(self) -> None:
+        """In the child: the leader of a session whose terminal this is, as a shell's foreground job nearly is."""
+        os.setsid()
+        fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
+
+    def close(self) -> None:
+        """As when the window is closed or the connection is lost: the kernel hangs the session up."""
+        os.close(self.master)
+
+
+@pytest.mark.trouble
+def test_a_campaign_outlives_its_terminal(workflow: Workflow) -> None:
+    workflow.configure(cpu=[{"workloads": ["DP"], "concurrency": [1], "seconds": 0.3, "repetitions": 12}])
+    terminal = Terminal()
+    process = workflow.cluster.popen(
+        workflow.argv,
+        cwd=workflow.directory,
+        env={**workflow.environment, "TERM": "xterm-256color"},
+        stdin=terminal.slave,
+        stdout=terminal.slave,
+        stderr=terminal.slave,
+        preexec_fn=terminal.take,
+    )
+    os.close(terminal.slave)
+    wait_until(workflow.records, 120, "the first cell is measured", 0.1)
+    assert len(workflow.records()) < 12
+    terminal.close()
+    log = workflow.results / "logs" / "hangup.log"
+    wait_until(lambda: log.exists() and "the terminal has gone" in log.read_text(), 30, "the hang-up is heard", 0.1)
+    assert process.wait(240) == 0, log.read_text()
+    said = log.read_text()
+    assert "Traceback" not in said and "Exception" not in said, said
+    assert "report  results/short/report.pdf" in said, said
+    assert len(workflow.records()) == 12 and not workflow.attempts()
+    assert b"12 cells through Slurm" in terminal.shown
+
+
+# A controller that stops for a while has the submission in its socket, and takes the job when it goes on: long after sbatch.
+LATE = """
+import os, signal, sys
+from pathlib import Path
+from peakmark.cell import Cell
+from peakmark.running.queue import Queue, Task
+
+controller = int(sys.argv[1])
+queue = Queue(None, say=lambda sentence: print(sentence, flush=True))
+cell = Cell("cpu", "cpubench", "DP", "", None, 1, "any", 0, {})
+queue.add(Task(0, (cell,), Path("made"), "late/one 12345678.12345678", ("--output=/dev/null",), "#!/bin/sh\\nsleep 600\\n"))
+os.kill(controller, signal.SIGSTOP)
+try:
+    queue.step()
+    print("unanswered", [task.unanswered for task in queue.waiting], flush=True)
+finally:
+    os.kill(controller, signal.SIGCONT)
+while queue.waiting:
+    queue.step()
+print("active", *queue.active, flush=True)
+"""
+
+
+@pytest.mark.trouble
+def test_a_submission_that_is_answered_too_late_is_no_second_job(cluster: Cluster, tmp_path: Path) -> None:
+    (controller,) = (process.pid for process in cluster.processes(LOGIN) if process.name == "slurmctld")
+    done = cluster.run([sys.executable, "-c", LATE, str(controller)], cwd=tmp_path, timeout=120)
+    assert "unanswered [True]" in done.stdout
+    listed = cluster.run(["squeue", "--noheader", "--format=%i"]).stdout.split()
+    assert done.stdout.split()[-1:] == listed
