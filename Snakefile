@@ -24,7 +24,6 @@ rule all:
     default_target: True
     input:
         rules.report.output,
-        rules.html.output,
         rules.tables.output,
         all_records if RUN.rounds else RUN.lost,
 

@@ -128,4 +128,4 @@ def _outcome(fault: Fault, before: Path, after: Path) -> Outcome:
 
 def _doubts(campaign: Path) -> list[str]:
     tables = rows.build(Results.read(campaign)).values()
-    return [text for found in tables for row in found for text in row.doubts]
+    return [text for found in tables for row in found for text in map(row.said, row.doubts)]

@@ -13,7 +13,7 @@ from benchmarks.workflow.checkout import Checkout
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError
 from peakmark.storage import integrity, records
-from peakmark.storage.campaign import Campaign
+from peakmark.storage.results import Results
 
 Kind = tuple[str, str, str]
 
@@ -31,19 +31,19 @@ def fill(checkout: Checkout, config: str, name: str) -> int:
     folder = checkout.directory / "results" / name
     plan = folder.relative_to(checkout.directory) / "plan.json"
     checkout.run(sys.executable, "-m", "peakmark", "plan", "--configfile", str(config), "--write", str(plan))
-    campaign = Campaign.open(folder)
+    campaign = Results.read(folder)
     models: dict[Kind, tuple[dict[str, Any], Path]] = {}
-    for cell in sorted(campaign.cells, key=lambda one: (one.concurrency, one.block or 0)):
+    for cell in sorted(campaign.planned, key=lambda one: (one.concurrency, one.block or 0)):
         if kind(cell) not in models and cell.repetition == 0:
             models[kind(cell)] = _measured(checkout, campaign, cell)
-    for cell in campaign.cells:
+    for cell in campaign.planned:
         record, path = models[kind(cell)]
         if campaign.record_path(cell) != path:
             _copy(record, path, cell, campaign.record_path(cell))
-    return len(campaign.cells)
+    return len(campaign.planned)
 
 
-def _measured(checkout: Checkout, campaign: Campaign, cell: Cell) -> tuple[dict[str, Any], Path]:
+def _measured(checkout: Checkout, campaign: Results, cell: Cell) -> tuple[dict[str, Any], Path]:
     path = campaign.record_path(cell)
     words = ["--plan", str(campaign.directory.relative_to(checkout.directory) / "plan.json"), "--cell", cell.id]
     checkout.run(sys.executable, "-m", "peakmark", "measure", *words)

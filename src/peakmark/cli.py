@@ -188,8 +188,8 @@ def _parser(asked: str | None = None) -> argparse.ArgumentParser:
                 "--partial", action="store_true", help="also when cells are missing, with the holes marked"
             )
             command.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it there")
-            command.add_argument("--keep-figures", action="store_true", help=argparse.SUPPRESS)
         if name == "report":
+            command.add_argument("--html", action="store_true", help="the page report.html too")
             command.add_argument(
                 "--anonymise",
                 action="store_true",
@@ -260,12 +260,12 @@ def _on(node: str) -> None:
 def _decide(options: argparse.Namespace) -> int:
     from peakmark.planning import adaptive
     from peakmark.storage import decisions
-    from peakmark.storage.campaign import Campaign
+    from peakmark.storage.results import Results
 
-    campaign = Campaign.open(options.plan.parent)
+    campaign = Results.read(options.plan.parent)
     earlier = decisions.read(options.output.with_name(f"{options.round - 1}.json")) if options.round else {}
-    stored = adaptive.read_records(campaign.directory, campaign.cells, campaign.criteria)
-    decided = adaptive.decide(campaign.cells, campaign.criteria, earlier, options.round, stored)
+    stored = adaptive.read_records(campaign.directory, campaign.planned, campaign.criteria)
+    decided = adaptive.decide(campaign.planned, campaign.criteria, earlier, options.round, stored)
     decisions.write(options.output, decided)
     return 0
 
@@ -393,7 +393,8 @@ def _figures(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     from peakmark.bundling import unbundle
     from peakmark.figures import figures
-    from peakmark.reporting import report
+    from peakmark.judging.judged import Judged
+    from peakmark.reporting import report, webpage
     from peakmark.storage import measurements
     from peakmark.tables import tables
 
@@ -404,23 +405,26 @@ def _report(options: argparse.Namespace) -> int:
     if options.anonymise:
         return _anonymous_report(options)
     with _workplace(options) as folder:
+        judged = Judged.of(folder)
         if options.partial:
             measurements.build(folder)
-            tables.build(folder)
-        if not options.keep_figures or folder != options.campaign:
-            figures.build(folder)
-        _print_path(report.build(folder, options.partial, options.output, options.campaign))
+            tables.build(judged)
+        figures.build(judged)
+        _print_path(report.build(judged, options.partial, options.output, options.campaign))
+        if options.html:
+            _print_path(webpage.build(judged, options.partial, owner=options.campaign))
     return 0
 
 
 def _html(options: argparse.Namespace) -> int:
     from peakmark.figures import figures
+    from peakmark.judging.judged import Judged
     from peakmark.reporting import webpage
 
     with _workplace(options) as folder:
-        if not options.keep_figures or folder != options.campaign:
-            figures.build(folder)
-        _print_path(webpage.build(folder, options.partial, options.output, options.campaign))
+        judged = Judged.of(folder)
+        figures.build(judged)
+        _print_path(webpage.build(judged, options.partial, options.output, options.campaign))
     return 0
 
 
@@ -490,16 +494,16 @@ def _sbom(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     from peakmark.running import status
-    from peakmark.storage.campaign import Campaign
+    from peakmark.storage.results import Results
 
     while True:
-        text = status.describe(Campaign.open(options.campaign), only_failed=options.failed)
+        found = status.describe(Results.read(options.campaign), only_failed=options.failed)
         if options.watch is None:
-            print(text)
+            print(found.text)
             return 0
         # Home, the text, and nothing of the one before below or beside it.
-        print("\033[H\033[2J" + text if sys.stdout.isatty() else text, flush=True)
-        if text.endswith("complete"):
+        print("\033[H\033[2J" + found.text if sys.stdout.isatty() else found.text, flush=True)
+        if found.complete:
             return 0
         time.sleep(max(1.0, options.watch))
 

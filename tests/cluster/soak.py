@@ -114,11 +114,11 @@ def campaign(workflow: Workflow, memory: Memory, breaker: Breaker, say: Callable
 def check(workflow: Workflow, memory: Memory, scratch: Path) -> list[str]:
     """All that is not as it must be."""
     from peakmark.storage import integrity
-    from peakmark.storage.campaign import Campaign
+    from peakmark.storage.results import Results
 
     wrong = list(memory.wrong)
-    opened = Campaign.open(workflow.results)
-    for cell in opened.cells:
+    opened = Results.read(workflow.results)
+    for cell in opened.planned:
         finding = integrity.look(opened.record_path(cell), cell)
         if finding.state != integrity.GOOD:
             wrong.append(f"{cell.id}: {finding.state} {finding.reason}")
@@ -126,7 +126,7 @@ def check(workflow: Workflow, memory: Memory, scratch: Path) -> list[str]:
             wrong.append(f"{cell.id} is {finding.data['status']}: {finding.data['reason']}")
         elif finding.data is not None and finding.data["context"]["host"] != cell.node:
             wrong.append(f"{cell.id} was measured on {finding.data['context']['host']}")
-    wrong += [f"{name} is no planned cell's" for name in integrity.foreign(workflow.results, opened.cells)]
+    wrong += [f"{name} is no planned cell's" for name in integrity.foreign(workflow.results, opened.planned)]
     with (workflow.results / "tables" / "measurements.csv").open() as stream:
         table = {
             (line["record"], line["metric"]): float(line["value"]) for line in csv.DictReader(stream) if line["value"]

@@ -19,7 +19,6 @@ from peakmark.planning import adaptive, jobs, plan, plan_text
 from peakmark.running.status import describe
 from peakmark.storage import decisions
 from peakmark.storage import records as stored_records
-from peakmark.storage.campaign import Campaign
 from peakmark.storage.results import Results
 
 WISH = {"min": 6, "max": 14, "until": "2%"}
@@ -206,11 +205,11 @@ def test_the_spared_are_neither_missing_nor_done(tmp_path: Path) -> None:
     made = make()
     decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=CALM))
     folder = campaign(tmp_path, made, decided, DP=CALM, SP=CALM)
-    text = describe(Campaign.open(folder))
+    text = describe(Results.read(folder)).text
     assert "12 of 12 cells done; 16 spared" in text
     assert text.endswith("complete")
     results = Results.read(folder)
-    assert (len(results.cells), results.spared, results.missing) == (12, 16, ())
+    assert (len(results.cells), len(results.spared), results.missing) == (12, 16, ())
     found = rows.build(results)["cpu"]
     assert [row.missing for row in found] == [0, 0]
     assert [row.measured.summary.n for row in found] == [6, 6]
@@ -220,7 +219,7 @@ def test_an_undecided_row_still_misses_its_cells(tmp_path: Path) -> None:
     made = make()
     decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=WILD))
     folder = campaign(tmp_path, made, decided, DP=CALM, SP=WILD)
-    assert "12 of 20 cells done; 8 spared" in describe(Campaign.open(folder))
+    assert "12 of 20 cells done; 8 spared" in describe(Results.read(folder)).text
     assert len(Results.read(folder).missing) == 8
 
 
@@ -228,7 +227,7 @@ def test_decisions_by_another_criterion_count_for_nothing(tmp_path: Path) -> Non
     made = make()
     decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=CALM))
     folder = campaign(tmp_path, make({**WISH, "until": "1%"}), decided, DP=CALM, SP=CALM)
-    assert Campaign.open(folder).spared() == set()
+    assert not Results.read(folder).spared
 
 
 def test_a_row_that_did_not_become_sure_says_so(tmp_path: Path) -> None:
@@ -250,7 +249,7 @@ def test_damaged_decisions_are_named(tmp_path: Path) -> None:
     folder = campaign(tmp_path, made, {}, DP=CALM)
     (folder / decisions.FOLDER / "0.json").write_text("{")
     with pytest.raises(RecordError, match=r"0\.json cannot be read .* delete it"):
-        Campaign.open(folder).spared()
+        assert Results.read(folder).spared
 
 
 def test_a_copy_knows_what_was_spared(tmp_path: Path) -> None:
@@ -264,7 +263,7 @@ def test_a_copy_knows_what_was_spared(tmp_path: Path) -> None:
     written = staging.copy(Results.read(folder), tmp_path / "copy")
     assert "repetitions/0.json" in written
     copied = Results.read(tmp_path / "copy")
-    assert (len(copied.records), copied.spared, copied.missing) == (12, 16, ())
+    assert (len(copied.records), len(copied.spared), copied.missing) == (12, 16, ())
 
 
 def test_a_record_that_does_not_count_decides_nothing(tmp_path: Path) -> None:

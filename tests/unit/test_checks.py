@@ -41,8 +41,8 @@ def codes(measured: Measured, thresholds: Thresholds = DEFAULT) -> list[str]:
     return [note.code for note in check_row(measured, thresholds)]
 
 
-def limit(value: float, unit: str = "op/s", formula: str = "1 core x 3 GHz (observed clock)") -> Peak:
-    return Peak(value, unit, formula, "test", "measured")
+def limit(value: float, unit: str = "op/s", clock: str = "observed") -> Peak:
+    return Peak(value, unit, f"1 core x 3 GHz ({clock} clock)", "test", "measured", clock=clock)
 
 
 def test_a_calm_row_has_no_notes() -> None:
@@ -61,7 +61,7 @@ def test_a_time_below_its_limit_is_above_it() -> None:
 
 
 def test_the_remedy_knows_the_clock_and_the_cache() -> None:
-    nominal = check_row(row(peak=limit(80.0, formula="2 cores x 2.3 GHz (nominal clock)")))[0]
+    nominal = check_row(row(peak=limit(80.0, clock="nominal")))[0]
     assert "125%" in nominal.text and "observed" in nominal.text
     disk = check_row(row(peak=limit(50.0, "B/s"), subsystem="disk", workload="RS"))[0]
     assert "cache" in disk.text and "size:" in disk.text

@@ -40,7 +40,6 @@ from peakmark.measuring.measure import Request, measure
 from peakmark.planning import jobs, plan
 from peakmark.running import failures, resume
 from peakmark.storage import facts, integrity, records
-from peakmark.storage.campaign import Campaign
 from peakmark.storage.results import Results
 
 KERNELS = Path(__file__).resolve().parents[2] / "build" / "kernels"
@@ -283,7 +282,7 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(
     again = [cell for cell in made.cells if resume.unfit(found[cell.id])]
     assert len(again) == 1, "one cell is measured again: whoever does so collects the facts"
     resume.begin(made, found)
-    assert not path.exists() and not Campaign(folder, {}).record_path(again[0]).exists()
+    assert not path.exists() and not Results(folder, {}).record_path(again[0]).exists()
     assert (folder / "set-aside" / "machine" / f"{host}.0.json").exists(), "nothing is lost"
     assert machine.cached(folder / "machine")["host"] == host
     assert facts.read(path)["host"] == host

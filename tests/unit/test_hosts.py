@@ -73,7 +73,7 @@ def test_a_row_that_mixes_processors_has_no_limit(tmp_path: Path) -> None:
     (row,) = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": {"model_name": "Another CPU"}}, runs))
     assert row.measured.efficiency is None
     assert "different processors" in str(row.peak.reason) and "Another CPU" in str(row.peak.reason)
-    assert row.level is Level.UNSURE and "measured on different hosts: a, b" in row.doubts[0]
+    assert row.level is Level.UNSURE and "measured on different hosts: a, b" in row.doubts[0].text
     (head,) = verdict.verdicts({name: [row] if name == "cpu" else [] for name in BY_NAME})
     assert (head.limit, head.share, head.clocks, head.confidence) == ("unknown", "", "", "unsure")
     assert "different hosts" in head.why
@@ -113,7 +113,7 @@ def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path: Pat
     folder = campaign(tmp_path / "c", {"a": clocks}, [("a", 1, share) for share in WOBBLE])
     (row,) = cpu_rows(folder)
     assert row.shares == {"nominal": pytest.approx(0.475), "maximum": pytest.approx(0.2375)}
-    assert any("below their nominal 6 GHz" in doubt for doubt in row.doubts)
+    assert any("below their nominal 6 GHz" in doubt.text for doubt in row.doubts)
     heads = verdict.verdicts(build_rows(Results.read(folder)))
     assert "47.5 % at the nominal clock, 23.8 % at the maximum clock" in heads[0].clocks
     assert heads[0].confidence == "unsure" and "below their nominal" in heads[0].why

@@ -18,7 +18,7 @@ from peakmark.planning import cluster, jobs, plan, plan_text
 from peakmark.planning.cluster import Cluster
 from peakmark.running import failures, status
 from peakmark.storage import records
-from peakmark.storage.campaign import Campaign
+from peakmark.storage.results import Results
 
 DATA = Path(__file__).parent / "data" / "slurm"
 NOW = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
@@ -250,7 +250,7 @@ def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(
     record = records.read(path)
     assert record["reason"].startswith(f"Slurm ended job 5: {words}")
     assert record["context"]["slurm"]["state"] == "FAILED", "what Slurm calls it stays on record"
-    failure = status.last_failure(Campaign(one.directory, {}), one.cells[0])
+    failure = status.last_failure(Results(one.directory, {}), one.cells[0])
     assert failure is not None and failure.job_log == DATA / log
 
 

@@ -336,7 +336,7 @@ def test_a_value_above_its_limit_is_doubtful(tmp_path: Path) -> None:
     records = [make.record(of, [make.measurement(of, "throughput", 1e9)])]
     (row,) = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))["disk_throughput"]
     assert row.measured.efficiency == pytest.approx(2.0)
-    assert any("200% of the physical limit" in doubt for doubt in row.doubts)
+    assert any("200% of the physical limit" in doubt.text for doubt in row.doubts)
 
 
 def test_letters_go_on_after_z() -> None:

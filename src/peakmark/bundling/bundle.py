@@ -21,6 +21,7 @@ from peakmark.bundling.crate import Extra
 from peakmark.bundling.staging import Replace
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import figures
+from peakmark.judging.judged import Judged
 from peakmark.reporting import document, report
 from peakmark.storage import measurements
 from peakmark.storage.results import Results
@@ -81,9 +82,10 @@ def _derived(folder: Path, partial: bool) -> list[str]:
 def build_all(folder: Path, partial: bool) -> Path:
     """Tables, figures and report of a campaign, from its records. Returns the path of the PDF."""
     measurements.build(folder)
-    tables.build(folder)
-    figures.build(folder)
-    return report.build(folder, partial)
+    judged = Judged.of(folder)
+    tables.build(judged)
+    figures.build(judged)
+    return report.build(judged, partial)
 
 
 def checksums(files: Mapping[str, bytes]) -> str:

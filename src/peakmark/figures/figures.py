@@ -14,28 +14,26 @@ from peakmark.catalogue.tables import TABLES
 from peakmark.figures import panels, style
 from peakmark.formatting import percent
 from peakmark.judging import ratios
+from peakmark.judging.judged import Judged
 from peakmark.judging.row import Row
-from peakmark.judging.rows import build as build_rows
 from peakmark.judging.rows import figures_of
 from peakmark.judging.verdict import describe, with_limit
 from peakmark.judging.words import quantity
-from peakmark.storage.results import Results
 from peakmark.tables import captions
 
 OVERVIEW = "overview"
 FARTHEST = 1.5  # shares beyond it leave the overview to the right, with their number
 
 
-def build(campaign_dir: Path) -> list[Path]:
+def build(campaign: Path | Judged) -> list[Path]:
     """Write ``figures/overview`` and those of ``rows.figures_of`` as SVG and PNG; the paths written.
 
     Tables without a measurement have no figure. Equal records give equal bytes.
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
-    results = Results.read(campaign_dir)
-    rows = build_rows(results)
-    mark = str(results.report_config.get("decimal_mark", "."))
-    folder = campaign_dir / "figures"
+    judged = Judged.of(campaign)
+    results, rows, mark = judged.results, judged.rows, judged.results.mark
+    folder = results.directory / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     style.begin()
     written = []

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from peakmark.formatting import listed, significant
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
-from peakmark.judging.verdict import NO_ROW, Rows, Verdict, without_program
+from peakmark.judging.verdict import NO_ROW, Rows, Verdict
 from peakmark.statistics import ENOUGH
 
 
@@ -55,7 +55,7 @@ def _whole(measured: list[Row]) -> Iterator[str]:
     kinds: dict[str, list[str]] = {}
     for row in measured:
         for code, text in {note.code: note.text for note in row.marks if note.whole}.items():
-            kinds.setdefault(code, []).append(without_program(row, text))
+            kinds.setdefault(code, []).append(text)
     for texts in kinds.values():
         merged = merge(texts)
         sentence = Counter(merged[text] for text in texts).most_common(1)[0][0]

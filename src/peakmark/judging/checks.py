@@ -38,11 +38,12 @@ def check_agreement(
     thresholds: Thresholds = DEFAULT,
     own: str | None = None,
     compare: str = DIFFERENCES["cpu"],
+    headings: Mapping[str, str] | None = None,
 ) -> list[Note]:
     """Notes for instruments that disagree about one quantity by more than the band.
 
     values  summarised value by instrument, in ``unit``; own: compare this one with each other (default: all pairs)
-    compare  in what they may differ
+    compare  in what they may differ; headings: what instruments are called, if not by their names
     """
     notes = []
     names = [name for name, value in values.items() if value > 0]
@@ -53,8 +54,9 @@ def check_agreement(
             ratio = values[first] / values[second]
             factor = max(ratio, 1 / ratio)
             if factor > thresholds.band:
+                one, other = ((headings or {}).get(name, name) for name in (first, second))
                 text = (
-                    f"{first} says {quantity(values[first], unit)} and {second} {quantity(values[second], unit)}, a"
+                    f"{one} says {quantity(values[first], unit)} and {other} {quantity(values[second], unit)}, a"
                     f" factor {significant(factor, 2)}: they do not measure the same, or one did not run as meant; compare their"
                     f" {compare} and what each counts before using either"
                 )
@@ -67,7 +69,7 @@ def _above_limit(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     if share is None or share <= thresholds.limit:
         return
     remedy = "the limit or what was counted is wrong; state the machine's own values in the site file"
-    if "nominal clock" in row.peak.formula:
+    if row.peak.clock == "nominal":
         remedy = (
             "the limit holds at the nominal clock and the cores ran faster; set cpu.clock: observed in the site file"
         )

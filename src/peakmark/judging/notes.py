@@ -30,9 +30,9 @@ SHARED = ("steal", "other-load", "waited", "clock-moved", "clock-differs", "few"
 
 @dataclass(frozen=True)
 class Note:
-    """One remark: ``code`` names its kind, ``text`` is the fact and then the remedy.
+    """One remark: ``code`` names its kind, ``text`` is the fact and, after a colon, the remedy.
 
-    about  the instrument whose figure it is about, "" for the row as such
+    about  the instrument whose figure it is about, "" for the row as such; its heading is put before the text where it is shown
     whole  said once for the campaign, as most of its rows show it
     """
 
@@ -41,6 +41,11 @@ class Note:
     level: Level
     about: str = ""
     whole: bool = False
+
+    @property
+    def fact(self) -> str:
+        """What was seen, without what to do about it."""
+        return self.text.partition(": ")[0]
 
     @property
     def doubt(self) -> bool:

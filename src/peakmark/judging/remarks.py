@@ -10,7 +10,7 @@ from typing import Any
 
 from peakmark.cell import Cell
 from peakmark.formatting import significant
-from peakmark.judging import checks
+from peakmark.judging import checks, ratios
 from peakmark.judging.measured import Measured, Run
 from peakmark.judging.notes import Level, Note
 from peakmark.judging.row import Row
@@ -50,14 +50,14 @@ def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None)
         for note in checks.check_row(measured):
             if note.doubt or entry is table.own:
                 whole = note.code in WHOLE_ROW
-                yield note if whole else replace(note, text=f"{entry.heading}: {note.text}", about=entry.instrument)
+                yield note if whole else replace(note, about=entry.instrument)
     # An echo is answered by the kernel: that it differs from a round trip of programs says nothing about either.
-    centres = {s.heading: row.series[s.instrument].centre for s in table.series if s.instrument in row.series}
-    centres.pop("ping", None)
+    headings = {one.instrument: one.heading for one in table.series if one.instrument not in ratios.NOT_ALIKE}
+    centres = {name: row.series[name].centre for name in headings if name in row.series}
     compare = checks.DIFFERENCES[table.subsystem]
     if table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
         compare = f"buffers ({table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
-    yield from checks.check_agreement(centres, table.unit, own=table.own.heading, compare=compare)
+    yield from checks.check_agreement(centres, table.unit, own=table.own.instrument, compare=compare, headings=headings)
 
 
 def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Note]:
@@ -68,7 +68,7 @@ def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Note]:
     failed = [str(record.data["reason"]) for record in results.attempts if record.cell in planned]
     reason = f": {(refused or failed)[-1]}" if refused or failed else ""
     total = "not measured" if row.own is None else f"{row.missing} of {len(planned)} not measured"
-    yield Note("not-measured", f"{row.table.own.heading}: {total}{reason}", Level.NOTE)
+    yield Note("not-measured", f"{total}{reason}", Level.NOTE, row.table.own.instrument)
 
 
 def unsure(results: Results, row: Row) -> Iterator[Note]:
@@ -78,7 +78,7 @@ def unsure(results: Results, row: Row) -> Iterator[Note]:
         decision = results.decisions.get(points[0].record.cell.row) if points else None
         text = adaptive.shortfall(decision) if decision else None
         if text:
-            yield Note("shortfall", f"{entry.heading}: {text}", Level.NOTE)
+            yield Note("shortfall", text, Level.NOTE, entry.instrument)
 
 
 def other_streams(row: Row) -> Iterator[Note]:
@@ -87,22 +87,21 @@ def other_streams(row: Row) -> Iterator[Note]:
     streams = {point.record.cell.concurrency for point in ping.points} if ping else set()
     if streams and streams != {row.key.concurrency}:
         many = row.key.concurrency
-        text = f"ping: echoes of {min(streams)} stream{'s' * (min(streams) > 1)} stand beside {many} stream{'s' * (many > 1)} here"
+        text = f"echoes of {min(streams)} stream{'s' * (min(streams) > 1)} stand beside {many} stream{'s' * (many > 1)} here"
         yield Note("ping-streams", text, Level.NOTE, "ping")
 
 
 def of_programs_and_limit(row: Row) -> Iterator[Note]:
     """Warnings of the programs, derived figures, remarks on the limit."""
-    headings = {entry.instrument: entry.heading for entry in row.table.series}
     for name, entry in row.series.items():
         counts = Counter(warning for point in entry.points for warning in dict.fromkeys(point.record.data["warnings"]))
         for warning, count in counts.items():
             if _SAID.match(warning) and row.table.subsystem in ("cpu", "memory", "network"):
                 continue  # the checks say it too, with what to do about it
             often = f" ({count} of {entry.summary.n} runs)" if count < entry.summary.n else ""
-            yield Note("warning", f"{headings[name]}: {warning}{often}", Level.NOTE)
+            yield Note("warning", f"{warning}{often}", Level.NOTE, name)
         if any(point.details.get("estimate") for point in entry.points):
-            yield Note("derived", f"{headings[name]}: derived from other figures, not measured", Level.NOTE)
+            yield Note("derived", "derived from other figures, not measured", Level.NOTE, name)
     if row.peak.note:
         yield Note("limit", f"theoretical value: {row.peak.note}", Level.NOTE)
     if row.peak.finding:

@@ -93,17 +93,21 @@ class Row:
     @property
     def notes(self) -> tuple[str, ...]:
         """The sentences about this row, without those that are said of the whole campaign."""
-        return tuple(dict.fromkeys(note.text for note in self.marks if not note.whole))
+        return tuple(dict.fromkeys(self.said(note) for note in self.marks if not note.whole))
+
+    def said(self, note: Note) -> str:
+        """A note as a sentence: with the program that it is about, as the row's table calls it."""
+        name = next((one.heading for one in self.table.series if one.instrument == note.about), "")
+        return f"{name}: {note.text}" if name else note.text
 
     def marks_of(self, instrument: str) -> tuple[Note, ...]:
         """The notes that are about the figure of one instrument, or about the row as such."""
         return tuple(note for note in self.marks if note.about in ("", instrument))
 
     @property
-    def doubts(self) -> tuple[str, ...]:
+    def doubts(self) -> tuple[Note, ...]:
         """What speaks against the own kernel's figure."""
-        own = self.marks_of(self.table.own.instrument)
-        return tuple(note.text for note in own if note.doubt and not note.whole)
+        return tuple(note for note in self.marks_of(self.table.own.instrument) if note.doubt and not note.whole)
 
     @property
     def level(self) -> Level | None:

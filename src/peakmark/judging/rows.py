@@ -69,7 +69,7 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     where = (row.table.name, row.key.workload, row.key.block, row.key.concurrency, row.table.own.instrument)
     found = {one.name: one.value(*where) for one in sets}
     said = [
-        Note("published", f"{one.name} (published): {text}", Level.NOTE, one.name)
+        Note("published", f"{one.name} (published): {text}", Level.NOTE)
         for one in sets
         for text in one.remarks_on(*where)
     ]
@@ -258,7 +258,7 @@ def _shares(
     clocks = peaks.clocks(facts, results.config.get("site_facts") or {})
     for name in ("nominal", "maximum"):
         peak = _peak(results, table, key, points, facts, clocks[name]) if clocks[name] else None
-        share = peaks.efficiency(value, peak) if peak and " clock" in peak.formula else None
+        share = peaks.efficiency(value, peak) if peak and peak.clock else None
         if share is not None:
             found[name] = share
     return found

@@ -88,7 +88,9 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
     latency = _best([row for row in rows["memory_latency"] if row.own is not None])
     chosen = [headline(rows, "cpu"), headline(rows, "memory"), headline(rows, "disk"), small or latency]
     return [
-        Number(describe(row), value_of(row, mark), comparison(row, mark), confidence(row), row.doubts)
+        Number(
+            describe(row), value_of(row, mark), comparison(row, mark), confidence(row), tuple(map(row.said, row.doubts))
+        )
         for row in (*chosen, headline(rows, "network"))
         if row is not None
     ]
@@ -120,7 +122,7 @@ def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
         quantity(row.table, value, mark).partition(" ")[0] for value in (own.summary.minimum, own.summary.maximum)
     )
     share = own.efficiency
-    why = _fact(row, row.doubts[0]) if row.doubts else ""
+    why = row.doubts[0].fact if row.doubts else ""
     if own.summary.n == 1:
         why = why or "measured once: nothing is known of the spread"
     return Verdict(
@@ -139,21 +141,9 @@ def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
     )
 
 
-def _fact(row: Row, text: str) -> str:
-    """What a note saw, without the program's name and what to do about it: those stand below the row's table."""
-    return without_program(row, text).partition(": ")[0]
-
-
-def without_program(row: Row, text: str) -> str:
-    """A note without the heading of the program that it is about."""
-    for series in row.table.series:
-        text = text.removeprefix(f"{series.heading}: ")
-    return text
-
-
 def _none(rows: Rows, subsystem: str, title: str) -> Verdict:
     """The line of a subsystem without a row that can speak for it, with the most frequent reason."""
-    reasons = Counter(_fact(row, row.doubts[0]) for row in _candidates(rows, subsystem) if row.doubts)
+    reasons = Counter(row.doubts[0].fact for row in _candidates(rows, subsystem) if row.doubts)
     what, why = "not measured", ""
     if reasons:
         what, why = NO_ROW, reasons.most_common(1)[0][0]

@@ -32,6 +32,7 @@ class Peak:
     reason    why it is unknown and how to supply it; None otherwise
     note      what a reader must know about this limit, for example which unit a published formula mixed up
     finding   what about the machine keeps the limit below what the CPU could have, such as empty memory channels
+    clock     which one it holds at: observed, nominal or maximum; "" where no clock is in it
     estimate  a guess for an unknown CPU from its instruction sets; shown as a guess, never used for an efficiency
     """
 
@@ -44,6 +45,7 @@ class Peak:
     note: str | None = None
     estimate: float | None = None
     finding: str | None = None
+    clock: str = ""
 
 
 @dataclass(frozen=True)

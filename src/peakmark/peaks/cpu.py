@@ -38,7 +38,7 @@ def limit(question: Question) -> Peak:
     fewer = None
     if question.concurrency > cores:
         fewer = f"{question.concurrency} threads on {plural(cores, 'core')}: the limit is that of the cores"
-    return Peak(value, question.unit, formula, f"{source}; cores: {cores_source}", kind, note=fewer)
+    return Peak(value, question.unit, formula, f"{source}; cores: {cores_source}", kind, note=fewer, clock=clock_name)
 
 
 def microarchitecture(question: Question) -> str | None:

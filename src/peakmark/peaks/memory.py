@@ -204,7 +204,7 @@ def _cache(question: Question, working_set: int, taken: int) -> Peak:
         f"{size} per thread fits L{level}; {plural(cores, 'core')} x {quantity(clock, 'Hz')} ({clock_name} clock) x"
         f" {working_set / cycles:.4g} B per cycle = {quantity(value, 'B/s')} ({parts[0]}{rest})"
     )
-    return Peak(value, question.unit, formula, f"{parts[1]}; cores: {cores_source}", kind)
+    return Peak(value, question.unit, formula, f"{parts[1]}; cores: {cores_source}", kind, clock=clock_name)
 
 
 def _latency(question: Question) -> Peak:
@@ -224,7 +224,9 @@ def _latency(question: Question) -> Peak:
     if area > 0 and left <= 0 and clock is not None:
         value = expected / clock
         formula = f"{' + '.join(parts)}, at {quantity(clock, 'Hz')} ({clock_name} clock) = {quantity(value, 's')}"
-        return Peak(value, question.unit, formula, "load-to-use latency: " + levels[0][2]["source"], kind)
+        return Peak(
+            value, question.unit, formula, "load-to-use latency: " + levels[0][2]["source"], kind, clock=clock_name
+        )
     if levels and left > 0 and 0 < area < DRAM_FACTOR * levels[-1][1]:
         return question.unknown(
             f"an area of {format_size(area)} lies in the L{levels[-1][0]} cache or between it and memory: no datasheet states"

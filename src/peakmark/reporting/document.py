@@ -27,7 +27,7 @@ def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | 
     """The whole report. ``figures`` maps the name of each figure to its width in percent of the page; ``logo`` is a
     file name.
     """
-    mark = str(results.report_config.get("decimal_mark", "."))
+    mark = results.mark
     judged = verdict.verdicts(rows, mark)
     return {
         "meta": _meta(results, rows, logo, partial),

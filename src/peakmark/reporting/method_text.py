@@ -103,7 +103,7 @@ def _adaptive(results: Results) -> list[str]:
     return [
         "Repetitions were made in rounds, each half as long as all before it together. After a round a row got no "
         "further repetition once half the interval of its median was narrow enough, in every figure that its program "
-        f"reports: {words}. {reached} of {len(results.decisions)} rows became as sure as that, and {results.spared} "
+        f"reports: {words}. {reached} of {len(results.decisions)} rows became as sure as that, and {len(results.spared)} "
         "planned repetitions were spared. Looking between rounds makes such intervals hold less often than their level says: "
         "in simulated rows they held the median in 83 to 94 % of cases where 95 % stand above them."
     ]

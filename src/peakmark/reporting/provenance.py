@@ -36,7 +36,7 @@ def build(results: Results) -> dict[str, Any]:
         [
             "Records",
             f"{len(results.records)} of {plural(len(results.cells), 'cell')}, {plural(len(results.attempts), 'failed attempt')}"
-            + (f"; {plural(results.spared, 'planned repetition')} spared" if results.spared else ""),
+            + (f"; {plural(len(results.spared), 'planned repetition')} spared" if results.spared else ""),
         ],
         ["First and last start", f"{times[0]} to {times[-1]}" if times else "no record yet"],
         ["Slurm jobs", f"{len(jobs)}, {jobs[0]} to {jobs[-1]}" if jobs else "none: measured without Slurm"],

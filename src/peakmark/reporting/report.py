@@ -13,7 +13,7 @@ from typing import Any, Literal
 from peakmark import documents, fonts
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
-from peakmark.judging.rows import build as build_rows
+from peakmark.judging.judged import Judged
 from peakmark.reporting import document
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
@@ -25,23 +25,26 @@ PORTRAIT_POINTS = 7.0 * 72
 HEIGHT_POINTS = 6.2 * 72  # a taller figure is made smaller, so that its caption stays on the page
 
 
-def build(campaign_dir: Path, partial: bool = False, target: Path | None = None, campaign: Path | None = None) -> Path:
+def build(
+    campaign: Path | Judged, partial: bool = False, target: Path | None = None, owner: Path | None = None
+) -> Path:
     """Write the report from a campaign's records and figures, by default as its ``report.pdf``; the path is returned.
-    ``campaign``: whose it is, where ``campaign_dir`` only stands for it.
+    ``owner``: folder of the campaign whose it is, where the one given only stands for it.
 
     The PDF follows PDF/A-2a and PDF/UA-1 and is the same to the byte when made again from the same records.
     ``partial`` allows planned cells without a record, which are shown as not measured.
     Errors: PeakmarkError when cells are missing and ``partial`` is not set, or a figure is missing; ConfigError for the
     logo.
     """
-    results = Results.read(campaign_dir)
+    judged = Judged.of(campaign)
+    results = judged.results
     must_be_complete(results, partial)
-    rows = build_rows(results)
-    target = target or campaign_dir / "report.pdf"
+    rows = judged.rows
+    target = target or results.directory / "report.pdf"
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
-        figures = _figures(campaign_dir / "figures", folder / "figures", document.figure_names(rows))
+        figures = _figures(results.directory / "figures", folder / "figures", document.figure_names(rows))
         data = document.build(results, rows, figures, _logo(results, folder), partial)
         more = fonts.needed(results.report_config)
         text = json.dumps(printable(data, fonts.known(more)), ensure_ascii=False)
@@ -50,7 +53,7 @@ def build(campaign_dir: Path, partial: bool = False, target: Path | None = None,
         for path in more:
             shutil.copyfile(path, folder / "fonts" / path.name)
         compiled = _compile(folder, document.newest(results))
-    documents.write(target, compiled, campaign or campaign_dir)
+    documents.write(target, compiled, owner or results.directory)
     return target
 
 

@@ -17,11 +17,10 @@ from typing import Any
 from peakmark import documents
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
-from peakmark.judging.rows import build as build_rows
+from peakmark.judging.judged import Judged
 from peakmark.reporting import document
 from peakmark.reporting.report import must_be_complete
 from peakmark.resources import ROOT
-from peakmark.storage.results import Results
 from peakmark.tables import webtables
 
 PARTS = ROOT / "reports" / "html"
@@ -33,21 +32,23 @@ _SHORT = {_PROBLEMS: "Failures"}
 Data = Mapping[str, Any]
 
 
-def build(campaign_dir: Path, partial: bool = False, target: Path | None = None, campaign: Path | None = None) -> Path:
+def build(
+    campaign: Path | Judged, partial: bool = False, target: Path | None = None, owner: Path | None = None
+) -> Path:
     """Write the page from a campaign's records and figures, by default as its ``report.html``; the path is returned.
-    ``campaign``: whose it is, where ``campaign_dir`` only stands for it.
+    ``owner``: folder of the campaign whose it is, where the one given only stands for it.
 
     Errors: PeakmarkError when cells are missing and ``partial`` is not set, or a figure is missing; ConfigError for the
     logo.
     """
-    results = Results.read(campaign_dir)
+    judged = Judged.of(campaign)
+    results, rows = judged.results, judged.rows
     must_be_complete(results, partial, "html")
-    rows = build_rows(results)
     figures = dict.fromkeys(document.figure_names(rows), 100)
     data = document.build(results, rows, figures, str(results.report_config.get("logo") or "") or None, partial)
-    target = target or campaign_dir / "report.html"
-    text = page(data, campaign_dir, str(results.report_config.get("decimal_mark", ".")))
-    documents.write(target, text.encode(), campaign or campaign_dir)
+    target = target or results.directory / "report.html"
+    text = page(data, results.directory, results.mark)
+    documents.write(target, text.encode(), owner or results.directory)
     return target
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from peakmark.errors import ConfigError, RecordError
 from peakmark.measuring import scratch
 from peakmark.measuring.scratch import Leftover
-from peakmark.storage.campaign import Campaign
+from peakmark.storage.results import Results
 
 _TEMPORARY = re.compile(r"\..+\.([0-9]+)\.tmp")
 
@@ -57,7 +57,7 @@ def _find(places: list[Path]) -> Iterable[Leftover]:
 def _scratch_of(campaign: Path) -> set[Path]:
     """Where the campaign's cells put their files, as far as this machine can tell."""
     try:
-        cells = Campaign.open(campaign).cells
+        cells = Results.read(campaign).planned
     except RecordError as error:
         raise ConfigError(str(error)) from error
     default = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - where cells without scratch: work

@@ -19,7 +19,7 @@ from peakmark.planning import jobs
 from peakmark.resources import program, snakemake
 from peakmark.running import impossible
 from peakmark.storage import attempts, facts, integrity, records
-from peakmark.storage.campaign import Campaign
+from peakmark.storage.results import Results
 
 STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing", "spared")
 ALIKE = 4
@@ -60,7 +60,15 @@ class Standing:
         return self.failure.host if self.failure and self.state == "failed" else self.cell.node
 
 
-def describe(campaign: Campaign, only_failed: bool = False) -> str:
+@dataclass(frozen=True)
+class Description:
+    """How far a campaign has come, in words, and whether every cell is measured that is needed."""
+
+    text: str
+    complete: bool
+
+
+def describe(campaign: Results, only_failed: bool = False) -> Description:
     """Counts by subsystem and node, jobs, then every cell that has failed, with reason, log and command."""
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
@@ -99,25 +107,24 @@ def describe(campaign: Campaign, only_failed: bool = False) -> str:
         lines.append(
             f"the report without them: {program('peakmark')} report --partial {shlex.quote(str(campaign.directory))}"
         )
-    return "\n".join(lines)
+    return Description("\n".join(lines), complete=not missing)
 
 
-def look(campaign: Campaign, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
+def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
     """Every cell of the plan and where it stands."""
     by_name = {job.comment.partition(" ")[0]: job for job in queue}
     name = str(campaign.plan["campaign"])
     names = {cell["id"]: cell["job"] for cell in campaign.plan["cells"] if "job" in cell}
     current = _current(campaign)
-    spared = campaign.spared()
     found = []
-    for cell in campaign.cells:
+    for cell in campaign.planned:
         own = by_name.get(f"{name}/{cell.id}")
         its_node = by_name.get(f"{name}/{NODES}/{names.get(cell.id)}")
         record = integrity.look(campaign.record_path(cell), cell)
         if record.state == integrity.GOOD:
             found.append(Standing(cell, "done", record=record.data))
             continue
-        if cell.id in spared:
+        if cell.id in campaign.spared:
             found.append(Standing(cell, "spared"))
             continue
         failure = last_failure(campaign, cell)
@@ -132,7 +139,7 @@ def look(campaign: Campaign, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
     return found
 
 
-def last_failure(campaign: Campaign, cell: Cell) -> Failure | None:
+def last_failure(campaign: Results, cell: Cell) -> Failure | None:
     """The newest failed attempt, None when there was none."""
     found = list(attempts.paths(campaign.directory, cell))
     if not found:
@@ -146,7 +153,7 @@ def last_failure(campaign: Campaign, cell: Cell) -> Failure | None:
     return Failure(str(context["host"]), str(record["reason"]), found[-1], Path(log) if log else None)
 
 
-def _queue(campaign: Campaign) -> tuple[list[slurm.Job], str | None]:
+def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
     """My jobs that were submitted from this checkout, and why they cannot be known."""
     if not campaign.plan.get("cluster"):
         return [], None
@@ -157,7 +164,7 @@ def _queue(campaign: Campaign) -> tuple[list[slurm.Job], str | None]:
         return [], str(error)
 
 
-def _current(campaign: Campaign) -> set[str]:
+def _current(campaign: Results) -> set[str]:
     """Cells that jobs of whole nodes are measuring just now."""
     return {path.read_text(encoding="utf-8").strip() for path in (campaign.directory / NODES).glob("*.now")}
 
@@ -188,7 +195,7 @@ def _jobs(queue: list[slurm.Job], standings: list[Standing]) -> list[str]:
     return lines
 
 
-def _failures(campaign: Campaign, failed: list[Standing]) -> list[str]:
+def _failures(campaign: Results, failed: list[Standing]) -> list[str]:
     """Every cell that has failed; where many give the same reason, it is told once."""
     groups: dict[str, list[Standing]] = {}
     for one in failed:
@@ -206,7 +213,7 @@ def _failures(campaign: Campaign, failed: list[Standing]) -> list[str]:
     return lines
 
 
-def _failure(campaign: Campaign, one: Standing) -> list[str]:
+def _failure(campaign: Results, one: Standing) -> list[str]:
     assert one.failure is not None  # noqa: S101 - only failed ones come here
     log = campaign.directory / "logs" / f"{one.cell.id}.log"
     lines = [f"  {one.cell.id}", f"    {one.failure.host}: {one.failure.reason}", f"    attempt  {one.failure.attempt}"]
@@ -216,7 +223,7 @@ def _failure(campaign: Campaign, one: Standing) -> list[str]:
     return [*lines, f"    again    {command(campaign, one.cell)}"]
 
 
-def command(campaign: Campaign, cell: Cell) -> str:
+def command(campaign: Results, cell: Cell) -> str:
     """What measures this cell alone, to be pasted into a shell in the checkout."""
     profile = "slurm" if campaign.plan.get("cluster") else "local"
     name = next((one.get("job") for one in campaign.plan["cells"] if one.get("id") == cell.id), None)

@@ -19,7 +19,6 @@ from typing import Any
 import pandas as pd
 
 from peakmark.cell import Cell
-from peakmark.storage.campaign import Campaign
 from peakmark.storage.results import Results, StoredRecord, load, places, without_facts
 
 CHUNK = 1000
@@ -70,16 +69,14 @@ def build(campaign_dir: Path) -> pd.DataFrame:
     A record that does not count (damaged, edited, of other options) is left out and named on standard error.
     Errors: PeakmarkError when the folder holds no campaign.
     """
-    campaign = Campaign.open(campaign_dir)
-    spared = campaign.spared()
-    name = str(campaign.plan.get("campaign", campaign_dir.name))
-    where = places(campaign_dir, (cell for cell in campaign.cells if cell.id not in spared))
+    results = Results.read(campaign_dir)
+    where = places(campaign_dir, results.cells)
     parts = [where[start : start + CHUNK] for start in range(0, len(where), CHUNK)]
     lines: list[dict[str, Any]] = []
     # Never all records at once in memory, and where they are many, read by every CPU that may be used.
     workers = min(len(os.sched_getaffinity(0)), len(parts))
     with ProcessPoolExecutor(workers, initializer=_deaf) if workers > 1 else nullcontext() as pool:
-        work = functools.partial(_read, campaign_dir, name)
+        work = functools.partial(_read, campaign_dir, results.name)
         for found, left_out in pool.map(work, parts) if pool else map(work, parts):
             lines += found
             for reason in left_out:

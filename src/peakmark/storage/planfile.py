@@ -18,6 +18,25 @@ from peakmark.errors import RecordError
 
 _FIRST, _LAST = b'"cells": [\n', b'\n],\n"adaptive": '
 _NAMES = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_NOTHING = type(None)
+_SHAPE: dict[str, tuple[type, ...]] = {
+    "campaign": (str,),
+    "cells": (list,),
+    "cells.*": (dict,),
+    "config": (dict, _NOTHING),
+    "config.report": (dict, _NOTHING),
+    **dict.fromkeys(
+        [f"config.report.{key}" for key in ("title", "author", "course", "logo", "tables")], (str, _NOTHING)
+    ),
+    "config.report.published": (list, _NOTHING),
+    "config.report.published.*": (str,),
+    "references": (list, _NOTHING),
+    "references.*": (dict,),
+    "cluster": (dict, _NOTHING),
+    "adaptive": (dict, _NOTHING),
+    "adaptive.*": (dict,),
+}
+"""Place in a plan -> what stands there; ``*`` for all that a list or mapping holds, nothing where it may be missing."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +72,43 @@ def write(path: Path, plan: Mapping[str, Any]) -> None:
     except (OSError, ValueError):
         pass
     files.write_text(path, new)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A whole plan. Errors: RecordError when there is none or it is damaged."""
+    try:
+        plan = json.loads(files.read_text(path))
+    except OSError as error:
+        raise RecordError(
+            f"{path.parent} is no campaign: {path} {error.strerror}; "
+            "give a folder below results/, or start one with snakemake --profile local"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{path} is damaged ({error}): delete it, the next run writes it anew") from error
+    wrong = _wrong(plan)
+    if wrong is not None:
+        raise RecordError(f"{path} is damaged ({wrong}): delete it, the next run writes it anew")
+    whole: dict[str, Any] = plan
+    return whole
+
+
+def _wrong(plan: Any) -> str | None:
+    """What in a plan is of another type than it must be; None when all is well."""
+    if not isinstance(plan, dict):
+        return "it holds no keys and values"
+    for place, kinds in _SHAPE.items():
+        above, _, last = place.rpartition(".")
+        inside = _at(plan, above)
+        values = [_at(plan, place)] if last != "*" else inside.values() if isinstance(inside, dict) else inside or ()
+        if any(not isinstance(value, kinds) for value in values):
+            return f"{above if last == '*' else place} is not of the right type"
+    return None
+
+
+def _at(plan: Any, place: str) -> Any:
+    for key in place.split("."):
+        plan = plan.get(key) if isinstance(plan, dict) else None
+    return plan
 
 
 def cell(path: Path, name: str) -> Part:

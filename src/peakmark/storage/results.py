@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from peakmark.cell import Cell
 from peakmark.config import inputs
+from peakmark.config.repetitions import Criterion
 from peakmark.errors import RecordError
-from peakmark.storage import facts, integrity, records
-from peakmark.storage.campaign import Campaign
+from peakmark.storage import decisions, facts, integrity, planfile, records
 from peakmark.storage.decisions import Decisions
 
 
@@ -22,7 +23,7 @@ class StoredRecord:
     path: str
     data: Mapping[str, Any]
 
-    @property
+    @cached_property
     def cell(self) -> Cell:
         """The cell that the record answers."""
         return Cell.from_json(self.data["cell"])
@@ -35,25 +36,15 @@ class StoredRecord:
 
 @dataclass(frozen=True)
 class Results:
-    """All that one campaign holds so far; ``records`` and ``attempts`` are sorted by path.
-
-    cells   the planned cells without those that were spared, as their rows were sure enough without them
-    spared  how many those are, by the ``decisions`` on rows that have as many repetitions as they need
-    facts   node name -> machine facts, from ``machine/<node>.json``
-
-    ``records`` holds those that count: whole, unchanged, of planned cells with the plan's options. ``left_out`` says of
-    every other one in a sentence why it does not.
-    """
+    """One campaign, ``results/<campaign>/``: its plan, and all that came of it, each read when first asked for and then kept."""
 
     directory: Path
     plan: Mapping[str, Any]
-    cells: tuple[Cell, ...]
-    records: tuple[StoredRecord, ...]
-    attempts: tuple[StoredRecord, ...]
-    facts: Mapping[str, Mapping[str, Any]]
-    left_out: tuple[str, ...] = ()
-    spared: int = 0
-    decisions: Decisions = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, directory: Path) -> Results:
+        """The campaign below ``directory``. Errors: RecordError when there is no plan or it is damaged."""
+        return cls(directory, planfile.read(directory / "plan.json"))
 
     @property
     def name(self) -> str:
@@ -66,7 +57,7 @@ class Results:
         config: Mapping[str, Any] = self.plan.get("config", {})
         return config
 
-    @property
+    @cached_property
     def report_config(self) -> Mapping[str, Any]:
         """``report:`` of the configuration: title, author, course, logo, language, decimal_mark, summary.
 
@@ -75,6 +66,69 @@ class Results:
         return inputs.resolve(self.directory, self.config.get("report") or {})
 
     @property
+    def mark(self) -> str:
+        """The decimal mark of its report."""
+        return str(self.report_config.get("decimal_mark", "."))
+
+    @cached_property
+    def planned(self) -> tuple[Cell, ...]:
+        """Every cell of the plan, in its order."""
+        return tuple(Cell.from_json(cell) for cell in self.plan["cells"])
+
+    @cached_property
+    def criteria(self) -> dict[str, Criterion]:
+        """Row -> what decides how many of its repetitions are made; rows with a fixed number have no entry."""
+        return {row: Criterion(**one) for row, one in self.plan.get("adaptive", {}).items()}
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """The newest decision for each of those rows, as far as there is one. Errors: RecordError."""
+        return decisions.standing(self.directory, self.criteria)
+
+    @cached_property
+    def spared(self) -> frozenset[str]:
+        """Ids of planned cells that are not needed, as their rows are sure enough without them, and have no record."""
+        cells = self.planned if self.criteria else ()
+        ids = decisions.spared(cells, self.decisions)
+        return frozenset(cell.id for cell in cells if cell.id in ids and not self.record_path(cell).exists())
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """The planned cells without those that were spared."""
+        return tuple(cell for cell in self.planned if cell.id not in self.spared)
+
+    def record_path(self, cell: Cell) -> Path:
+        """Where the record of a cell lies, or will."""
+        return self.directory / "cells" / f"{cell.id}.json"
+
+    @cached_property
+    def _found(self) -> list[StoredRecord | str | None]:
+        return [load(self.directory, *place) for place in places(self.directory, self.cells)]
+
+    def _stored(self, folder: str) -> tuple[StoredRecord, ...]:
+        return tuple(one for one in self._found if isinstance(one, StoredRecord) and one.path.startswith(f"{folder}/"))
+
+    @cached_property
+    def records(self) -> tuple[StoredRecord, ...]:
+        """Those that count, by path: whole, unchanged, of planned cells with the plan's options."""
+        return self._stored("cells")
+
+    @cached_property
+    def attempts(self) -> tuple[StoredRecord, ...]:
+        """The failed attempts, by path."""
+        return self._stored("attempts")
+
+    @cached_property
+    def facts(self) -> Mapping[str, Mapping[str, Any]]:
+        """Node name -> machine facts, from ``machine/<node>.json``."""
+        return facts.whole(self.directory)
+
+    @cached_property
+    def left_out(self) -> tuple[str, ...]:
+        """A sentence on every record, and on every node's facts, that does not count."""
+        return (*(one for one in self._found if isinstance(one, str)), *without_facts(self.directory))
+
+    @cached_property
     def missing(self) -> tuple[Cell, ...]:
         """Planned cells without a record, in the order of the plan."""
         present = {record.path for record in self.records}
@@ -102,29 +156,6 @@ class Results:
             if name is not None and name in self.facts:
                 return self.facts[name]
         return next(iter(self.facts.values())) if len(self.facts) == 1 else {}
-
-    @classmethod
-    def read(cls, directory: Path) -> Results:
-        """The campaign below ``directory``.
-
-        Errors: RecordError when there is no plan.
-        """
-        campaign = Campaign.open(directory)
-        spared = campaign.spared()
-        cells = tuple(cell for cell in campaign.cells if cell.id not in spared)
-        found = [load(directory, *place) for place in places(directory, cells)]
-        stored = [one for one in found if isinstance(one, StoredRecord)]
-        return cls(
-            directory=directory,
-            plan=campaign.plan,
-            cells=cells,
-            records=tuple(one for one in stored if one.path.startswith("cells/")),
-            attempts=tuple(one for one in stored if one.path.startswith("attempts/")),
-            facts=facts.whole(directory),
-            left_out=(*(one for one in found if isinstance(one, str)), *without_facts(directory)),
-            spared=len(spared),
-            decisions=campaign.decisions,
-        )
 
 
 def without_facts(directory: Path) -> list[str]:

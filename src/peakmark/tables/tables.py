@@ -11,8 +11,8 @@ import pandas as pd
 from peakmark.catalogue.tables import TABLES, Table, count
 from peakmark.config import layouts
 from peakmark.judging import findings
+from peakmark.judging.judged import Judged
 from peakmark.judging.row import Row
-from peakmark.judging.rows import build as build_rows
 from peakmark.judging.rows import published_names
 from peakmark.storage import measurements
 from peakmark.storage.results import Results
@@ -27,15 +27,15 @@ RUN_COLUMNS = (
 _AT_CLOCKS = {name: f"Efficiency at {name} clock (%)" for name in ("nominal", "maximum")}
 
 
-def build(campaign_dir: Path) -> list[Path]:
+def build(campaign: Path | Judged) -> list[Path]:
     """Write ``tables/<name>.csv`` and ``.tex`` for all eight tables, ``summary.csv``, ``findings.csv``, ``runs.csv``,
     ``checksums.txt``, and the tables of the configured layout in ``tables/<layout>``; the paths written.
 
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
-    results = Results.read(campaign_dir)
-    rows = build_rows(results)
-    folder = campaign_dir / "tables"
+    judged = Judged.of(campaign)
+    results, rows = judged.results, judged.rows
+    folder = results.directory / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for table in TABLES:
@@ -143,7 +143,7 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
         }
     if table.subsystem == "network":
         line |= dict(zip(ENDS, _ends(row), strict=True))
-    line["Notes"] = "; ".join(dict.fromkeys(note.text for note in row.marks))
+    line["Notes"] = "; ".join(dict.fromkeys(row.said(note) for note in row.marks))
     return line
 
 

@@ -1,0 +1,55 @@
+"""A remark is about an instrument; what a layout calls the program is drawn last."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.judging import rows
+from peakmark.judging.notes import Level, Note
+from peakmark.judging.row import Row
+from peakmark.storage.results import Results
+
+
+def _row(tmp_path: Path, ping: str, own: str = "MyNETBench") -> Row:
+    """One of TCP's round trips beside a ping of a tenth, in a table that calls the programs so."""
+    columns = [
+        {"heading": "Protocol", "text": "{workload}"},
+        {"heading": f"{own} Measured Latency (ms)", "value": "measured"},
+        {"heading": f"{ping} Measured Latency (ms)", "value": "measured", "of": "ping"},
+    ]
+    sheet = {"name": "latency", "of": "network_latency", "title": "Latency", "columns": columns}
+    layout = tmp_path / "mine.yaml"
+    layout.write_text(json.dumps({"schema": 1, "name": "mine", "description": "A table.", "tables": [sheet]}))
+    cells = (
+        make.cell("netbench", "LAT-TCP", subsystem="network", block=1),
+        make.cell("ping", "LAT-ICMP", subsystem="network"),
+    )
+    records = [
+        make.record(cell, [make.measurement(cell, "latency", value)])
+        for cell, value in zip(cells, (3e-5, 3e-6), strict=True)
+    ]
+    folder = make.write(tmp_path / "c", records, config={"report": {"tables": str(layout)}})
+    (row,) = rows.build(Results.read(folder))["network_latency"]
+    return row
+
+
+@pytest.mark.parametrize("ping", ["ping", "Ping", "ICMP echo"])
+def test_an_echo_is_no_reference_whatever_a_layout_calls_it(tmp_path: Path, ping: str) -> None:
+    row = _row(tmp_path, ping)
+    assert next(entry.heading for entry in row.table.references) == ping
+    assert not [note for note in row.marks if note.code == "disagreement"]
+
+
+def test_a_remark_carries_no_heading_until_it_is_shown(tmp_path: Path) -> None:
+    row = _row(tmp_path, "ping", own="Our kernel")
+    about = [note for note in row.marks if note.about == "netbench"]
+    assert about and not [note for note in row.marks if "Our kernel" in note.text]
+    assert all(f"Our kernel: {note.text}" in row.notes for note in about)
+
+
+def test_a_fact_is_told_without_its_remedy() -> None:
+    assert Note("steal", "steal took 4 %: use an idle host", Level.UNSURE).fact == "steal took 4 %"
