@@ -48,6 +48,8 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
                         " rows of this benchmark")  # fmt: skip
     parser.add_argument("--settle", type=float, default=0.0, metavar="S",
                         help="before each turn wait up to S seconds until others use less than 5 %% of the machine")  # fmt: skip
+    parser.add_argument("--per-cpu-time", action="store_true", help="ratios of what each did in the time in which it had its"
+                        " CPUs: for rows of the CPU and its caches on a machine that others use")  # fmt: skip
     parser.add_argument("--pmbw", metavar="PATH", help="where pmbw is, if not on PATH")
     parser.add_argument("--scratch", type=Path, default=Path(os.environ.get("TMPDIR") or "/tmp"), metavar="DIRECTORY",  # noqa: S108
                         help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
@@ -131,7 +133,7 @@ def main() -> int:
     paths = {"pmbw": chosen.pmbw} if chosen.pmbw else {}
     short = facts_in_short(facts)
     with ExitStack() as stack:
-        runner = Runner(chosen.kernels, chosen.scratch, facts, paths)
+        runner = Runner(chosen.kernels, chosen.scratch, facts, paths, per_cpu_time=chosen.per_cpu_time)
         if any(row.route == "namespaces" for row in rows):
             try:
                 runner.namespaces = stack.enter_context(namespaces.joined())

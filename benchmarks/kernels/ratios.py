@@ -38,17 +38,23 @@ class Pair:
     """One turn of both, in one SI unit. None where that side's run failed; it stays in the data.
 
     neighbours  share of the machine's processor time, 0 to 1, that others used while the pair ran
+    had, theirs_had  for which share of the time that its threads wanted a CPU each had one; None where nothing tells
+    per_cpu_time     its ratio is that of what each did in the time that it had
     """
 
     ours: float | None
     reference: float | None
     neighbours: float = 0.0
+    had: float | None = None
+    theirs_had: float | None = None
+    per_cpu_time: bool = False
 
     @property
     def ratio(self) -> float | None:
         if self.ours is None or self.reference is None:
             return None
-        return self.ours / self.reference
+        ratio = self.ours / self.reference
+        return ratio / (self.had / self.theirs_had) if self.per_cpu_time and self.had and self.theirs_had else ratio
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ class Comparison:
     minimum, maximum  of the ratios
     low, high    interval of the median ratio, which holds with probability ``level``: below 95 % for n < 6
     neighbours   median of the pairs'
+    had, theirs_had  medians of the pairs'; None where nothing tells
     """
 
     n: int
@@ -74,14 +81,17 @@ class Comparison:
     high: float
     level: float
     neighbours: float
+    had: float | None = None
+    theirs_had: float | None = None
 
 
 def compare(pairs: Sequence[Pair]) -> Comparison | None:
     """The comparison over all pairs, None when no pair has a ratio."""
-    whole = [(one.ours, one.reference) for one in pairs if one.ours is not None and one.reference is not None]
+    found = [(one, one.ratio) for one in pairs if one.ratio is not None]
+    whole = [(one.ours, one.reference) for one, _ in found if one.ours is not None and one.reference is not None]
     if not whole:
         return None
-    ratios = [ours / reference for ours, reference in whole]
+    ratios = [ratio for _, ratio in found]
     summary = statistics.summarise(ratios)
     return Comparison(
         n=len(whole),
@@ -95,7 +105,14 @@ def compare(pairs: Sequence[Pair]) -> Comparison | None:
         high=summary.high,
         level=summary.level,
         neighbours=statistics.median([one.neighbours for one in pairs]),
+        had=_median([one.had for one, _ in found]),
+        theirs_had=_median([one.theirs_had for one, _ in found]),
     )
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kernels import neighbours
+from benchmarks.kernels import had, neighbours
 from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.kernels.pairs import Row
 from benchmarks.kernels.ratios import Pair
@@ -29,12 +29,14 @@ class Run:
     """What one execution gave: all its measurements, or the sentence why it gave none.
 
     routines  of pmbw's scans, B/s by name
+    had       share of the time that its threads wanted a CPU in which they had one; None where nothing tells
     """
 
     measurements: tuple[Measurement, ...] = ()
     routines: Mapping[str, float] = field(default_factory=dict)
     error: str = ""
     neighbours: float = 0.0
+    had: float | None = None
 
     def value(self, row: Row) -> float | None:
         """The value a row asks for, None when the run failed."""
@@ -61,6 +63,7 @@ class Runner:
     facts       of this machine, ``peakmark.machine.collect``
     paths       reference tool by instrument name, where it is not to be looked for on PATH
     namespaces  for the rows with that route; None: they cannot be measured
+    per_cpu_time  ratios are of what each did in the time in which it had its CPUs
     """
 
     kernels: Path
@@ -68,6 +71,7 @@ class Runner:
     facts: Mapping[str, Any]
     paths: Mapping[str, str]
     namespaces: Namespaces | None = None
+    per_cpu_time: bool = False
     tools: dict[str, Tool] = field(default_factory=dict)
 
     @property
@@ -115,7 +119,8 @@ class Runner:
                         folder.mkdir()
                         pinned = placing.pinned(cell, prepared, space.cpus)
                         command = pinned if names is None else names.inside(names.client, pinned)
-                        done = execute.run(command, folder, values)
+                        with had.watching() as watch:
+                            done = execute.run(command, folder, values)
                         completed.append(done)
                         if done.returncode == NOT_POSSIBLE:
                             raise Unavailable(
@@ -130,7 +135,7 @@ class Runner:
             if cell.instrument == "pmbw":
                 results = pmbw.read_results(completed[-1].files[pmbw.STATS])
                 routines = {name: float(result["bandwidth"]) for name, result in results.items()}
-            return Run(parsed.measurements, routines, neighbours=self._neighbours(before))
+            return Run(parsed.measurements, routines, neighbours=self._neighbours(before), had=watch.share)
 
     def _neighbours(self, before: neighbours.Reading) -> float:
         return neighbours.share(before, neighbours.read(), len(self.cpus))
@@ -171,9 +176,13 @@ class Runner:
         mine = ours.of(row.ours, row.metric)
         value = None if mine is None else mine.value
         if theirs is None:
-            return Pair(value, None if mine is None else self._peak(row, mine), ours.neighbours), ours.error
+            peak = None if mine is None else self._peak(row, mine)
+            # The kernel itself tells it of the measured part alone.
+            had = None if mine is None else mine.details.get("cpu_share", ours.had)
+            return Pair(value, peak, ours.neighbours, had, 1.0, self.per_cpu_time), ours.error
         away = max(ours.neighbours, theirs.neighbours)
-        return Pair(value, theirs.value(row), away), "; ".join(filter(None, (ours.error, theirs.error)))
+        pair = Pair(value, theirs.value(row), away, ours.had, theirs.had, self.per_cpu_time)
+        return pair, "; ".join(filter(None, (ours.error, theirs.error)))
 
     def _peak(self, row: Row, mine: Measurement) -> float:
         """Limit of the instruction at the clock under the work, or else before and after it. Errors: Unavailable."""

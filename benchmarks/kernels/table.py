@@ -29,6 +29,7 @@ HEADINGS = (
     "target",
     "verdict",
     "others",
+    "had CPUs",
 )
 
 
@@ -69,7 +70,21 @@ def cells(line: Line) -> tuple[str, ...]:
     """The line's text below HEADINGS."""
     row, found = line.row, line.comparison
     if found is None:
-        return (row.name, row.against, "", "", "", "", "", "", "0", str(row.target), "-", line.note or "not measured")
+        return (
+            row.name,
+            row.against,
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "0",
+            str(row.target),
+            "-",
+            line.note or "not measured",
+            "",
+        )
     si_unit = unit(row)
     by, name = scale(found.ours, si_unit)
     ours, theirs = significant(found.ours / by), significant(found.reference / by)
@@ -79,8 +94,13 @@ def cells(line: Line) -> tuple[str, ...]:
         *(row.name, row.against, ours, theirs, name, f"{found.ratio:.3f}"),
         f"{found.minimum:.3f} to {found.maximum:.3f}",
         f"{found.low:.3f} to {found.high:.3f} ({100 * found.level:.0f} %)",
-        *(count, str(row.target), str(line.verdict), others),
+        *(count, str(row.target), str(line.verdict), others, _had(found)),
     )
+
+
+def _had(found: Comparison) -> str:
+    """``0.99, 1.00``: own kernel, reference."""
+    return ", ".join(f"{share:.2f}" for share in (found.had, found.theirs_had) if share is not None)
 
 
 def markdown(lines: Sequence[Line]) -> str:
@@ -104,7 +124,9 @@ def legend(lines: Sequence[Line]) -> str:
         f"{words.count('met')} met, {words.count('missed')} missed, {words.count('no pair')} not measured.\n"
         "ratio: median of the pairs' ratios, ours / reference; spread: the smallest and largest of them; interval: of the\n"
         "median, with its probability. A verdict goes by the median alone; with '?' its interval holds the target's end.\n"
-        f"others: share of the machine that other processes used meanwhile, marked '!' above {100 * DISTURBED:.0f} %."
+        f"others: share of the machine that other processes used meanwhile, marked '!' above {100 * DISTURBED:.0f} %.\n"
+        "had CPUs: for which share of the time that their threads wanted a CPU ours and the reference had one; with\n"
+        "--per-cpu-time the ratio is that of what each did in that time."
     )
 
 
@@ -112,7 +134,7 @@ def summary_csv(lines: Sequence[Line], machine: Mapping[str, Any]) -> str:
     """One line per row in SI units, the machine's facts (scalars) repeated in each."""
     fields = ["group", "row", "workload", "variant", "block", "concurrency", "route", "against", "unit"]
     fields += ["ours", "reference", "ratio", "minimum", "maximum", "low", "high", "level", "n", "failed"]
-    fields += ["target_low", "target_high", "verdict", "others", "note"]
+    fields += ["target_low", "target_high", "verdict", "others", "had", "theirs_had", "note"]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*fields, *machine])
@@ -128,12 +150,12 @@ def summary_csv(lines: Sequence[Line], machine: Mapping[str, Any]) -> str:
             row.route,
         ]
         numbers: list[Any] = [""] * 8 + [0, len(line.pairs)]
-        others: Any = ""
+        others: list[Any] = ["", "", ""]
         if found is not None:
             numbers = [found.ours, found.reference, found.ratio, found.minimum, found.maximum, found.low, found.high]
             numbers += [found.level, found.n, found.failed]
-            others = found.neighbours
-        end = [row.target.low, row.target.high, str(line.verdict), others, line.note]
+            others = [found.neighbours, found.had, found.theirs_had]
+        end = [row.target.low, row.target.high, str(line.verdict), *others, line.note]
         writer.writerow([*point, row.against, unit(row), *numbers, *end, *machine.values()])
     return out.getvalue()
 
@@ -142,9 +164,13 @@ def pairs_csv(lines: Sequence[Line]) -> str:
     """Every pair in the order measured, also the failed and the disturbed ones."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["group", "row", "against", "pair", "unit", "ours", "reference", "ratio", "others"])
+    writer.writerow(
+        ["group", "row", "against", "pair", "unit", "ours", "reference", "ratio", "others", "had", "theirs_had"]
+    )
     for line in lines:
         for number, one in enumerate(line.pairs):
             name = (line.row.group, line.row.name, line.row.against, number, unit(line.row))
-            writer.writerow([*name, one.ours, one.reference, one.ratio, round(one.neighbours, 4)])
+            writer.writerow(
+                [*name, one.ours, one.reference, one.ratio, round(one.neighbours, 4), one.had, one.theirs_had]
+            )
     return out.getvalue()

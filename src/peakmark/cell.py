@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import UNUSED
 from peakmark.errors import ConfigError
 from peakmark.units import format_size, parse_size
-
-SUBSYSTEMS = ("cpu", "memory", "disk", "network")
 
 Scalar = str | int | float | bool | None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import subprocess
@@ -15,6 +16,9 @@ from peakmark.measuring.measure import Request, measure
 
 DEADLINE_S = 60.0
 POOL = 32 << 20  # bytes of all threads together
+PAGE = 4096
+LARGE = 1024  # pages: buffers, and not the stacks beside them
+MOVE_PAGES = {"x86_64": 279, "aarch64": 239}  # its number; no C library has it
 
 
 def measured(order: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -32,28 +36,57 @@ def measured(order: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [*found, {"pages": [pages(Path(order["kernels"]), cpus) for cpus in order["pages"]]}]
 
 
-def pages(kernels: Path, cpus: list[int]) -> dict[str, int]:
-    """NUMA node -> pages of rambench's buffers while it runs on these CPUs, by the kernel's own account."""
-    argv = [str(kernels / "rambench"), "--workload", "RS", "--block", "64KiB", "--pool", str(POOL), "--seconds", "30"]
+def pages(kernels: Path, cpus: list[int]) -> dict[str, dict[str, int]]:
+    """NUMA node -> pages of rambench's buffers while it runs on these CPUs: ``maps`` by the kernel's list of mappings,
+    ``moved`` by its answer for each page to move_pages, which moves nothing where no nodes are given.
+    """
+    argv = [str(kernels / "rambench"), "--workload", "RS", "--block", "64KiB", "--pool", str(POOL), "--seconds", "100"]
     argv += ["--warmup", "0", "--threads", str(len(cpus)), "--cpus", ",".join(map(str, cpus))]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as process:
         try:
             end = time.monotonic() + DEADLINE_S
-            while sum((found := _nodes(process.pid)).values()) < POOL // 4096 and time.monotonic() < end:
+            while sum((listed := _listed(process.pid)).values()) < POOL // PAGE and time.monotonic() < end:
                 if process.poll() is not None:
                     raise RuntimeError(f"rambench ended with exit code {process.returncode}")
                 time.sleep(0.05)
+            return {"maps": listed, "moved": _asked(process.pid)}
         finally:
             process.kill()
+
+
+def _buffers(pid: int) -> list[tuple[int, dict[str, int]]]:
+    """(first address, pages by node) of the larger mappings of a process: ``7f.. default anon=8192 dirty=8192 N0=8192``."""
+    found = []
+    for line in Path(f"/proc/{pid}/numa_maps").read_text().splitlines():
+        anonymous = re.search(r" anon=(\d+)", line)
+        if anonymous and int(anonymous[1]) >= LARGE:
+            nodes = {node: int(count) for node, count in re.findall(r" N(\d+)=(\d+)", line)}
+            found.append((int(line.split()[0], 16), nodes))
     return found
 
 
-def _nodes(pid: int) -> dict[str, int]:
-    """Anonymous 4 KiB pages of the larger mappings of a process, by node: ``7f.. default anon=8192 dirty=8192 N0=8192``."""
+def _listed(pid: int) -> dict[str, int]:
     found: dict[str, int] = {}
-    for line in Path(f"/proc/{pid}/numa_maps").read_text().splitlines():
-        anonymous = re.search(r" anon=(\d+)", line)
-        if anonymous and int(anonymous[1]) >= 1024:
-            for node, count in re.findall(r" N(\d+)=(\d+)", line):
-                found[node] = found.get(node, 0) + int(count)
+    for _, nodes in _buffers(pid):
+        for node, count in nodes.items():
+            found[node] = found.get(node, 0) + count
+    return found
+
+
+def _asked(pid: int) -> dict[str, int]:
+    """Every page of the same mappings that is there, by the node that move_pages says."""
+    ends = {}
+    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+        start, end = (int(word, 16) for word in line.split()[0].split("-"))
+        ends[start] = end
+    found: dict[str, int] = {}
+    for start, _ in _buffers(pid):
+        addresses = range(start, ends[start], PAGE)
+        where = (ctypes.c_void_p * len(addresses))(*addresses)
+        states = (ctypes.c_int * len(addresses))()
+        call = ctypes.CDLL(None, use_errno=True).syscall
+        if call(MOVE_PAGES[os.uname().machine], pid, ctypes.c_ulong(len(addresses)), where, None, states, 0) != 0:
+            raise OSError(ctypes.get_errno(), "move_pages")
+        for node in (state for state in states if state >= 0):  # the others are not there
+            found[str(node)] = found.get(str(node), 0) + 1
     return found

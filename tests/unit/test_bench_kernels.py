@@ -7,11 +7,12 @@ import io
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from benchmarks.kernels import __main__ as command
-from benchmarks.kernels import namespaces, pairs, presets, table
+from benchmarks.kernels import had, namespaces, pairs, presets, table
 from benchmarks.kernels.neighbours import Reading, share
 from benchmarks.kernels.pairs import GROUPS, KIB, MIB, Plan, Row
 from benchmarks.kernels.ratios import Comparison, Pair, Target, compare, judge
@@ -124,6 +125,7 @@ def test_table_shows_scaled_values_and_the_verdict() -> None:
         "target": "at least 1",
         "verdict": "missed?",
         "others": "20 % !",
+        "had CPUs": "",
     }
 
 
@@ -273,3 +275,31 @@ def test_pool_rows_compare_stores_with_their_like() -> None:
         if row.group == "memory" and row.ours.variant == "pool" and row.against == "likwid-bench":
             assert row.ours.options["store"] == row.reference.options["store"]  # type: ignore[union-attr]
             assert str(row.ours.options["store"]) in row.name
+
+
+def test_what_each_did_in_the_time_that_it_had() -> None:
+    """A fifth of the rate with a fifth of a CPU is the same rate; without the option the ratio stays as it was measured."""
+    fifth = [Pair(2e10, 1e11, 0.8, 0.2, 1.0, per_cpu_time) for per_cpu_time in (False, True)]
+    assert [one.ratio for one in fifth] == [pytest.approx(0.2), pytest.approx(1.0)]
+    assert Pair(2e10, 1e11, 0.8, None, 1.0, per_cpu_time=True).ratio == pytest.approx(0.2)
+    line = Line(row("RS", "likwid-bench"), fifth[1:] * 5)
+    assert dict(zip(table.HEADINGS, table.cells(line), strict=True))["had CPUs"] == "0.20, 1.00"
+
+
+def test_a_thread_that_shares_its_cpu_is_seen_to_have_half_of_it() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    spin = [
+        "taskset",
+        "-c",
+        str(cpu),
+        sys.executable,
+        "-c",
+        "import time; end = time.process_time() + 0.2\nwhile time.process_time() < end: pass",
+    ]
+    with had.watching() as watch:
+        both = [subprocess.Popen(spin) for _ in range(2)]
+        assert [one.wait(120) for one in both] == [0, 0]
+    assert watch.share is not None and 0 < watch.share < 0.8
+    with had.watching() as watch:
+        pass
+    assert watch.share is None

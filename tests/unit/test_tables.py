@@ -191,7 +191,7 @@ def test_a_half_measured_row_says_how_much_is_missing(tmp_path: Path) -> None:
     assert row.notes[0] == "MyCPUBench: 1 of 2 not measured"
 
 
-def test_a_missing_tool_keeps_its_empty_column_with_the_reason(tmp_path: Path) -> None:
+def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path: Path) -> None:
     of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20)
     absent = {"instrument": "iozone", "executable": "iozone", "path": None, "reason": "iozone not found on PATH"}
     folder = make.write(
@@ -202,10 +202,36 @@ def test_a_missing_tool_keeps_its_empty_column_with_the_reason(tmp_path: Path) -
     results = Results.read(folder)
     table = BY_NAME["disk_throughput"]
     grid = presentation.grid(results, table, rows.build(results)[table.name])
-    assert [column.label for column in grid.columns].count("IOZone") == 2
-    expected = "The IOZone columns are empty: iozone not found on PATH; `apt install iozone3` fills them."
-    assert expected in grid.remarks
-    assert "The fio columns are empty: the plan holds no cell of it." in grid.remarks
+    assert [column.label for column in grid.columns if column.group.startswith("Measured")] == ["MyDiskBench"]
+    assert "No columns of IOZone: iozone not found on PATH; `apt install iozone3` fills them." in grid.remarks
+    assert "No columns of fio: the plan holds no cell of it." in grid.remarks
+    assert "IOZone Measured Throughput (MB/sec)" in tables.frame(table, rows.build(results)[table.name]).columns
+
+
+def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path: Path) -> None:
+    cells = [
+        make.cell("diskbench", "RS", subsystem="disk", variant="io_uring", block=1 << 20, concurrency=threads)
+        for threads in (1, 2)
+    ]
+    records = [make.record(of, [make.measurement(of, "throughput", 1e9)]) for of in cells]
+    results = Results.read(make.write(tmp_path / "c", records))
+    grid = presentation.grid(results, BY_NAME["disk_throughput"], rows.build(results)["disk_throughput"])
+    labels = [column.label for column in grid.columns]
+    assert not {"Engine", "n", "Standard Deviation", "Theoretical Throughput (MB/sec)"} & set(labels)
+    assert {"Engine: io_uring.", "n = 1 in all rows."} <= set(grid.remarks)
+    assert all(len(line) == len(labels) for line in grid.body)
+
+
+def test_times_are_printed_in_a_unit_that_reads_well_and_filed_in_that_of_the_reports(tmp_path: Path) -> None:
+    cells = [make.cell("rambench", "LAT", subsystem="memory", block=block) for block in (16 << 10, 64 << 20)]
+    records = [make.record(of, [make.measurement(of, "latency", 1.708e-9)]) for of in cells]
+    results = Results.read(make.write(tmp_path / "c", records))
+    (row, _) = found = rows.build(results)["memory_latency"]
+    grid = presentation.grid(results, row.table, found)
+    assert ("MyRAMBench", "Measured Latency (ns)") in [(column.label, column.group) for column in grid.columns]
+    assert "1.708" in grid.body[0]
+    frame = tables.frame(BY_NAME["memory_latency"], found)
+    assert frame["MyRAMBench Measured Latency (us)"].tolist() == pytest.approx([1.708e-3] * 2)
 
 
 def test_warnings_of_records_become_notes_with_their_share(tmp_path: Path) -> None:

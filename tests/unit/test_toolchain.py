@@ -1,5 +1,5 @@
-"""What the compiler or assembler cannot make is left out and said: an assembler before binutils 2.36 in front of the
-real one, which refuses what that one refuses, in its words."""
+"""What the compiler or assembler cannot make is left out and said: an assembler before binutils 2.36, and a gcc before 11, in
+front of the real ones, which refuse what those refuse, in their words. And clang, which refuses nothing."""
 
 import json
 import os
@@ -23,6 +23,17 @@ if [ -n "$line" ]; then
     exit 1
 fi
 exec %s "$@"
+"""
+
+# gcc 8.5 of RHEL 8 with binutils 2.30: the option is not known to it, and it would not come to assembling.
+OLD_GCC = """#!/bin/sh
+for word in "$@"; do
+    if [ "$word" = -mavxvnni ]; then
+        echo "gcc: error: unrecognized command line option '-mavxvnni'; did you mean '-mavx512vnni'?" >&2
+        exit 1
+    fi
+done
+exec gcc "$@"
 """
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="AVX-VNNI is x86's")
@@ -52,6 +63,28 @@ def test_an_old_assembler_leaves_out_what_it_lacks_and_everybody_says_so(tmp_pat
     assert "avxvnni" not in facts["isa_flags"] and "avx2" in facts["isa_flags"]
     text, _ = doctor.examine(None, tmp_path)
     assert "built without avxvnni (unsupported instruction vpdpbusd)" in text
+
+
+def test_an_old_compiler_leaves_out_what_it_lacks(tmp_path: Path) -> None:
+    compiler = tmp_path / "gcc-8"
+    compiler.write_text(OLD_GCC)
+    compiler.chmod(0o755)
+    last = make(tmp_path / "build", str(compiler), "all").splitlines()[-1]
+    assert "avxvnni (unrecognized command line option -mavxvnni; did you mean -mavx512vnni" in last
+    facts = libraries.collect_build(Host(), tmp_path / "build")
+    assert set(facts["left_out"]) == {"avxvnni"} and "avx512vnni" in facts["isa_flags"]
+
+
+def test_clang_makes_all(tmp_path: Path) -> None:
+    if shutil.which("clang") is None:
+        pytest.skip("no clang here")
+    assert "left out" not in make(tmp_path, "clang", "all")
+    facts = libraries.collect_build(Host(), tmp_path)
+    assert facts["left_out"] == {} and "clang" in facts["compiler"]
+    make(tmp_path, "clang", str(tmp_path / "cpubench"))
+    argv = [tmp_path / "cpubench", "--workload", "QPDOT", "--operations", "1e6"]
+    result = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
+    assert not any("lacks" in text or "without" in text for text in result["warnings"])
 
 
 def test_the_program_links_without_it_and_its_version_tells(tmp_path: Path, old: str) -> None:

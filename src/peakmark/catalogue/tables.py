@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 
 # A random access of up to this many bytes is an IOPS and latency row, a larger one a throughput row: never both.
 SMALL_RECORD = 16 * 1024
-
-VARIANTS = {"memory": ("pool", "block", ""), "disk": ("psync", ""), "network": ("",)}
-
-SUBSYSTEM_TITLES = {"cpu": "CPU", "memory": "Memory", "disk": "Disk", "network": "Network"}
 
 
 @dataclass(frozen=True)
@@ -112,8 +108,8 @@ class Table:
 
     def order(self, workload: str, variant: str, concurrency: int, block: int | None) -> tuple[int | str, ...]:
         """Sort key of a row: workload, variant, concurrency, block; in memory tables the working set comes first."""
-        names = WORKLOADS[self.subsystem]
-        variants = VARIANTS.get(self.subsystem, ("",))
+        names = SUBSYSTEMS[self.subsystem].workloads
+        variants = SUBSYSTEMS[self.subsystem].variants
         variant_rank = variants.index(variant) if variant in variants else len(variants)
         return (
             variant_rank if self.subsystem == "memory" else 0,

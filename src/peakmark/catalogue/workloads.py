@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+
 
 @dataclass(frozen=True)
 class Coverage:
@@ -27,37 +29,19 @@ class Coverage:
     max_block: int | None = None
 
 
-KERNELS = {"cpu": "cpubench", "memory": "rambench", "disk": "diskbench", "network": "netbench"}
-
-# In the order of the tables' rows.
-WORKLOADS = {
-    "cpu": ("QP", "HP", "SP", "DP", "FP32", "QPDOT"),
-    "memory": ("RS", "WS", "RWS", "RR", "WR", "RWR", "LAT"),
-    "disk": ("RS", "RR", "WS", "WR"),
-    "network": ("TCP", "UDP", "LAT-TCP", "LAT-UDP"),
-}
+KERNELS = {one.name: one.kernel for one in SUBSYSTEMS.values()}
+WORKLOADS = {one.name: one.workloads for one in SUBSYSTEMS.values()}
 
 AUTO = "auto"
 """A pool, or the area of LAT, that the node decides when the cell is measured; what is planned before assumes one of a
 fixed size."""
 
-# What a value of a subsystem can be: metric -> its unit in records.
-UNITS = {
-    "cpu": {"rate": "op/s"},
-    "memory": {"throughput": "B/s", "latency": "s"},
-    "disk": {"throughput": "B/s", "iops": "1/s", "latency": "s"},
-    "network": {"throughput": "bit/s", "latency": "s"},
-}
-
-# Variant used where a grid names none. LAT has no working set of its own: its block is the area that is walked.
-DEFAULT_VARIANTS = {"cpu": "", "memory": "block", "disk": "psync", "network": ""}
-
 
 def metrics(subsystem: str, workload: str) -> dict[str, str]:
     """What a row of a workload can be measured in: metric -> unit. A latency is not a throughput."""
-    units = UNITS[subsystem]
-    if subsystem == "disk" or subsystem == "cpu":
-        return units
+    units = SUBSYSTEMS[subsystem].units
+    if subsystem in ("cpu", "disk"):
+        return dict(units)
     wanted = "latency" if workload.startswith("LAT") else "throughput"
     return {wanted: units[wanted]}
 

@@ -9,25 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from peakmark import schemas
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import AUTO, REFERENCES, WORKLOADS
 from peakmark.config import repetitions
 from peakmark.errors import ConfigError
 from peakmark.resources import schema
 from peakmark.units import parse_size
-
-VARIANTS = {
-    "cpu": re.compile(r"^$"),
-    "memory": re.compile(r"^(block|pool)$"),
-    "disk": re.compile(r"^(psync|io_uring-qd[1-9][0-9]{0,3})$"),
-    "network": re.compile(r"^(gso|busy-poll|)$"),
-}
-VARIANT_NAMES = {
-    "cpu": "none",
-    "memory": "block and pool",
-    "disk": "psync and io_uring-qdN with N from 1 to 9999",
-    "network": "gso, busy-poll and the empty one",
-}
-
 
 NO_TOOL = ("false", "none", "no", "off")
 """Words that leave a tool out: on the command line ``false`` is a text, and ``/bin/false`` a program."""
@@ -103,9 +90,9 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
                     f"{place}.workloads has {workload!r}: allowed for {subsystem} are {', '.join(WORKLOADS[subsystem])}"
                 )
         for variant in part.get("variants", []):
-            if not VARIANTS[subsystem].match(variant):
+            if not re.fullmatch(SUBSYSTEMS[subsystem].allowed[0], variant):
                 raise ConfigError(
-                    f"{place}.variants has {variant!r}: allowed for {subsystem} are {VARIANT_NAMES[subsystem]}"
+                    f"{place}.variants has {variant!r}: allowed for {subsystem} are {SUBSYSTEMS[subsystem].allowed[1]}"
                 )
         for key in ("blocks", "pool", "size"):
             values = part.get(key, [])
@@ -123,7 +110,7 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
                     raise ConfigError(f"{place}.{key}: {error}") from error
         repetitions.parse(f"{place}.repetitions", part.get("repetitions"))
         words = [one for one in part.get("concurrency", []) if isinstance(one, str)]
-        if words and subsystem not in ("cpu", "memory"):
+        if words and not SUBSYSTEMS[subsystem].pinned:
             raise ConfigError(f"{place}.concurrency has {words[0]!r}: words are for cpu and memory, give a number here")
     _check_keys(subsystem, where, grid)
     if subsystem != "cpu" and "blocks" not in grid:

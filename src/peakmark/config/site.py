@@ -9,10 +9,9 @@ from typing import Any
 
 from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.errors import ConfigError
 from peakmark.schemas import validate
-
-PARTS = ("cpu", "memory", "disk", "network")
 
 MANAGED = {
     **{"mem": "memory_factor", "mem-per-cpu": "memory_factor", "time": "runtime_factor"},
@@ -106,7 +105,7 @@ def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:
     merged = {key: value for key, value in site.items() if key != "nodes"}
     for entry in site.get("nodes") or ():
         if host is not None and fnmatchcase(host, entry["match"]):
-            for part in PARTS:
+            for part in SUBSYSTEMS:
                 if part in entry:
                     merged[part] = {**(merged.get(part) or {}), **entry[part]}
             break

@@ -15,18 +15,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, ScalarFormatter
 
+from peakmark.catalogue.fitting import UNITS
 from peakmark.catalogue.tables import Table
 from peakmark.figures import labels, style
 from peakmark.formatting import significant
 from peakmark.judging.row import Row, Series
 from peakmark.judging.rows import published_names
-from peakmark.judging.words import UNITS, Words
+from peakmark.judging.words import Words, noun
 
-WIDTH = 10.2  # inches; a landscape A4 page between its margins
-HEIGHT = 5.9  # inches; leaves room for the caption on that page
-PANEL_HEIGHT = 1.55
+WIDTH = 6.85  # inches; an A4 page between its margins
+HEIGHT = 7.0  # inches; leaves room for the caption on that page
+PANEL_HEIGHT = 1.45
 MAX_COLUMNS = 4
-MAX_TICKS = 9  # labels beside each other below one panel
+MAX_TICKS = 6  # labels beside each other below one panel
 
 Dimension = Literal["block", "concurrency"]
 
@@ -181,7 +182,7 @@ def _place(row: Row, dimension: Dimension) -> int:
 
 def _axis_label(table: Table, dimension: Dimension) -> str:
     if dimension == "concurrency":
-        return "Streams" if table.subsystem == "network" else "Threads"
+        return f"{noun(table).capitalize()}s"
     return "Area of the pointer chase" if table.name == "memory_latency" else "Block size"
 
 

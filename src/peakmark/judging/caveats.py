@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import listed, significant
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
@@ -35,7 +36,7 @@ def _part_of_node(verdicts: list[Verdict]) -> Iterator[str]:
             if c.get("placed") and c.get("allowed")
         ]
         used, cores = max(known, default=(0, None), key=lambda pair: pair[0])
-        if one.subsystem in ("cpu", "memory") and cores and used < cores:
+        if SUBSYSTEMS[one.subsystem].pinned and cores and used < cores:
             yield (
                 f"{one.title}: measured on {used} of the node's {cores} cores, and so is its share of the limit; "
                 "concurrency: [cores] loads them all."

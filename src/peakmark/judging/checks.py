@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import significant
 from peakmark.judging import on_cores, on_disk, on_memory, on_network, on_runs
 from peakmark.judging.measured import DEFAULT, Measured, Thresholds
@@ -23,21 +24,12 @@ def check_row(row: Measured, thresholds: Thresholds = DEFAULT) -> list[Note]:
     return sorted(notes, key=lambda note: ORDER.index(note.level))
 
 
-# What instruments that disagree may differ in, beside what each counts.
-DIFFERENCES = {
-    "cpu": "instruction sets, thread placement",
-    "memory": "instruction sets, page sizes, thread placement",
-    "disk": "buffers, files",
-    "network": "socket options, the CPUs of both ends",
-}
-
-
 def check_agreement(
     values: Mapping[str, float],
     unit: str,
     thresholds: Thresholds = DEFAULT,
     own: str | None = None,
-    compare: str = DIFFERENCES["cpu"],
+    compare: str = SUBSYSTEMS["cpu"].differs,
     headings: Mapping[str, str] | None = None,
 ) -> list[Note]:
     """Notes for instruments that disagree about one quantity by more than the band.

@@ -68,7 +68,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
 
 
 def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[Finding]:
-    """Best and worst of each workload where they are shown to differ, else the highest and lowest value as they are."""
+    """Best and worst of each workload whose rows have enough repetitions to tell; the table has the others' values."""
 
     def value(row: Row) -> str:
         return f"{words.quantity(row.measured.centre)}{'; unsure' if row.doubts else ''}"
@@ -79,11 +79,6 @@ def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[Finding]:
         ordered = sorted(group, key=lambda row: row.measured.centre, reverse=not words.table.lower_is_better)
         best, worst = ordered[0], ordered[-1]
         if not all(row.measured.summary.enough for row in group):
-            low, high = (best, worst) if words.table.lower_is_better else (worst, best)
-            yield Finding(
-                "Highest and lowest",
-                f"{name}: {words.place(high, group)} ({value(high)}) and {words.place(low, group)} ({value(low)}).",
-            )
             continue
         if not (differ(group) and better(best, worst)):
             text = f"{name}: no configuration is shown to be better than another ({value(best)} to {value(worst)})."

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.peaks import Peak
 from peakmark.statistics import Summary
 
@@ -109,7 +110,7 @@ class Measured:
     def spare_cpus(self) -> float:
         """CPUs of the node that the row's own threads leave to others; 0 where the threads are not pinned or all are used."""
         total = self.fact("cpu", "threads")
-        if self.subsystem not in ("cpu", "memory") or not isinstance(total, int):
+        if not SUBSYSTEMS[self.subsystem].pinned or not isinstance(total, int):
             return 0.0
         return float(max(0, total - self.concurrency))
 

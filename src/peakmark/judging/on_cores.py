@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from peakmark import statistics
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.judging import disturbance
 from peakmark.judging.measured import Measured, Run, Thresholds
@@ -40,7 +41,7 @@ def slow_core(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
 
 def waited(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     """Threads that compute have no reason to wait: what they lost of their time went to others."""
-    if row.subsystem not in ("cpu", "memory"):
+    if not SUBSYSTEMS[row.subsystem].pinned:
         return
     shares = row.details("cpu_share")
     held = [share for share in shares if share < thresholds.cpu]
@@ -95,7 +96,7 @@ def below_nominal(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     Wide vectors have a nominal clock of their own, below the one on the box: under them the clock before and after tells.
     """
     nominal, clock = nominal_of(row), seen_clock(row.runs)
-    if row.subsystem not in ("cpu", "memory") or not nominal or clock is None:
+    if not SUBSYSTEMS[row.subsystem].pinned or not nominal or clock is None:
         return
     wide = {str(run.details.get("isa")) for run in row.runs} & WIDE
     idle = idle_clock(row.runs)
@@ -139,7 +140,7 @@ def placement(row: Measured, _: Thresholds) -> Iterator[Note]:
     """Repetitions that were given other cores measured other things."""
     placed = [run.context["placed"] for run in row.runs if run.context.get("placed")]
     seen = sorted({(one["cores"], one["sockets"], len(one["numa_nodes"])) for one in placed})
-    if row.subsystem in ("cpu", "memory") and len(seen) > 1:
+    if SUBSYSTEMS[row.subsystem].pinned and len(seen) > 1:
         words = " and ".join(f"{c} cores of {s} sockets and {n} NUMA nodes" for c, s, n in seen)
         text = (
             f"repetitions ran on {words}: they are not alike; give every job of the row the same CPUs, or whole nodes"
@@ -148,7 +149,7 @@ def placement(row: Measured, _: Thresholds) -> Iterator[Note]:
 
 
 def concurrency(row: Measured, _: Thresholds) -> Iterator[Note]:
-    if row.subsystem not in ("cpu", "memory"):
+    if not SUBSYSTEMS[row.subsystem].pinned:
         return
     given = (run.context.get("cpus") for run in row.runs)
     cpus = next((cpus for cpus in given if cpus), None) or row.fact("limits", "cpus_allowed")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import significant
 from peakmark.judging import checks, ratios
@@ -54,7 +55,7 @@ def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None)
     # An echo is answered by the kernel: that it differs from a round trip of programs says nothing about either.
     headings = {one.instrument: one.heading for one in table.series if one.instrument not in ratios.NOT_ALIKE}
     centres = {name: row.series[name].centre for name in headings if name in row.series}
-    compare = checks.DIFFERENCES[table.subsystem]
+    compare = SUBSYSTEMS[table.subsystem].differs
     if table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
         compare = f"buffers ({table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
     yield from checks.check_agreement(centres, table.unit, own=table.own.instrument, compare=compare, headings=headings)
@@ -96,7 +97,7 @@ def of_programs_and_limit(row: Row) -> Iterator[Note]:
     for name, entry in row.series.items():
         counts = Counter(warning for point in entry.points for warning in dict.fromkeys(point.record.data["warnings"]))
         for warning, count in counts.items():
-            if _SAID.match(warning) and row.table.subsystem in ("cpu", "memory", "network"):
+            if _SAID.match(warning) and row.table.subsystem != "disk":
                 continue  # the checks say it too, with what to do about it
             often = f" ({count} of {entry.summary.n} runs)" if count < entry.summary.n else ""
             yield Note("warning", f"{warning}{often}", Level.NOTE, name)

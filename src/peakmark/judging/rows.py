@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from peakmark import peaks, statistics
+from peakmark.catalogue.fitting import fitted
 from peakmark.catalogue.tables import TABLES, Table
 from peakmark.cell import Cell
 from peakmark.config import layouts, published
@@ -144,7 +145,8 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     )
     found = [_row(results, table, key, drafts[key], centre) for key in ordered]
     if layout is None:
-        return found
+        printed = fitted(table, (series.centre for row in found for series in row.series.values()))
+        return [replace(row, table=printed) for row in found]
     return [replace(row, sheet=layout.sheet_of(table, row.key.workload, row.key.variant)) for row in found]
 
 

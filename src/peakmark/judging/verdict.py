@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from peakmark.catalogue.tables import SUBSYSTEM_TITLES
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import percent
 from peakmark.judging import ratios
 from peakmark.judging.notes import Level
@@ -99,7 +99,7 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
 def planned(rows: Rows) -> dict[str, str]:
     """Subsystem -> title of those that the plan measures, in the order of the report; all where it measures nothing."""
     found = {row.table.subsystem for table in rows.values() for row in table}
-    return {subsystem: title for subsystem, title in SUBSYSTEM_TITLES.items() if subsystem in found or not found}
+    return {subsystem: one.title for subsystem, one in SUBSYSTEMS.items() if subsystem in found or not found}
 
 
 def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
@@ -159,7 +159,7 @@ def confidence(row: Row) -> str:
 
 def describe(row: Row) -> str:
     """What a row measures, in words: ``CPU DP, 2 threads`` or ``Disk RR of 4 KiB, 8 threads``."""
-    return f"{SUBSYSTEM_TITLES[row.table.subsystem]} {point(row)}"
+    return f"{SUBSYSTEMS[row.table.subsystem].title} {point(row)}"
 
 
 def point(row: Row) -> str:

@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from peakmark.catalogue.fitting import UNITS
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import Series, Table
 from peakmark.config.layouts import Sheet, written
 from peakmark.formatting import significant, size
 from peakmark.judging.row import Row
-
-_NOUNS = {"cpu": "thread", "memory": "thread", "disk": "thread", "network": "stream"}
-UNITS = {
-    ("B/s", 1e-6): "MB/s",
-    ("B/s", 1e-9): "GB/s",
-    ("bit/s", 1e-6): "Mb/s",
-    ("bit/s", 1e-9): "Gb/s",
-    ("s", 1e3): "ms",
-    ("s", 1e6): "µs",
-    ("s", 1e9): "ns",
-    ("op/s", 1e-9): "GigaOPS",
-    ("1/s", 1.0): "IOPS",
-}
 
 
 @dataclass(frozen=True)
@@ -82,13 +71,26 @@ class Words:
                 return name
         return series.heading
 
-    def quantity(self, value: float) -> str:
-        """A value in SI units with the unit of the table: ``38.4 GigaOPS``."""
+    @property
+    def _scale(self) -> tuple[float, str]:
+        """Factor from SI, and the unit as sentences write it."""
         factor = self.table.factor if self.sheet is None else self.sheet.factor
         unit = UNITS.get((self.table.unit, factor))
-        if unit is None:
-            factor, unit = self.table.factor, self.table.shown
-        return f"{significant(value * factor, mark=self.mark)} {unit}"
+        return (factor, unit) if unit else (self.table.factor, self.table.shown)
+
+    @property
+    def unit(self) -> str:
+        """``GB/s``."""
+        return self._scale[1]
+
+    def number(self, value: float, step: float = 0.0) -> str:
+        """A value in SI units in ``unit``, without it; ``step`` is the smallest difference that the instrument tells."""
+        factor, _ = self._scale
+        return significant(value * factor, mark=self.mark, step=step * factor)
+
+    def quantity(self, value: float) -> str:
+        """A value in SI units with the unit of the table: ``38.4 GigaOPS``."""
+        return f"{self.number(value)} {self.unit}"
 
     def row(self, row: Row) -> str:
         """``RWS pool of 4 KiB, 8 threads``: the point, with the variant where it says something."""
@@ -113,7 +115,7 @@ class Words:
 
 def noun(table: Table) -> str:
     """What the concurrency of a table counts: ``thread`` or ``stream``."""
-    return _NOUNS[table.subsystem]
+    return SUBSYSTEMS[table.subsystem].counted
 
 
 def quantity(table: Table, value: float, mark: str = ".") -> str:

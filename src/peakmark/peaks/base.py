@@ -6,18 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["measured", "read", "site", "datasheet", "unknown"]
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 
-UNITS = {
-    ("cpu", "rate"): "op/s",
-    ("memory", "throughput"): "B/s",
-    ("memory", "latency"): "s",
-    ("disk", "throughput"): "B/s",
-    ("disk", "iops"): "1/s",
-    ("disk", "latency"): "s",
-    ("network", "throughput"): "bit/s",
-    ("network", "latency"): "s",
-}
+Kind = Literal["measured", "read", "site", "datasheet", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +60,7 @@ class Question:
     @property
     def unit(self) -> str:
         """SI base unit of the answer."""
-        return UNITS.get((self.subsystem, self.metric), "")
+        return SUBSYSTEMS[self.subsystem].units.get(self.metric, "")
 
     def fact(self, part: str, name: str) -> Any:
         """A fact of the machine, None where there is none."""

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from peakmark.catalogue.workloads import AUTO, DEFAULT_VARIANTS, KERNELS, REFERENCES, Coverage
-from peakmark.cell import SUBSYSTEMS, Cell, Scalar
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue.workloads import AUTO, KERNELS, REFERENCES, Coverage
+from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.config import repetitions
 from peakmark.config.repetitions import Criterion
@@ -23,7 +24,6 @@ from peakmark.units import format_size, parse_size
 DEFAULT_SIZE = 1 << 30
 MOST_CELLS = 1_000_000  # weeks of measuring on a hundred nodes
 SHORTEST_S = 0.01  # what a scaled time is never below
-TOTALS = {"cpu": "operations", "memory": "total", "disk": "total", "network": "total"}
 Planned = tuple[Cell, Criterion | None]
 
 
@@ -140,7 +140,7 @@ def _points(subsystem: str, grid: Mapping[str, Any]) -> Iterator[tuple[str, str,
     asked = [AUTO] if subsystem == "cpu" else grid["blocks"]
     blocks = [None if block == AUTO else parse_size(block) for block in asked]
     for workload in grid["workloads"]:
-        variants = grid.get("variants", [DEFAULT_VARIANTS[subsystem]])
+        variants = grid.get("variants", [SUBSYSTEMS[subsystem].default])
         if subsystem == "memory" and workload == "LAT":
             variants = [""]
         yield from product([workload], variants, blocks, grid["concurrency"])
@@ -232,14 +232,15 @@ def _options(
         "warmup": _scaled(config, grid.get("warmup", config["warmup"])),
         "seed": config["seed"] + repetition,
     }
-    if subsystem in ("cpu", "memory"):
+    pinned = SUBSYSTEMS[subsystem].pinned
+    if pinned:
         options["isa"] = config["isa"]
     if subsystem == "memory":
         pool = grid.get("pool", AUTO)
         options["pool"] = AUTO if pool == AUTO else parse_size(pool)
         if "store" in grid:  # only where it was asked for: cells of before keep their options
             options["store"] = grid["store"]
-    if subsystem in ("cpu", "memory") and config["placement"] != "compact":
+    if pinned and config["placement"] != "compact":
         options["placement"] = config["placement"]
     if subsystem == "disk":
         options["size"] = _scaled_count(config, parse_size(grid.get("size", DEFAULT_SIZE)), round_of)
@@ -260,7 +261,7 @@ def _total_key(subsystem: str, workload: str) -> str:
         return "accesses"
     if workload.startswith("LAT-"):
         return "round_trips"
-    return TOTALS[subsystem]
+    return SUBSYSTEMS[subsystem].total
 
 
 def _scaled(config: Mapping[str, Any], value: float, least: float = 0.0) -> float:

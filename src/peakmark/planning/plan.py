@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import fonts
-from peakmark.cell import SUBSYSTEMS, Cell
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
 from peakmark.config.repetitions import Criterion

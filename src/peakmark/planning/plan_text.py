@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from peakmark.cell import SUBSYSTEMS, Cell
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.cell import Cell
 from peakmark.config.repetitions import Criterion
 from peakmark.formatting import plural
 from peakmark.planning import grouping

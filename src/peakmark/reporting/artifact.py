@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from peakmark.catalogue.tables import SUBSYSTEM_TITLES
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import plural, typeset
 from peakmark.judging import verdict
 from peakmark.judging.row import Row
@@ -63,20 +63,7 @@ def _software(results: Results) -> Lines:
     versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
     lines = [["Operating system", system] for system in systems]
     lines.append(["peakmark", ", ".join(versions) or "no record yet"])
-    used: dict[str, dict[str, None]] = {}
-    for record in results.records:
-        tool = record.data["context"]["tool"]
-        if record.ok and tool is not None:
-            used.setdefault(record.cell.instrument, {})[str(tool["version"])] = None
-    own = {
-        name: list(versions)
-        for name, versions in used.items()
-        if name in ("cpubench", "rambench", "diskbench", "netbench")
-    }
-    lines += (
-        [["Own kernels", ", ".join(f"{name} {' and '.join(number)}" for name, number in own.items())]] if own else []
-    )
-    lines += [[name, " and ".join(numbers)] for name, numbers in sorted(used.items()) if name not in own]
+    lines.append(["Programs", "in the chapter Method, with version and path"])
     lines.append(["Python packages", "pinned with hashes in envs/requirements.txt of peakmark"])
     return lines
 
@@ -84,7 +71,7 @@ def _software(results: Results) -> Lines:
 def _steps(results: Results) -> Lines:
     return [
         ["Get peakmark in the version named above, and install what it needs.", "make setup"],
-        ["Write the configuration from the chapter Provenance to a file, and look at what would be measured.",
+        ["Write the configuration at the end of this report to a file, and look at what would be measured.",
          f"peakmark plan --configfile {results.name}.yaml"],
         ["Measure, and build tables, figures and reports; on a Slurm cluster with --profile slurm.",
          f"snakemake --profile local --configfile {results.name}.yaml"],
@@ -96,14 +83,14 @@ def _steps(results: Results) -> Lines:
 def _expected(rows: Rows, mark: str) -> Lines:
     """Resource, row, value, range of the repetitions, and their number, for each headline row."""
     lines = []
-    for subsystem, title in SUBSYSTEM_TITLES.items():
+    for subsystem, one in SUBSYSTEMS.items():
         row = verdict.headline(rows, subsystem)
         if row is not None:
             summary = row.measured.summary
             words = Words.of(row, mark)
             low, high = (words.quantity(value).partition(" ")[0] for value in (summary.minimum, summary.maximum))
             number, _, unit = words.quantity(row.measured.centre).partition(" ")
-            lines.append([title, verdict.point(row), number, low, high, unit, str(summary.n)])
+            lines.append([one.title, verdict.point(row), number, low, high, unit, str(summary.n)])
     return lines
 
 

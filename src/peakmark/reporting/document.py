@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from peakmark.catalogue.tables import SUBSYSTEM_TITLES, TABLES, Table, subsystem_tables
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue.tables import TABLES, Table, subsystem_tables
 from peakmark.config.layouts import Layout, Sheet
 from peakmark.formatting import date, listed, plural, typeset
 from peakmark.judging import caveats, findings, verdict
@@ -19,8 +20,6 @@ from peakmark.tables import captions, page_tables, presentation, sheets
 from peakmark.tables.presentation import Grid
 
 Rows = Mapping[str, Sequence[Row]]
-
-_RESOURCES = {"cpu": "processor", "memory": "memory", "disk": "disk", "network": "network"}
 
 
 def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | None, partial: bool) -> dict[str, Any]:
@@ -38,7 +37,7 @@ def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | 
         "machine": machine_text.nodes(results, mark),
         "method": method_text.build(results, rows, mark),
         "sections": [section for section in _sections(results, rows, figures, mark) if section["parts"]],
-        "runs": runs_text.runs(results, mark),
+        "runs": runs_text.runs(rows, mark),
         "problems": runs_text.problems(results),
         "artifact": artifact.build(results, rows, mark),
         "provenance": provenance.build(results),
@@ -60,7 +59,7 @@ def newest(results: Results) -> datetime:
 
 def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict[str, Any]:
     config = results.report_config
-    resources = [_RESOURCES[subsystem] for subsystem in verdict.planned(rows)]
+    resources = [SUBSYSTEMS[subsystem].resource for subsystem in verdict.planned(rows)]
     named = listed(resources)
     missing = len(results.missing)
     begun = bool(results.records or results.attempts)
@@ -129,7 +128,7 @@ def _sections(results: Results, rows: Rows, figures: Mapping[str, int], mark: st
     first = [sheet.table.subsystem for sheet in layout.sheets] if layout else []
     return [
         {
-            "title": SUBSYSTEM_TITLES[subsystem],
+            "title": SUBSYSTEMS[subsystem].title,
             "parts": [
                 part
                 for table in subsystem_tables(subsystem)
@@ -137,7 +136,7 @@ def _sections(results: Results, rows: Rows, figures: Mapping[str, int], mark: st
                 if layout is None or not _said_elsewhere(table, rows, layout)
             ],
         }
-        for subsystem in dict.fromkeys([*first, *SUBSYSTEM_TITLES])
+        for subsystem in dict.fromkeys([*first, *SUBSYSTEMS])
     ]
 
 
@@ -183,6 +182,7 @@ def _parts(
             {
                 "first": table is subsystem_tables(table.subsystem)[0],
                 "title": table.title,
+                "name": table.title,
                 "table": None,
                 "empty": "The plan holds no cell for this table.",
                 "findings": [],
@@ -194,6 +194,7 @@ def _parts(
         {
             "first": number == 0 and table is subsystem_tables(table.subsystem)[0],
             "title": grid.title,
+            "name": captions.of_table(grid.title, table.subsystem).rstrip("."),
             "table": page_tables.table(grid, members, mark),
             "findings": [],
             "figures": [],

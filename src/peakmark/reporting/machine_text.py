@@ -27,7 +27,26 @@ _NUMBERS = (
 
 def nodes(results: Results, mark: str = ".") -> list[dict[str, Any]]:
     """One entry per machine with facts: its name and groups of (what, value); ``mark`` in the numbers of the hardware."""
-    return [{"name": name, "groups": _groups(facts, mark)} for name, facts in results.facts.items()]
+    return [
+        {"name": name, "groups": _groups({**facts, "network": _link(facts, results, name)}, mark)}
+        for name, facts in results.facts.items()
+    ]
+
+
+def _link(facts: Facts, results: Results, host: str) -> Facts:
+    """The interface that was measured on a host, by its records; that of its default route says that it was not."""
+    contexts = (record.data["context"] for record in results.records)
+    seen = [one["network"] for one in contexts if one["host"] == host and one.get("network")]
+    if not seen:
+        network = facts.get("network") or {}
+        return {**network, "remark": "of the default route; not measured"} if network.get("interface") else network
+    first = seen[0]
+    others = sorted({str(one["interface"]) for one in seen} - {str(first["interface"])})
+    remark = f"measured; others too: {', '.join(others)}" if others else "measured"
+    if first.get("loopback"):
+        loopback = {"kind": "loopback", "speed_note": "loopback has no line rate: no network was crossed"}
+        return {"interface": first["interface"], "remark": remark, **loopback}
+    return {**(first.get("link") or {"interface": first["interface"]}), "remark": remark}
 
 
 def short(results: Results) -> str:
@@ -163,7 +182,7 @@ def _network(network: Facts) -> Lines:
     speed = network.get("speed_bps")
     return _lines(
         {
-            "Interface": network.get("interface"),
+            "Interface": f"{network.get('interface')} ({network['remark']})" if network.get("remark") else None,
             "Kind": network.get("kind"),
             "Driver": network.get("driver"),
             "Line rate": f"{significant(speed / 1e9)} Gb/s" if speed else None,

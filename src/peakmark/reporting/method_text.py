@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from peakmark.catalogue.tables import SMALL_RECORD, SUBSYSTEM_TITLES, TABLES
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue.tables import SMALL_RECORD, TABLES
 from peakmark.formatting import typeset
 from peakmark.judging.row import Row
 from peakmark.judging.rows import centre_of, layout_of
@@ -126,7 +127,7 @@ def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
     return text
 
 
-def programs(results: Results, subsystems: Collection[str] = tuple(SUBSYSTEM_TITLES)) -> list[list[str]]:
+def programs(results: Results, subsystems: Collection[str] = tuple(SUBSYSTEMS)) -> list[list[str]]:
     """Name with what the tables call it, version and path of each program that ran, then those of the subsystems that are
     missing, with the reason.
     """

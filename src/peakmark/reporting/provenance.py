@@ -24,8 +24,8 @@ def build(results: Results) -> dict[str, Any]:
     text = f"{len(sums)} raw outputs. SHA-256 of their list in the form of sha256sum: {digest}."
     if not sums:
         text = "There are no raw outputs: what the own kernels say stands whole in the records."
-    if len(sums) > MAX_CHECKSUMS:
-        text += " The list is too long for this page; tables/checksums.txt holds it."
+    else:
+        text += " tables/checksums.txt holds the list."
     versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
     times = sorted(str(record.data["context"]["started"]) for record in results.records)
     found = {record.data["context"].get("job_id") for record in results.records} - {None}
@@ -44,8 +44,9 @@ def build(results: Results) -> dict[str, Any]:
     return {
         "facts": facts,
         "commands": commands(results),
+        "first_commands": commands(results, by_workload=False),
         "config": yaml.dump(
-            dict(results.config), Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=95
+            dict(results.config), Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=64
         ),
         "checksums_text": text,
         "checksums": [list(pair) for pair in sums] if len(sums) <= MAX_CHECKSUMS else [],
@@ -68,11 +69,11 @@ def _float(dumper: yaml.SafeDumper, value: float) -> yaml.Node:
 _Dumper.add_representer(float, _float)
 
 
-def commands(results: Results) -> list[str]:
-    """What was executed for the first record of each program and workload, as a shell would read it."""
+def commands(results: Results, by_workload: bool = True) -> list[str]:
+    """What was executed for the first record of each program, and of each of its workloads, as a shell would read it."""
     found: dict[tuple[str, str], str] = {}
     for record in results.records:
-        key = (record.cell.instrument, record.cell.workload)
+        key = (record.cell.instrument, record.cell.workload if by_workload else "")
         if record.ok and key not in found and record.data["context"]["commands"]:
             found[key] = "; ".join(_shell(command) for command in record.data["context"]["commands"][:1])
     return list(found.values())

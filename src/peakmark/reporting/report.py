@@ -20,9 +20,8 @@ from peakmark.storage.results import Results
 
 TEMPLATE = ROOT / "reports" / "template"
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
-LANDSCAPE_POINTS = 10.2 * 72  # width of a figure that fills a landscape page
-PORTRAIT_POINTS = 7.0 * 72
-HEIGHT_POINTS = 6.2 * 72  # a taller figure is made smaller, so that its caption stays on the page
+WIDTH_POINTS = 6.85 * 72  # of the text, and of a figure that fills it
+HEIGHT_POINTS = 7.2 * 72  # a taller figure is made smaller, so that its caption stays on the page
 
 
 def build(
@@ -96,8 +95,8 @@ def _figures(source: Path, target: Path, names: list[str]) -> dict[str, int]:
         shutil.copyfile(svg, target / svg.name)
         root = xml.etree.ElementTree.parse(svg).getroot()  # noqa: S314 (written by figures.py)
         width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
-        page = PORTRAIT_POINTS if name == "overview" else LANDSCAPE_POINTS
-        widths[name] = int(100 * min(1, width / page, width / page * HEIGHT_POINTS / height))
+        share = width / WIDTH_POINTS
+        widths[name] = int(100 * min(1, share, share * HEIGHT_POINTS / height))
     return widths
 
 

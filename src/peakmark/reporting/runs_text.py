@@ -3,62 +3,51 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from peakmark.catalogue.tables import SUBSYSTEM_TITLES, TABLES
 from peakmark.cell import Cell
-from peakmark.formatting import significant, size
+from peakmark.judging.row import Row
+from peakmark.judging.words import Words
 from peakmark.storage.results import Results
 
-NARROW = 48  # characters of a line's point and runs up to which two lines stand beside each other on a page
+ECHO = "LAT-ICMP"
 
-Scales = dict[tuple[str, str], tuple[float, str]]
-
-
-def scales() -> Scales:
-    """(subsystem, metric) -> factor from SI and the unit as shown."""
-    return {(table.subsystem, table.metric): (table.factor, table.shown or "1/s") for table in TABLES}
+Rows = Mapping[str, Sequence[Row]]
 
 
-def runs(results: Results, mark: str = ".") -> dict[str, Any]:
-    """One line per program, point and metric, with every repetition in the order of the repetitions."""
-    lines: dict[tuple[Any, ...], list[tuple[int, float, float]]] = defaultdict(list)
-    for record in results.records:
-        if record.ok:
-            cell = record.cell
-            for entry in record.data["measurements"]:
-                point = (entry["workload"], entry["variant"], entry["block"] or 0, entry["concurrency"])
-                key = (
-                    list(SUBSYSTEM_TITLES).index(cell.subsystem),
-                    cell.subsystem,
-                    cell.node,
-                    cell.instrument,
-                    entry["metric"],
-                    *point,
-                )
-                lines[key].append((cell.repetition, entry["value"], entry["details"].get("resolution", 0.0)))
-    scale = scales()
-    body: list[list[str]] = []
-    breaks = []
-    for key in sorted(lines):
-        _, subsystem, node, instrument, metric, workload, variant, block, concurrency = key
-        factor, unit = scale.get((subsystem, metric), (1.0, ""))
-        if body and (body[-1][0], body[-1][3]) != (instrument, unit):
-            breaks.append(len(body))
-        values = "  ".join(
-            significant(value * factor, mark=mark, step=step * factor) for _, value, step in sorted(lines[key])
-        )
-        where = f"{workload}{' ' + variant if variant else ''}{', ' + size(block) if block else ''}"
-        body.append([instrument, where + (f", {node}" if node != "any" else ""), f"×{concurrency}", unit, values])
+def runs(rows: Rows, mark: str = ".") -> dict[str, Any]:
+    """Groups of one program and unit: one line per row, with every repetition in the order of the repetitions, called as in
+    the tables.
+    """
+    groups: dict[tuple[str, str], list[list[str]]] = {}
+    said: set[tuple[str, ...]] = set()  # echoes of ping stand beside several rows
+    for row in (row for table in rows.values() for row in table):
+        words = Words.of(row, mark)
+        for entry in row.table.series:
+            series = row.series.get(entry.instrument)
+            made = tuple(str(point.record.path) for point in series.points) if series else ()
+            if series is None or ((row.table.name, *made) in said and series.points[0].record.cell.workload == ECHO):
+                continue
+            said.add((row.table.name, *made))
+            point = _point(words, row) if series.points[0].record.cell.workload != ECHO else "ICMP"
+            group = groups.setdefault((words.program(entry), words.unit), [])
+            group.append([point, "  ".join(words.number(value, series.step) for value in series.values)])
     return {
         "text": "Every repetition, in the order of the repetitions; tables/runs.csv holds them with full precision, "
         "start time, hosts and job.",
-        "columns": ["Program", "Workload, block", "Concurrency", "Unit", "Runs"],
-        "lines": body,
-        "breaks": breaks,
-        "headings": ["Program", "Point", "Unit", "Runs"],
-        "narrow": all(len(line[1].replace(" psync", "")) + len(line[2]) + len(line[-1]) <= NARROW for line in body),
+        "columns": ["Program", "Row", "Runs", "Unit"],
+        "groups": [{"program": program, "unit": unit, "lines": lines} for (program, unit), lines in groups.items()],
+        "longest": max((len(point) + len(values) for lines in groups.values() for point, values in lines), default=0),
     }
+
+
+def _point(words: Words, row: Row) -> str:
+    """``RWS pool, 1 MiB, ×2``."""
+    variant = row.key.variant if row.table.variant and row.key.variant != "psync" else ""
+    node = row.key.node if row.key.node != "any" else ""
+    parts = (f"{words.workload(row)} {variant}".strip(), words.block(row), f"×{row.key.concurrency}", node)
+    return ", ".join(filter(None, parts))
 
 
 def problems(results: Results) -> dict[str, Any]:

@@ -58,9 +58,9 @@ def page(data: Data, folder: Path, mark: str = ".") -> str:
     style, script = ((PARTS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     policy = f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'"
     chapters = [
+        *((section["title"], _section(section, folder, mark)) for section in data["sections"]),
         ("Machine", _machine(data["machine"])),
         ("Method", _method(data["method"])),
-        *((section["title"], _section(section, folder, mark)) for section in data["sections"]),
         ("Every run", _runs(data["runs"], mark)),
         (_PROBLEMS, _problems(data["problems"])),
         ("Artifact description", _artifact(data["artifact"])),
@@ -198,7 +198,8 @@ def _part(part: Data, folder: Path, mark: str) -> str:
     if part["table"] is None:
         return f"{title}<p>{escape(part['empty'])}</p>"
     figures = "".join(_figure(figure, part["title"], folder) for figure in part["figures"])
-    return f"{title}{webtables.grid(part['table'], mark)}{_findings(part['findings'])}{figures}{_formulas(part['formulas'])}"
+    table = f"{webtables.grid(part['table'], mark)}{figures}{webtables.notes(part['table'])}"
+    return f"{title}{table}{_findings(part['findings'])}{_formulas(part['formulas'])}"
 
 
 def _findings(findings: Sequence[Data]) -> str:
@@ -224,7 +225,8 @@ def _formulas(formulas: Data) -> str:
 
 
 def _runs(runs: Data, mark: str) -> str:
-    breaks = set(runs["breaks"])
+    lines = [[group["program"], *line, group["unit"]] for group in runs["groups"] for line in group["lines"]]
+    lengths = [len(group["lines"]) for group in runs["groups"]]
     table = {
         "name": "runs",
         "title": "Every repetition.",
@@ -232,8 +234,8 @@ def _runs(runs: Data, mark: str) -> str:
         "columns": [{"kind": "text"} for _ in runs["columns"]],
         "head": [{"title": title, "span": 1, "rows": 1, "kind": "text"} for title in runs["columns"]],
         "subhead": [],
-        "breaks": breaks,
-        "body": runs["lines"],
+        "breaks": {sum(lengths[:number]) for number in range(1, len(lengths))},
+        "body": lines,
         "remarks": [],
         "notes": [],
     }

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import files, slurm
-from peakmark.cell import SUBSYSTEMS, Cell
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.formatting import plural
 from peakmark.measuring.job import NODES, output_path

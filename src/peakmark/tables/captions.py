@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from peakmark.catalogue.tables import SUBSYSTEM_TITLES, TABLES
-from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue.tables import TABLES
 from peakmark.resources import ROOT
 
 FOLDER = ROOT / "reports" / "captions"
@@ -37,13 +37,13 @@ def _file(name: str) -> str:
 
 def texts() -> dict[str, str]:
     """Figure name -> caption, of figures of one workload too."""
-    alone = [f"{table.name}_{name}" for table in TABLES for name in WORKLOADS[table.subsystem]]
+    alone = [f"{table.name}_{name}" for table in TABLES for name in SUBSYSTEMS[table.subsystem].workloads]
     return {name: text(name) for name in (*FIGURES, *alone) if name in FIGURES or name.rpartition("_")[0] in FIGURES}
 
 
 def tables() -> dict[str, str]:
     """Table name -> title with its resource: ``Memory: throughput``."""
-    return {table.name: f"{SUBSYSTEM_TITLES[table.subsystem]}: {inside(table.title)}" for table in TABLES}
+    return {table.name: f"{SUBSYSTEMS[table.subsystem].title}: {inside(table.title)}" for table in TABLES}
 
 
 def inside(title: str) -> str:
@@ -53,5 +53,5 @@ def inside(title: str) -> str:
 
 def of_table(title: str, subsystem: str) -> str:
     """The caption of a table: ``Disk: throughput.``, without the resource where the title names it already."""
-    resource = SUBSYSTEM_TITLES[subsystem]
+    resource = SUBSYSTEMS[subsystem].title
     return f"{title}." if title.lower().startswith(resource.lower()) else f"{resource}: {inside(title)}."

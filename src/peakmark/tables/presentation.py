@@ -54,13 +54,44 @@ class Grid:
 def without_notes(grid: Grid, told_at: str) -> Grid:
     """The grid of rows whose notes stand below another table, that of the title ``told_at``."""
     kept = tuple(remark for remark in grid.remarks if not remark.startswith("All rows:"))
+    shown = [number for number, column in enumerate(grid.columns) if column.kind != "notes"]
     return replace(
         grid,
-        columns=grid.columns[:-1],
-        body=tuple(line[:-1] for line in grid.body),
+        columns=tuple(grid.columns[number] for number in shown),
+        body=tuple(tuple(line[number] for number in shown) for line in grid.body),
         notes=(),
         remarks=(*kept, f"Notes on these rows stand below the table “{told_at}”."),
     )
+
+
+def without_empty(grid: Grid) -> Grid:
+    """The grid without the columns that say nothing: those empty in all rows, and n or a variant that is the same in all,
+    which a remark then says.
+    """
+    kept, said = [], []
+    for number, column in enumerate(grid.columns):
+        texts = {line[number] for line in grid.body}
+        if len(texts) == 1 and len(grid.body) > 1 and column.label in SAID_ONCE:
+            (text,) = texts
+            said.append(SAID_ONCE[column.label].format(text) if text not in USUAL else "")
+        elif texts != {""}:
+            kept.append(number)
+    return replace(
+        grid,
+        columns=tuple(grid.columns[number] for number in kept),
+        body=tuple(tuple(line[number] for number in kept) for line in grid.body),
+        remarks=(*filter(None, said), *grid.remarks),
+    )
+
+
+SAID_ONCE = {
+    "n": "n = {} in all rows.",
+    "Engine": "Engine: {}.",
+    "Mode": "Mode: {}.",
+    "Working Set": "Working set: {}.",
+}
+USUAL = ("psync", "plain", "")
+"""Variants that nobody asked for: they need no word."""
 
 
 def interval_heading(rows: Sequence[Row]) -> str:
@@ -92,6 +123,7 @@ def columns(
         Column("low", interval, "number"),
         Column("high", interval, "number"),
         *published_columns(table, published),
+        Column("Doubt"),
         Column("Notes", kind="notes"),
     )
 
@@ -125,7 +157,9 @@ def published_cells(row: Row | None, published: Sequence[str], factor: float, ma
 
 
 def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> Grid:
-    """The rows of one table as text; numbers with four significant digits and ``mark`` as decimal mark."""
+    """The rows of one table as text; numbers with four significant digits and ``mark`` as decimal mark. Columns that are empty
+    throughout are left out, and a remark says why.
+    """
     heading = where_heading(rows)
     notes = Notes.of(rows)
     published = published_names(rows)
@@ -133,13 +167,14 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         (
             *_cells(table, row, bool(heading), mark),
             *published_cells(row, published, table.factor, mark),
+            str(row.level or ""),
             notes.marks([row]),
         )
         for row in rows
     ]
     instruments = {series.instrument for series in table.series}
     remarks = remarks_on_gaps(results, table, rows, instruments)
-    return Grid(
+    whole = Grid(
         name=table.name,
         title=table.title,
         columns=columns(table, heading, published, interval_heading(rows)),
@@ -148,6 +183,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         remarks=tuple(typeset(closed(remark), mark) for remark in (*remarks, *notes.common)),
         reading=typeset(closed(table.remark), mark) if table.remark else "",
     )
+    return without_empty(whole) if rows else whole
 
 
 @dataclass(frozen=True)
@@ -233,12 +269,13 @@ def remarks_on_gaps(
     remarks = []
     for series in table.series:
         if rows and series.instrument in instruments and not any(series.instrument in row.series for row in rows):
-            remarks.append(f"The {series.heading} columns are empty: {empty_reason(results, series.instrument)}")
+            remarks.append(f"No columns of {series.heading}: {empty_reason(results, series.instrument)}")
     reasons = unknown_reasons(rows) if with_limit else []
+    where = "where it is empty" if any(row.peak.value is not None for row in rows) else "throughout"
     if len(reasons) == 1:
-        remarks.append(f"Theoretical {table.quantity} unknown where it is empty: {reasons[0]}")
+        remarks.append(f"Theoretical {table.quantity} unknown {where}: {reasons[0]}")
     elif reasons:
-        remarks.append(f"Theoretical {table.quantity} unknown where it is empty; the list of formulas says why")
+        remarks.append(f"Theoretical {table.quantity} unknown {where}; the list of formulas says why")
     return remarks
 
 

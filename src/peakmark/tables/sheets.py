@@ -10,6 +10,7 @@ import pandas as pd
 from peakmark.arithmetic import evaluate
 from peakmark.config.layouts import Column, Layout, Sheet
 from peakmark.formatting import percent, significant, typeset
+from peakmark.judging import notes as notes_of
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
@@ -143,14 +144,14 @@ def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -
         cells = [presentation.where(line.rows)] if where else []
         cells += [_text(sheet, column, line, mark) for column in sheet.columns]
         cells += presentation.published_cells(line.rows[0], published, sheet.factor, mark)
-        body.append((*cells, notes.marks(line.rows)))
+        body.append((*cells, _level(line.rows), notes.marks(line.rows)))
     columns = [presentation.Column(where)] if where else []
     columns += [_described(column, found) for column in sheet.columns]
     columns += presentation.published_columns(sheet.table, published)
-    return Grid(
+    whole = Grid(
         name=sheet.name,
         title=sheet.title,
-        columns=(*columns, presentation.Column("Notes", kind="notes")),
+        columns=(*columns, presentation.Column("Doubt"), presentation.Column("Notes", kind="notes")),
         body=tuple(body),
         notes=tuple((letter, typeset(sentence, mark)) for letter, sentence in notes.sentences),
         remarks=tuple(
@@ -158,6 +159,12 @@ def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -
         ),
         reading=typeset(presentation.closed(sheet.remark), mark) if sheet.remark else "",
     )
+    return presentation.without_empty(whole) if found else whole
+
+
+def _level(rows: Sequence[Row]) -> str:
+    """The heaviest doubt about the rows of a line."""
+    return str(notes_of.worst([note for row in rows for note in row.marks_of(row.table.own.instrument)]) or "")
 
 
 def _described(column: Column, found: Sequence[Line]) -> presentation.Column:

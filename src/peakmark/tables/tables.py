@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES, Table, count
 from peakmark.config import layouts
 from peakmark.judging import findings
@@ -42,7 +43,8 @@ def build(campaign: Path | Judged) -> list[Path]:
         csv = folder / f"{table.name}.csv"
         frame(table, rows[table.name]).to_csv(csv, index=False, lineterminator="\n")
         tex = folder / f"{table.name}.tex"
-        tex.write_text(latex.table(presentation.grid(results, table, rows[table.name])), encoding="utf-8")
+        printed = rows[table.name][0].table if rows[table.name] else table
+        tex.write_text(latex.table(presentation.grid(results, printed, rows[table.name])), encoding="utf-8")
         written += [csv, tex]
     written += _write_sheets(results, rows, folder)
     everything = [row for table in TABLES for row in rows[table.name]]
@@ -105,7 +107,7 @@ def headings(table: Table, with_node: bool = False, published: Sequence[str] = (
         *INTERVAL,
         "Doubt",
         *(f"{name}: {table.published_group}" for name in published),
-        *(_AT_CLOCKS.values() if table.subsystem in ("cpu", "memory") else ()),
+        *(_AT_CLOCKS.values() if SUBSYSTEMS[table.subsystem].pinned else ()),
         *(ENDS if table.subsystem == "network" else ()),
         "Notes",
     ]
@@ -137,7 +139,7 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
     line |= dict(zip(INTERVAL, interval, strict=True))
     line["Doubt"] = str(row.level or "")
     line |= {f"{name}: {table.published_group}": shown(value) for name, value in row.published.items()}
-    if table.subsystem in ("cpu", "memory"):
+    if SUBSYSTEMS[table.subsystem].pinned:
         line |= {
             heading: 100 * row.shares[name] if name in row.shares else None for name, heading in _AT_CLOCKS.items()
         }

@@ -25,7 +25,7 @@ def rich(text: str) -> str:
 
 
 def grid(table: Data, mark: str) -> str:
-    """A table with headings over several columns, that a reader can sort and filter, and its notes."""
+    """A table with headings over several columns, that a reader can sort and filter; ``notes`` go below it."""
     columns = table["columns"]
     place = 0
     head, sub = "", []
@@ -50,7 +50,7 @@ def grid(table: Data, mark: str) -> str:
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table class="sortable">'
         f'<caption>{caption} {escape(table["reading"])}<span class="count"></span></caption><thead><tr>{head}</tr>{second}</thead>'
-        f"<tbody>{rows}</tbody></table></div>{_notes(table)}"
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 
@@ -82,13 +82,14 @@ def sort_value(text: str, mark: str) -> float | None:
     return None if first == text else sort_value(first, mark)
 
 
-def _notes(table: Data) -> str:
+def notes(table: Data) -> str:
+    """What stands below a table: its remarks, and the notes that its rows refer to."""
     remarks = "".join(f'<p class="remarks">{rich(remark)}</p>' for remark in table["remarks"])
-    notes = "".join(
+    items = "".join(
         f'<li id="{table["name"]}-{escape(letter)}"><b>{escape(letter)}</b><span>{rich(text)}</span></li>'
         for letter, text in table["notes"]
     )
-    return remarks + (f'<ol class="notes">{notes}</ol>' if notes else "")
+    return remarks + (f'<ol class="notes">{items}</ol>' if items else "")
 
 
 def plain(headings: Sequence[str], lines: Iterable[Sequence[str]], caption: str = "") -> str:

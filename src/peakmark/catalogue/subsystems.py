@@ -1,0 +1,97 @@
+"""The four parts of a node that are measured: all that differs between them, a row each, in the order of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Subsystem:
+    """One part of a node.
+
+    title, resource  what headings and sentences call it
+    kernel           the own program that measures it
+    workloads        in the order of the tables' rows
+    units            what a value can be: metric -> its unit in records
+    counted          what the concurrency counts
+    pinned           whether threads have CPUs of their own, so that concurrency may be a word for a part of the node
+    total            option of a cell that holds a fixed amount of work
+    variants         in the order of the tables' rows; ``default`` is taken where a grid names none. LAT of memory has none: its
+                     block is the area that is walked
+    allowed          pattern of all variants that may be asked for, and the same in words
+    differs          what instruments that disagree may differ in, beside what each counts
+    """
+
+    name: str
+    title: str
+    resource: str
+    kernel: str
+    workloads: tuple[str, ...]
+    units: Mapping[str, str]
+    variants: tuple[str, ...]
+    default: str
+    allowed: tuple[str, str]
+    differs: str
+    counted: str = "thread"
+    pinned: bool = False
+    total: str = "total"
+
+
+SUBSYSTEMS = {
+    one.name: one
+    for one in (
+        Subsystem(
+            name="cpu",
+            title="CPU",
+            resource="processor",
+            kernel="cpubench",
+            workloads=("QP", "HP", "SP", "DP", "FP32", "QPDOT"),
+            units={"rate": "op/s"},
+            variants=("",),
+            default="",
+            allowed=("", "none"),
+            differs="instruction sets, thread placement",
+            pinned=True,
+            total="operations",
+        ),
+        Subsystem(
+            name="memory",
+            title="Memory",
+            resource="memory",
+            kernel="rambench",
+            workloads=("RS", "WS", "RWS", "RR", "WR", "RWR", "LAT"),
+            units={"throughput": "B/s", "latency": "s"},
+            variants=("pool", "block", ""),
+            default="block",
+            allowed=("block|pool", "block and pool"),
+            differs="instruction sets, page sizes, thread placement",
+            pinned=True,
+        ),
+        Subsystem(
+            name="disk",
+            title="Disk",
+            resource="disk",
+            kernel="diskbench",
+            workloads=("RS", "RR", "WS", "WR"),
+            units={"throughput": "B/s", "iops": "1/s", "latency": "s"},
+            variants=("psync", ""),
+            default="psync",
+            allowed=("psync|io_uring-qd[1-9][0-9]{0,3}", "psync and io_uring-qdN with N from 1 to 9999"),
+            differs="buffers, files",
+        ),
+        Subsystem(
+            name="network",
+            title="Network",
+            resource="network",
+            kernel="netbench",
+            workloads=("TCP", "UDP", "LAT-TCP", "LAT-UDP"),
+            units={"throughput": "bit/s", "latency": "s"},
+            variants=("",),
+            default="",
+            allowed=("gso|busy-poll|", "gso, busy-poll and the empty one"),
+            differs="socket options, the CPUs of both ends",
+            counted="stream",
+        ),
+    )
+}

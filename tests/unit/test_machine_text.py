@@ -1,0 +1,36 @@
+"""The facts of a machine as the report tells them."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.unit import campaign_data as make
+
+from peakmark.reporting import machine_text
+from peakmark.storage.results import Results
+
+
+def test_the_network_on_the_facts_page_is_the_one_that_was_measured(tmp_path: Path) -> None:
+    default = {"interface": "eth0", "kind": "ethernet", "speed_bps": 1e9, "mtu": 1500}
+    fast = {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092}
+
+    def page(*networks: dict[str, Any] | None) -> list[list[str]]:
+        records = []
+        for number, network in enumerate(networks):
+            of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
+            context = {"network": network} if network else {}
+            records.append(make.record(of, [make.measurement(of, "throughput", 1e9)], context=context))
+        name = f"c{len(list(tmp_path.iterdir()))}"
+        folder = make.write(tmp_path / name, records, facts={"host": "node1", "network": default})
+        (node,) = machine_text.nodes(Results.read(folder))
+        (group,) = (one for one in node["groups"] if one["title"] == "Network")
+        return list(group["items"])
+
+    where = {"address": "10.0.0.1", "server_interface": "ib0"}
+    over_ib = {**where, "interface": "ib0", "loopback": False, "link": fast}
+    over_lo = {**where, "interface": "lo", "loopback": True, "link": None}
+    assert page(None)[0] == ["Interface", "eth0 (of the default route; not measured)"]
+    assert page(over_ib, over_ib)[0] == ["Interface", "ib0 (measured)"]
+    assert ["Line rate", "200.0 Gb/s"] in page(over_ib)
+    assert page(over_ib, over_lo)[0] == ["Interface", "ib0 (measured; others too: lo)"]
+    loopback = page(over_lo)
+    assert loopback[0] == ["Interface", "lo (measured)"] and not any(what == "Line rate" for what, _ in loopback)
