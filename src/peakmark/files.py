@@ -36,6 +36,11 @@ def read_text(path: Path) -> str:
     return read_bytes(path).decode("utf-8")
 
 
+def scratch(asked: object = None) -> Path:
+    """Where cells put their files: as asked for, else ``$TMPDIR``, else /tmp."""
+    return Path(str(asked or os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108 - only private folders are made in it
+
+
 def write_text(path: Path, text: str) -> None:
     """Replace a text file in one step, durably. Errors: OSError; the old file is then untouched."""
     path.parent.mkdir(parents=True, exist_ok=True)

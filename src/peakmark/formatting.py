@@ -100,6 +100,24 @@ def size(block: int | None) -> str:
     return f"{text.removesuffix(unit)} {unit}"
 
 
+def binary(size: float | None) -> str | None:
+    """Bytes in the largest IEC unit that leaves at least one: ``23.5 GiB``; None stays None, nothing for 0."""
+    if not size:
+        return None
+    unit, larger = "B", ["TiB", "GiB", "MiB", "KiB"]
+    while size >= 1024 and larger:
+        size, unit = size / 1024, larger.pop()
+    return f"{size:.4g} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """``48 s``, ``12 min``, ``3 h 20 min``."""
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def date(when: datetime, language: str = "en") -> str:
     """The day in words: ``21 November 2026``.
 

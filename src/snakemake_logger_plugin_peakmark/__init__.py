@@ -24,6 +24,7 @@ from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
 from peakmark.config import given
 from peakmark.errors import PeakmarkError
+from peakmark.formatting import duration
 
 PLAIN_STEP = 0.1
 """Without a terminal a line is printed each time this share of the expected time has passed."""
@@ -228,5 +229,4 @@ def _name(values: dict[str, Any]) -> str:
 def _words(seconds: float | None) -> str:
     if seconds is None:
         return ""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02d} left" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min left"
+    return f"{duration(seconds)} left"

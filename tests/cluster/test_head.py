@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import shlex
 import signal
 import sys
 import termios
@@ -175,3 +176,21 @@ def test_a_submission_that_is_answered_too_late_is_no_second_job(cluster: Cluste
     assert "unanswered [True]" in done.stdout
     listed = cluster.run(["squeue", "--noheader", "--format=%i"]).stdout.split()
     assert done.stdout.split()[-1:] == listed
+
+
+@pytest.mark.trouble
+def test_a_campaign_that_is_a_job_itself(workflow: Workflow) -> None:
+    """On one of two nodes: cells of one node run on the other one, a network cell could never begin."""
+    script = f"PATH={os.environ['PATH']}; {shlex.join(workflow.argv)}"
+    cpu = [{"workloads": ["DP"], "concurrency": [1]}]
+    workflow.configure(cpu=cpu, network=[{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}])
+    place = ("--nodelist=node1", "--mem=600", "--output=said")
+    refused = workflow.cluster.sbatch(script, *place, cwd=workflow.directory)
+    assert workflow.cluster.wait_for_job(refused, seconds=120)["JobState"] == "FAILED"
+    assert f"inside job {refused}, which holds node1" in workflow.said
+    workflow.configure(cpu=cpu)
+    number = workflow.cluster.sbatch(script, *place, cwd=workflow.directory)
+    assert workflow.cluster.wait_for_job(number, seconds=240)["JobState"] == "COMPLETED", workflow.said
+    (record,) = workflow.records().values()
+    assert record["context"]["host"] == "node2" and record["context"]["job_id"] != str(number)
+    assert (workflow.results / "report.pdf").exists()

@@ -254,6 +254,17 @@ def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(
     assert failure is not None and failure.job_log == DATA / log
 
 
+def test_a_job_that_had_its_whole_node_is_not_told_to_ask_for_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = made(tmp_path, monkeypatch, cpu=[CPU])
+    details = {"MinMemoryNode": "0", "TRES": "cpu=2,mem=4G,node=1,billing=2", "BatchHost": "n1"}
+    path = failures.keep(one, one.cells[:1], "5", "OUT_OF_MEMORY", details, NOW)
+    assert path is not None
+    reason = records.read(path)["reason"]
+    assert "granted (4G), all that Slurm gives of its node: a smaller pool:" in reason and "memory_factor" not in reason
+
+
 def test_what_scontrol_tells_of_a_job_may_hold_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
     text = (
         "JobId=2 JobName=0b9 UserId=root(0) Comment=rule_measure_wildcards_c_x Reason=NonZeroExitCode NodeList=node1 "

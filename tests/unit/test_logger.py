@@ -51,7 +51,7 @@ def test_the_time_left_follows_how_wrong_the_estimates_were(
     handler.now[0] += 20.0  # type: ignore[attr-defined] - twice as long as expected
     send(handler, LogEvent.JOB_FINISHED, job_id=1)
     output = send(handler, LogEvent.PROGRESS, done=1, total=5)
-    assert "1 of 5 jobs, 20 s, 3:00 left" in output
+    assert "1 of 5 jobs, 20 s, 3 min left" in output
 
 
 def test_what_jobs_waited_and_that_they_ran_side_by_side_makes_no_time_longer(
@@ -65,7 +65,7 @@ def test_what_jobs_waited_and_that_they_ran_side_by_side_makes_no_time_longer(
     handler.now[0] += 10.0  # type: ignore[attr-defined]
     send(handler, LogEvent.JOB_FINISHED, job_id=1)
     send(handler, LogEvent.JOB_FINISHED, job_id=2)
-    assert "0:40 left" in send(handler, LogEvent.PROGRESS, done=2, total=11)
+    assert "40 s left" in send(handler, LogEvent.PROGRESS, done=2, total=11)
 
 
 def test_without_estimates_no_time_is_promised(handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import shutil
@@ -19,6 +18,7 @@ from tests.unit.pdf import text as pdf_text
 from peakmark import fonts
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import figures
+from peakmark.formatting import duration
 from peakmark.judging import rows, verdict
 from peakmark.judging.merging import merge
 from peakmark.planning import plan
@@ -129,7 +129,10 @@ def test_one_node_comes_and_two_come_to_their_limits(tmp_path: Path) -> None:
     one = _data(folder)["meta"]
     assert "comes to the limits of its processor" in one["lead"]
     assert one["partial_text"] == "1 of 1 planned cell has no record yet; its row says “not measured”."
-    results = dataclasses.replace(Results.read(folder), facts={"node1": {}, "node2": {}})
+    (folder / "machine").mkdir(exist_ok=True)
+    for host in ("node1", "node2"):
+        (folder / "machine" / f"{host}.json").write_text("{}")
+    results = Results.read(folder)
     two = document.build(results, rows.build(results), {}, None, partial=True)["meta"]
     assert "how close 2 nodes come to the limits of their processor" in two["lead"]
 
@@ -226,7 +229,7 @@ def test_the_artifact_description_names_software_expected_results_and_time(swept
     # Every record of the sweep took a second.
     assert (
         dict(found["time"])["Measuring"]
-        == f"{artifact.duration(len(results.records))} for {len(results.records)} cells, one after the other"
+        == f"{duration(len(results.records))} for {len(results.records)} cells, one after the other"
     )
     text = pdf_text(swept / "report.pdf")
     for words in (
@@ -238,7 +241,7 @@ def test_the_artifact_description_names_software_expected_results_and_time(swept
 
 
 def test_durations_are_told_in_fitting_units() -> None:
-    assert [artifact.duration(seconds) for seconds in (0.2, 48, 700, 7190, 12_000)] == [
+    assert [duration(seconds) for seconds in (0.2, 48, 700, 7190, 12_000)] == [
         "1 s", "48 s", "12 min", "2 h 0 min", "3 h 20 min"
     ]  # fmt: skip
 

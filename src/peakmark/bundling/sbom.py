@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import subprocess
 import uuid
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from urllib.parse import quote
 
 from peakmark.errors import PeakmarkError
 from peakmark.instruments import REGISTRY
+from peakmark.instruments.common import on_path
 from peakmark.measuring import build
 from peakmark.resources import version
 
@@ -100,8 +100,7 @@ def _tools(configured: Mapping[str, Any]) -> Iterator[Component]:
         choice = configured.get(name)
         if not instrument.reference or choice is False:
             continue
-        candidates = [str(choice)] if choice else list(instrument.executables)
-        path = next((found for found in map(shutil.which, candidates) if found), None)
+        path = on_path([str(choice)] if choice else instrument.executables)
         if path is None:
             continue
         try:

@@ -13,6 +13,7 @@ from peakmark.arithmetic import evaluate
 from peakmark.catalogue.tables import BY_NAME, Series, Table
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.errors import ConfigError
+from peakmark.formatting import size
 from peakmark.resources import ROOT
 from peakmark.schemas import problem, sentence
 from peakmark.units import format_size, parse_size
@@ -132,11 +133,7 @@ def written(block: int, sizes: str) -> str:
         return str(block)
     if sizes in ("in KB", "in MB"):
         return f"{block / (1024 if sizes == 'in KB' else 1 << 20):g}"
-    text = format_size(block)
-    if sizes == "KB":
-        return text.replace("iB", "B")
-    unit = text.lstrip("0123456789")
-    return f"{text.removesuffix(unit)} {unit}"
+    return format_size(block).replace("iB", "B") if sizes == "KB" else size(block)
 
 
 def load(name: str) -> Layout:

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -212,6 +212,13 @@ def _signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def on_path(names: Iterable[str]) -> str | None:
+    """The first of these programs that can be executed here, as a path; None without any."""
+    import shutil  # late: the cells of own kernels look for nothing
+
+    return next((path for path in map(shutil.which, names) if path), None)
 
 
 def find_version(name: str, path: str, arguments: tuple[str, ...], pattern: str) -> Tool:

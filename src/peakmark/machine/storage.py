@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from peakmark import files
 from peakmark.machine.host import Host, first_int
 
 RAM_FILESYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
@@ -39,7 +40,7 @@ _PLACES = {
 
 def collect(host: Host, scratch: Path | None) -> dict[str, Any]:
     """The ``storage`` part of the facts for ``scratch`` (default: $TMPDIR, else /tmp); sizes in bytes, limit in B/s."""
-    directory = Path(scratch or os.environ.get("TMPDIR") or "/tmp")  # noqa: S108 - what is measured, nothing is written
+    directory = files.scratch(scratch)
     facts: dict[str, Any] = dict.fromkeys(_FACTS)
     facts["scratch"] = str(directory)
     facts["free"] = _free(directory)

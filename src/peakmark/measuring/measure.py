@@ -28,6 +28,7 @@ from peakmark.errors import (
 )
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Workspace
+from peakmark.instruments.common import on_path
 from peakmark.machine import limits, topology
 from peakmark.machine.host import Host
 from peakmark.measuring import execute, guard, interfaces, kernels, lock, modules, noise, placing, scratch, tools
@@ -190,10 +191,9 @@ def _locate(instrument: Instrument, request: Request) -> str:
     if not instrument.reference:
         return str(kernels.program(request.kernels, instrument.executables[0]))
     candidates = [request.tool] if request.tool else list(instrument.executables)
-    for candidate in candidates:
-        found = shutil.which(candidate)
-        if found:
-            return found
+    found = on_path(candidates)
+    if found is not None:
+        return found
     fix = f"; install the package {instrument.package}" if instrument.package else "; give its path in tools:"
     raise Unavailable(f"{' or '.join(candidates)} not found on {socket.gethostname()}{fix}")
 
@@ -204,7 +204,7 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
 
     Errors: MeasurementError when scratch cannot be used or has too little free space.
     """
-    place = Path(str(request.cell.options.get("scratch") or os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108
+    place = files.scratch(request.cell.options.get("scratch"))
     need = instrument.estimate(request.cell).disk_bytes
     # What was ended together with its guard, as where memory ran out, could put nothing away.
     for leftover in scratch.leftovers(place):

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from peakmark import files
 from peakmark.errors import PeakmarkError
 from peakmark.instruments.base import Command
 from peakmark.measuring import guard, interfaces, noise, pair, scratch
@@ -25,12 +26,11 @@ WATCH_S = 0.2
 def main() -> int:
     """Serve until standard input ends. Returns the exit code."""
     request = json.loads(sys.stdin.readline() or "{}")
-    place = Path(os.environ.get("TMPDIR") or "/tmp")  # noqa: S108
     try:
         with (
             noise.around() as heard,
             guard.standing(),
-            scratch.private(place, "serve", "peakmark-serve-") as directory,
+            scratch.private(files.scratch(), "serve", "peakmark-serve-") as directory,
             ExitStack() as stack,
         ):
             peer = _start(request, directory, stack)

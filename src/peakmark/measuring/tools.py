@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from peakmark.errors import PeakmarkError
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Tool
+from peakmark.instruments.common import on_path
 from peakmark.measuring import kernels
 
 
@@ -22,8 +22,7 @@ def present(folder: Path, choices: Mapping[str, str] | None = None) -> dict[str,
     for name, instrument in REGISTRY.items():
         try:
             if instrument.reference:
-                wanted = [choices[name]] if choices and name in choices else list(instrument.executables)
-                path = next((path for path in map(shutil.which, wanted) if path), None)
+                path = on_path([choices[name]] if choices and name in choices else instrument.executables)
             else:
                 path = str(kernels.program(folder, instrument.executables[0]))
             if path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +17,7 @@ from peakmark.config.repetitions import Criterion
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Cost
+from peakmark.instruments.common import on_path
 from peakmark.planning import adaptive, grids, grouping
 from peakmark.planning.cluster import Cluster, on_this_machine, peers
 from peakmark.storage import decisions, integrity
@@ -210,7 +210,7 @@ def _references(config: Mapping[str, Any]) -> Iterator[Reference]:
             path = str(choice or executables[0])
         else:
             candidates = [str(choice)] if choice else list(executables)
-            path = next((found for found in map(shutil.which, candidates) if found), None)
+            path = on_path(candidates)
             if path is None:
                 reason = f"{' or '.join(candidates)} not found"
                 if not choice:

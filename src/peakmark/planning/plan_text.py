@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config.repetitions import Criterion
-from peakmark.formatting import plural
+from peakmark.formatting import duration, plural
 from peakmark.planning import grouping
 from peakmark.planning import plan as planning
 from peakmark.planning.cluster import ANY, Cluster, settings_of
@@ -27,7 +27,8 @@ def describe(made: planning.Plan, every_cell: bool = False) -> str:
     for subsystem in SUBSYSTEMS:
         lines += _subsystem(made, subsystem, [cell for cell in made.cells if cell.subsystem == subsystem], every_cell)
     lines.append("")
-    lines.append("reference tools" if made.references else "no reference tools")
+    where = " (each node says whether it has them: peakmark doctor --slurm)" if made.cluster else ""
+    lines.append(f"reference tools{where}" if made.references else "no reference tools")
     for reference in made.references:
         if reference.path is not None:
             lines.append(f"  {reference.instrument:<13} {reference.path}")
@@ -164,11 +165,3 @@ def _count(made: planning.Plan, group: list[Cell], most: int) -> str:
 
 def _ordered(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people: 45 s, 12 min, 3 h 20 min."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"

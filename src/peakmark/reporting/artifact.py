@@ -7,12 +7,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.formatting import plural, typeset
+from peakmark.formatting import binary, duration, plural, typeset
 from peakmark.judging import verdict
 from peakmark.judging.row import Row
 from peakmark.judging.rows import centre_of
 from peakmark.judging.words import Words
-from peakmark.reporting.machine_text import binary
 from peakmark.storage.results import Results
 
 Rows = Mapping[str, Sequence[Row]]
@@ -119,11 +118,3 @@ def _pool(record: Mapping[str, Any]) -> int:
     pools = [entry["details"].get("pool") for entry in record["measurements"] if entry["variant"] == "pool"]
     asked = record["cell"]["options"].get("pool") if pools else None
     return max([int(one) for one in (*pools, asked) if isinstance(one, int)], default=0)
-
-
-def duration(seconds: float) -> str:
-    """``48 s``, ``12 min``, ``3 h 20 min``."""
-    if seconds < 100:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from peakmark.formatting import significant, typeset
+from peakmark.formatting import binary, significant, typeset
 from peakmark.storage.results import Results
 
 Facts = Mapping[str, Any]
@@ -244,18 +244,6 @@ def _slurm(slurm: Any) -> str | None:
     if not isinstance(slurm, Mapping):
         return None
     return "; ".join(f"{name} {value}" for name, value in slurm.items() if value not in (None, "", [], {}))
-
-
-def binary(size: int | None) -> str | None:
-    """Bytes in the largest IEC unit that leaves at least one: ``23.5 GiB``; None stays None, nothing for 0."""
-    if size is None or size == 0:
-        return None
-    value, unit = float(size), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if value < 1024:
-            break
-        value, unit = value / 1024, larger
-    return f"{value:.4g} {unit}"
 
 
 def _decimal(size: int | None) -> str:

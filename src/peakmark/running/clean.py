@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from peakmark import files
 from peakmark.errors import ConfigError, RecordError
 from peakmark.measuring import scratch
 from peakmark.measuring.scratch import Leftover
@@ -39,7 +40,7 @@ def clean(places: Iterable[Path], dry_run: bool = False) -> str:
 
 def _find(places: list[Path]) -> Iterable[Leftover]:
     if not places:
-        places = [Path(os.environ.get("TMPDIR") or "/tmp")]  # noqa: S108 - where cells without scratch: work
+        places = [files.scratch()]
     seen: set[Path] = set()
     for place in places:
         if not place.is_dir():
@@ -60,8 +61,7 @@ def _scratch_of(campaign: Path) -> set[Path]:
         cells = Results.read(campaign).planned
     except RecordError as error:
         raise ConfigError(str(error)) from error
-    default = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - where cells without scratch: work
-    return {Path(str(cell.options.get("scratch") or default)) for cell in cells}
+    return {files.scratch(cell.options.get("scratch")) for cell in cells}
 
 
 def _temporary_files(campaign: Path) -> Iterable[Leftover]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from peakmark import files
 from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
+from peakmark.instruments.common import on_path
 from peakmark.machine import libraries
 from peakmark.machine.host import Host
 from peakmark.measuring import kernels as compiled
@@ -50,7 +51,7 @@ def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[st
     _programs(findings)
     _instruments(findings, kernels)
     _toolchain(findings, kernels)
-    _scratch(findings, scratch or Path(os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108
+    _scratch(findings, files.scratch(scratch))
     _settings(findings)
     try:
         with lock.held("campaign"):
@@ -82,7 +83,7 @@ def _instruments(findings: _Findings, kernels: Path) -> None:
             except MeasurementError as error:
                 findings.broken(name, str(error))
             continue
-        found = next((path for path in map(shutil.which, instrument.executables) if path), None)
+        found = on_path(instrument.executables)
         if found is None:
             package = instrument.package
             fix = (

@@ -20,7 +20,7 @@ WORDS = {
     "TIMEOUT": "it passed its time limit; runtime_factor in the site file's section slurm makes limits longer",
     "CANCELLED": "somebody cancelled it",
     "NODE_FAIL": "its node was lost",
-    OUT_OF_MEMORY: f"it used more memory than it had been granted{{granted}}; {MORE_MEMORY}",
+    OUT_OF_MEMORY: "it used more memory than it had been granted{granted}",
     "PREEMPTED": "another job took its node",
     "BOOT_FAIL": "its node did not start",
 }
@@ -43,8 +43,7 @@ def keep(
         return None
     code = details.get("ExitCode", "")
     name = OUT_OF_MEMORY if state == "FAILED" and _memory_ran_out(details.get("StdOut", "")) else state
-    granted = details.get("MinMemoryNode", "0")
-    words = WORDS.get(name, "").format(granted="" if granted == "0" else f" ({granted})")
+    words = WORDS.get(name, "").format(granted=_granted(details))
     reason = f"{name}: {words}" if words else f"{name}, exit code {code.partition(':')[0] or 'unknown'}"
     told = {
         "state": state,
@@ -55,6 +54,15 @@ def keep(
     host = (host_of(details) or "unknown").partition(".")[0]
     record = _record(cell, f"Slurm ended job {number}: {reason}", host, now, number, told)
     return _store(made, cell, record)
+
+
+def _granted(details: Mapping[str, str]) -> str:
+    """The memory that a job was granted, and what gives it more: `--mem=0`, which an exclusive job asks for, is all."""
+    asked, has = details.get("MinMemoryNode", "0"), re.search(r"\bmem=(\w+)", details.get("TRES", ""))
+    if asked != "0":
+        return f" ({asked}); {MORE_MEMORY}"
+    amount = f" ({has[1]})" if has else ""
+    return f"{amount}, all that Slurm gives of its node: a smaller pool:, smaller blocks: or nodes with more memory"
 
 
 def _store(made: Plan, cell: Cell, record: dict[str, Any]) -> Path | None:

@@ -16,6 +16,8 @@ from peakmark import slurm
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.planning import jobs
+from peakmark.planning.cluster import ANY, settings_of
+from peakmark.planning.grouping import two_nodes
 from peakmark.planning.plan import Plan
 from peakmark.running import refusals
 
@@ -61,6 +63,26 @@ def survive_hangup(log: Path) -> None:
 
     with contextlib.suppress(ValueError):  # not in the main thread, as in tests
         signal.signal(signal.SIGHUP, hung_up)
+
+
+def stand_aside(made: Plan) -> None:
+    """A run that is itself a job must not hold the nodes that its jobs are to have alone: they would wait for its end.
+
+    Errors: PeakmarkError that names the nodes; SlurmError when Slurm does not answer.
+    """
+    number = os.environ.get("SLURM_JOB_ID")
+    if number is None or made.cluster is None or not settings_of(made.config).get("exclusive", True):
+        return
+    known = {name for kind in made.cluster.kinds for name in kind["nodes"]}
+    mine = {name for name in slurm.job_nodes(number) if name in known}
+    wanted = {cell.node for cell in made.cells} | set(made.peers.values())
+    most = max((2 if two_nodes(cell) else 1 for cell in made.cells if cell.node == ANY), default=0)
+    if mine & wanted or (mine and made.cluster.count - len(mine) < most):
+        names = slurm.hostlist(mine & wanted or mine)
+        raise PeakmarkError(
+            f"this runs inside job {number}, which holds {names}, and the cells of {made.campaign} want {names} for themselves: start "
+            "it on a login node, as a job in a partition of other nodes, or leave those of its own out of nodes:"
+        )
 
 
 def adopt(made: Plan) -> dict[str, str]:

@@ -20,11 +20,10 @@ from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import given
 from peakmark.errors import ConfigError, MeasurementError
-from peakmark.formatting import plural
+from peakmark.formatting import duration, plural
 from peakmark.measuring import build, guard, lock
 from peakmark.planning import plan
 from peakmark.planning.plan import Plan
-from peakmark.planning.plan_text import duration
 from peakmark.running import head, preflight, resume
 from peakmark.storage import integrity, planfile
 from peakmark.yamlfile import read as read_yaml

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from peakmark import files
 from peakmark.catalogue.workloads import AUTO
 from peakmark.cell import Cell
 from peakmark.config import site
@@ -83,7 +84,7 @@ def _tools(made: Plan) -> None:
 
 def _scratch(made: Plan) -> Path:
     asked = made.config["scratch"]
-    place = Path(asked or os.environ.get("TMPDIR") or "/tmp")  # noqa: S108
+    place = files.scratch(asked)
     said = f"scratch is {asked!r}" if asked else f"the scratch directory is {place}"
     why = None
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
@@ -72,6 +73,16 @@ def _probe(base: list[str], node: slurm.Node, scratch: Path | None, wait_s: floa
         number = slurm.submit(options, f"#!/bin/sh\n{command}\n")
     except PeakmarkError as error:
         return f"{'missing':<8}{'job':<14}{refusals.sentence(str(error))}"
+    print(f"peakmark: job {number} asks {node.name}; it may wait {wait_s:g} s for its turn (--wait)", file=sys.stderr)
+    try:
+        return _answer(path, number, wait_s)
+    except BaseException:
+        with contextlib.suppress(PeakmarkError):
+            slurm.cancel([number])
+        raise
+
+
+def _answer(path: Path, number: str, wait_s: float) -> str:
     deadline = time.monotonic() + wait_s
     while not path.exists() and time.monotonic() < deadline:
         mine = [job for job in slurm.jobs("all") if job.number == number]

@@ -16,10 +16,12 @@ from typing import Any, ClassVar
 
 from peakmark import files, interrupts
 from peakmark.cell import Cell
+from peakmark.formatting import duration, plural
 from peakmark.measuring import build, guard, job, lock
 from peakmark.planning import adaptive, cluster, grouping, jobs, plan
 from peakmark.planning.cluster import Cluster, settings_of
 from peakmark.planning.plan import Plan
+from peakmark.planning.plan_text import shown
 from peakmark.running import head, preflight, progress, resume
 from peakmark.running.queue import MAX_JOBS, Queue, Task, written
 from peakmark.storage import decisions, integrity, planfile
@@ -231,6 +233,7 @@ class Run:
             # A cell does not outlive a killed Snakemake here; jobs of a cluster do, until the next run.
             os.environ[guard.OWNER] = guard.own()
         else:
+            head.stand_aside(self.plan)
             head.survive_hangup(self.plan.directory / "logs" / "hangup.log")
         build.python()
         self._write()
@@ -259,9 +262,11 @@ class Run:
         progress.estimates = {path: plan.total_cost(cells).seconds for path, cells in each.items() if cells}
         if self.plan.cluster is not None and each:
             cells, seconds = sum(map(len, each.values())), sum(progress.estimates.values())
+            nodes = self.plan.cluster.nodes
+            chosen = "that Slurm chooses" if nodes == (cluster.ANY,) else shown(nodes)
             print(
-                f"peakmark: {cells} cells through Slurm, partition {self.plan.cluster.partition}, nodes "
-                f"{', '.join(self.plan.cluster.nodes[:8])}; {seconds:.0f} s of measuring, then the report",
+                f"peakmark: {plural(cells, 'cell')} through Slurm, partition {self.plan.cluster.partition}, on nodes {chosen}; "
+                f"{duration(seconds)} of measuring, then the report",
                 file=sys.stderr,
                 flush=True,
             )

@@ -36,7 +36,11 @@ def arguments() -> argparse.ArgumentParser:
     up.add_argument("--nodes", type=int, default=2, metavar="N", help="number of nodes (default 2)")
     up.add_argument("--cpus", type=int, default=2, metavar="N", help="CPUs each node claims to have (default 2)")
     up.add_argument(
-        "--memory", type=int, default=4096, metavar="MIB", help="memory each node claims to have (default 4096)"
+        "--memory",
+        type=int,
+        default=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
+        metavar="MIB",
+        help="memory each node claims to have (default: this machine's)",
     )
     up.add_argument("--accounting", action="store_true", help="with slurmdbd and a database, so that sacct works")
     commands.add_parser("down", parents=[where], help="end the cluster and remove its files")
