@@ -34,7 +34,8 @@ rule measure:
     params:
         words=RUN.words,
     shell:
-        "peakmark measure --plan results/{wildcards.campaign}/plan.json --cell {wildcards.cell:q} 2> {log:q}"
+        MEASURE
+        + " --plan results/{wildcards.campaign}/plan.json --cell {wildcards.cell:q} 2> {log:q}"
 
 
 # The records are no declared outputs: Snakemake would delete the finished ones of a job that fails later.
@@ -53,4 +54,5 @@ rule measure_job:
     params:
         words=RUN.job_words,
     shell:
-        "peakmark measure --plan results/{wildcards.campaign}/plan.json --job {wildcards.job:q} 2> {log:q}"
+        MEASURE
+        + " --plan results/{wildcards.campaign}/plan.json --job {wildcards.job:q} 2> {log:q}"

@@ -45,6 +45,7 @@ RUN = or_sentence(
     )
 )
 shell.prefix(run.shell_prefix())
+MEASURE = run.measuring()
 
 
 def for_report(name, title, caption="table"):

@@ -114,7 +114,11 @@ def _slow_tool(bench: Bench, plain: Surroundings, healthy: float) -> Iterator[Su
 
 @contextmanager
 def _page_cache(bench: Bench, plain: Surroundings, _: float) -> Iterator[Surroundings]:
-    """O_DIRECT taken and ignored, as by a file system that only pretends. Errors: Unavailable without a compiler."""
+    """O_DIRECT taken and ignored, as by a file system that only pretends. Errors: Unavailable without a compiler, or where
+    no block device is seen below the scratch directory (overlay, tmpfs): what a device moved is not known there."""
+    device = bench.work.stat().st_dev
+    if not Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").exists():
+        raise Unavailable(f"no block device is seen below {bench.work}, so bytes that come from a cache cannot be told")
     library = bench.work / "strip_direct.so"
     source = Path(__file__).with_name("strip_direct.c")
     try:

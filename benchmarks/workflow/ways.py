@@ -38,6 +38,18 @@ rule one:
 """
 
 
+def _part(cluster: Cluster) -> None:
+    """Each node gets processors of this machine for itself: a program pins itself to the first that it may use, and on one
+    that two nodes share, a way would be the slower the more of its time it measures."""
+    cpus = sorted(os.sched_getaffinity(0))
+    share = max(1, len(cpus) // NODES)
+    for place, name in enumerate(cluster.layout.names):
+        own = [cpus[(place * share + number) % len(cpus)] for number in range(share)]
+        for daemon in cluster.processes(name):
+            for thread in Path(f"/proc/{daemon.pid}/task").iterdir():
+                os.sched_setaffinity(int(thread.name), own)
+
+
 @dataclass(frozen=True)
 class Spent:
     """What a run took: seconds of nodes in all its jobs, seconds from start to end, and those after its last job."""
@@ -65,6 +77,7 @@ class Ways:
         os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         reframe = ReFrame.make(checkout.directory / "reframe")
         with Cluster.running(NODES, cpus=2) as cluster:
+            _part(cluster)
             yield cls(cluster, checkout, reframe)
 
     @property

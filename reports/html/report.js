@@ -51,7 +51,7 @@ for (const table of tables) {
   }
 }
 
-// The filter: a row stays when it holds every word, in any order.
+// The filter: a row stays when it holds every word, in any order, and none that has a minus before it.
 
 const filter = document.getElementById("filter");
 const status = document.getElementById("filter-status");
@@ -64,7 +64,9 @@ function applyFilter() {
     const rows = bodyRows(table);
     let here = 0;
     for (const row of rows) {
-      row.hidden = !words.every((word) => row.dataset.text.includes(word));
+      row.hidden = !words.every((word) =>
+        word.length > 1 && word.startsWith("-") ? !row.dataset.text.includes(word.slice(1)) : row.dataset.text.includes(word),
+      );
       if (!row.hidden) here += 1;
     }
     const count = table.querySelector("caption .count");

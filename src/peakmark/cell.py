@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
+from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.workloads import UNUSED
 from peakmark.errors import ConfigError
+from peakmark.lean import Any, dataclass, field
 from peakmark.units import format_size, parse_size
 
 Scalar = str | int | float | bool | None
 
+_LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+_ALL = _LOWER | {letter.upper() for letter in _LOWER}
 _NAMES = {
-    "subsystem": re.compile("|".join(SUBSYSTEMS)),
-    "instrument": re.compile(r"[a-z0-9][a-z0-9-]*"),
-    "workload": re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*"),
-    "variant": re.compile(r"([a-z0-9][a-z0-9_-]*)?"),
-    "node": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*"),
-    "word": re.compile(r"(numa|socket|cores|cpus)?"),
+    "instrument": (_LOWER, _LOWER | set("-"), "[a-z0-9][a-z0-9-]*"),
+    "workload": (_ALL, _ALL | set("-"), "[A-Za-z0-9][A-Za-z0-9-]*"),
+    "variant": (_LOWER, _LOWER | set("_-"), "([a-z0-9][a-z0-9_-]*)?"),
+    "node": (_ALL, _ALL | set("._-"), "[A-Za-z0-9][A-Za-z0-9._-]*"),
 }
+"""What a part of an id begins with, what else it may hold, and both as a pattern for people: compiling them would take
+longer than all else that is done with a cell."""
+_WORDS = {"subsystem": SUBSYSTEMS, "word": ("", "numa", "socket", "cores", "cpus")}
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Cell:
 
     def spec(self) -> str:
         """Canonical one-line JSON: what decides whether a finished cell is still valid."""
-        unused = UNUSED.get(self.instrument, ())
+        unused = REFERENCES[self.instrument].unused if self.instrument in REFERENCES else ()
         options = {name: value for name, value in self.options.items() if name not in unused}
         words = {**self.to_json(), "options": options}
         return json.dumps(words, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
@@ -138,10 +139,15 @@ class Cell:
 
     def _check(self) -> None:
         """The id becomes a path: its parts are names and nothing more. Errors: ConfigError."""
-        for key, pattern in _NAMES.items():
+        for key, words in _WORDS.items():
+            if getattr(self, key) not in words:
+                raise ConfigError(
+                    f"cell has {key} {getattr(self, key)!r}: allowed are {', '.join(filter(None, words))}"
+                )
+        for key, (first, rest, pattern) in _NAMES.items():
             value = getattr(self, key)
-            if not pattern.fullmatch(value):
-                raise ConfigError(f"cell has {key} {value!r}: allowed is a name that matches {pattern.pattern}")
+            if not (value or key == "variant") or not first.issuperset(value[:1]) or not rest.issuperset(value):
+                raise ConfigError(f"cell has {key} {value!r}: allowed is a name that matches {pattern}")
         if self.concurrency < 1 or self.repetition < 0:
             raise ConfigError(
                 f"cell {self.id}: concurrency must be 1 or more, repetition 0 or more, both whole numbers"

@@ -6,7 +6,6 @@ checkout under a name that changes with the schema; where nobody may write there
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import re
@@ -15,14 +14,16 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from peakmark import files
-from peakmark.resources import ROOT, schema
+from peakmark.lean import Any, sha256
+from peakmark.resources import ROOT, schema_path
 
 FOLDER = ROOT / "build" / "checkers"
 OURS = "from peakmark.checkers import Unfit as JsonSchemaValueException"
 """In its place, as loading fastjsonschema takes as long as all checks of a cell."""
+NUMBERS = "Decimal = float\n"
+"""JSON has no other numbers, and loading decimal takes longer than all checks too."""
 LAST = "\nWHOLE = True\n"
 """The last line: a file that was cut would lack checks, and still be Python."""
 
@@ -41,12 +42,11 @@ def checker(name: str, folder: Path = FOLDER) -> Callable[[Any], Any]:
 
     It raises ``Unfit`` for what does not fit.
     """
-    definition = schema(name)
-    words = (json.dumps(definition, sort_keys=True), OURS, LAST)
-    key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+    definition = schema_path(name).read_bytes()
+    key = sha256(definition + (OURS + NUMBERS + LAST).encode())[:16]
     path = folder / f"{name}_{key}.py"
     found = _kept(path)
-    return _made(path, definition) if found is None else found
+    return _made(path, json.loads(definition)) if found is None else found
 
 
 def _kept(path: Path) -> Callable[[Any], Any] | None:
@@ -77,4 +77,5 @@ def _text(definition: dict[str, Any]) -> str:
     import fastjsonschema
 
     made = fastjsonschema.compile_to_code(definition)
-    return re.sub(r"^from fastjsonschema import .*$", OURS, made, flags=re.MULTILINE) + LAST
+    made = re.sub(r"^from fastjsonschema import .*$", OURS, made, flags=re.MULTILINE)
+    return made.replace("from decimal import Decimal\n", NUMBERS) + LAST

@@ -3,77 +3,40 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import json
-import os
-import signal
-import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
 
-from peakmark import __version__, interrupts
-from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
-from peakmark.resources import ask_version, of_checkout
+from peakmark import __version__
+from peakmark.command import end_cleanly, outcome
+from peakmark.errors import ConfigError
+from peakmark.resources import of_checkout
 
 KERNELS = of_checkout("build/kernels")
+ANONYMOUS = {"report": "report-anonymous.pdf", "html": "report-anonymous.html"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0, 1 (failed), 2 (wrong use)."""
-    os.umask(os.umask(0o077) | 0o002)  # whatever the user's says, nothing is for everybody to write
-    try:
-        with interrupts.handled():
-            try:
-                words = sys.argv[1:] if arguments is None else list(arguments)
-                options = _parser(words[0] if words else None).parse_args(words)
-                return int(options.run(options) or 0)
-            finally:
-                sys.stdout.flush()  # here, where what cannot be written is still one sentence
-    except ConfigError as error:
-        return _said(str(error), 2)
-    except PeakmarkError as error:
-        return _said(str(error), 1)
-    except BrokenPipeError:
-        _drop_output()
-        return 1
-    except OSError as error:
-        _drop_output()
-        return _said(sentence(error), 1)
-    except Terminated:
-        return _said("told to end", 128 + signal.SIGTERM)
-    except KeyboardInterrupt:
-        return _said("interrupted", 130)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+
+    def run() -> int:
+        options = _parser().parse_args(words)
+        return int(options.run(options) or 0)
+
+    return outcome(run)
 
 
-def _said(text: str, code: int) -> int:
-    with suppress(OSError):
-        print(f"peakmark: {text}", file=sys.stderr)
-    return code
-
-
-def _drop_output() -> None:
-    """What is still to be printed goes nowhere: Python would try once more at its end, and complain in many lines."""
-    if sys.stdout is sys.__stdout__ and sys.stdout is not None:
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _parser(asked: str | None = None) -> argparse.ArgumentParser:
-    """For all commands, or for ``measure`` alone: a cell's process does not wait for the others."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="peakmark",
         description="How close a cluster node comes to its physical limits. To measure: snakemake --profile local",
     )
     parser.add_argument("--version", action="version", version=f"peakmark {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    if asked == "measure":
-        _add_measure(commands)
-        return parser
 
     plan = commands.add_parser("plan", help="what would be measured, with what, how long, how much disk")
     plan.add_argument(
@@ -89,7 +52,13 @@ def _parser(asked: str | None = None) -> argparse.ArgumentParser:
     plan.add_argument("--cells", action="store_true", help="list every cell, not only the points")
     plan.set_defaults(run=_plan)
 
-    _add_measure(commands)
+    measure = commands.add_parser("measure", help="measure one cell of a plan, or those of one job (what a rule calls)")
+    measure.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
+    what = measure.add_mutually_exclusive_group(required=True)
+    what.add_argument("--cell", metavar="ID", help="as peakmark plan --cells lists it")
+    what.add_argument("--job", metavar="NAME", help="a job of several cells: measure what it still lacks")
+    measure.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
+    measure.set_defaults(run=_measure)
 
     decide = commands.add_parser("decide", help="which rows need more repetitions (what a rule calls)")
     decide.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
@@ -188,13 +157,13 @@ def _parser(asked: str | None = None) -> argparse.ArgumentParser:
                 "--partial", action="store_true", help="also when cells are missing, with the holes marked"
             )
             command.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it there")
-        if name == "report":
-            command.add_argument("--html", action="store_true", help="the page report.html too")
             command.add_argument(
                 "--anonymise",
                 action="store_true",
-                help="report-anonymous.pdf without names of hosts and users, and addresses",
+                help=f"{ANONYMOUS[name]} without names of hosts and users, and addresses",
             )
+        if name == "report":
+            command.add_argument("--html", action="store_true", help="the page report.html too")
         if name == "status":
             command.add_argument("--failed", action="store_true", help="only what failed or is missing")
             command.add_argument(
@@ -206,16 +175,6 @@ def _parser(asked: str | None = None) -> argparse.ArgumentParser:
                 help="show it again every so many seconds (default 10) until all cells are done",
             )
     return parser
-
-
-def _add_measure(commands: Any) -> None:
-    measure = commands.add_parser("measure", help="measure one cell of a plan, or those of one job (what a rule calls)")
-    measure.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
-    what = measure.add_mutually_exclusive_group(required=True)
-    what.add_argument("--cell", metavar="ID", help="as peakmark plan --cells lists it")
-    what.add_argument("--job", metavar="NAME", help="a job of several cells: measure what it still lacks")
-    measure.add_argument("--kernels", type=Path, default=KERNELS, help="folder of the compiled kernels")
-    measure.set_defaults(run=_measure)
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -238,25 +197,6 @@ def _plan(options: argparse.Namespace) -> int:
     return 0
 
 
-def _end_cleanly() -> None:
-    """SIGTERM ends as an error does: programs ended, scratch files removed."""
-
-    def told(*_: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise Terminated
-
-    signal.signal(signal.SIGTERM, told)
-
-
-def _on(node: str) -> None:
-    """Become the same command on another node of this job, if this is not the one that is meant."""
-    from peakmark.measuring import pair
-
-    if node not in ("any", socket.gethostname(), socket.gethostname().partition(".")[0]):
-        argv = [*pair.step(node, len(os.sched_getaffinity(0))), sys.executable, "-m", "peakmark", *sys.argv[1:]]
-        os.execvpe(argv[0], argv, pair.environment())  # noqa: S606 - no shell is wanted
-
-
 def _decide(options: argparse.Namespace) -> int:
     from peakmark.planning import adaptive
     from peakmark.storage import decisions
@@ -273,45 +213,15 @@ def _decide(options: argparse.Namespace) -> int:
 def _serve(_: argparse.Namespace) -> int:
     from peakmark.measuring import serve
 
-    _end_cleanly()
+    end_cleanly()
     return serve.main()
 
 
 def _measure(options: argparse.Namespace) -> int:
-    with _unswept() if options.cell else nullcontext():
-        return _measure_now(options)
-
-
-@contextmanager
-def _unswept() -> Iterator[None]:
-    """Python does not look for garbage, also not when it ends: what measures one cell leaves none that is worth it."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
-def _measure_now(options: argparse.Namespace) -> int:
-    ask_version()  # which is answered while this goes on
-    from peakmark.measuring import job
-    from peakmark.measuring.measure import measure
-    from peakmark.storage import planfile
+    from peakmark.measuring import command
 
     name = options.cell or options.job
-    part = planfile.cell(options.plan, name) if options.cell else planfile.job(options.plan, name)
-    first = job.request(part, part.cells[0], options.kernels)
-    if first.pair:
-        _on(first.cell.node)
-    _end_cleanly()
-    if options.job:
-        job.run(part, name, options.kernels)
-        return 0
-    record = measure(first)
-    if record["status"] != "ok":
-        print(f"peakmark: {name} is {record['status']}: {record['reason']}", file=sys.stderr)
-    return 0
+    return command.run(command.Order(options.plan, name, options.cell is None, options.kernels))
 
 
 def _machine(options: argparse.Namespace) -> int:
@@ -421,6 +331,8 @@ def _html(options: argparse.Namespace) -> int:
     from peakmark.judging.judged import Judged
     from peakmark.reporting import webpage
 
+    if options.anonymise:
+        return _anonymous_report(options, "html")
     with _workplace(options) as folder:
         judged = Judged.of(folder)
         figures.build(judged)
@@ -467,8 +379,8 @@ def _bundle(options: argparse.Namespace) -> int:
     return 0
 
 
-def _anonymous_report(options: argparse.Namespace) -> int:
-    """The report of a copy in which every name is replaced."""
+def _anonymous_report(options: argparse.Namespace, form: str = "report") -> int:
+    """The report, or the page of the ``form`` html, of a copy in which every name is replaced."""
     import tempfile
 
     from peakmark import documents
@@ -476,11 +388,13 @@ def _anonymous_report(options: argparse.Namespace) -> int:
     from peakmark.storage.results import Results
 
     results = Results.read(options.campaign)
-    target = options.output or options.campaign / "report-anonymous.pdf"
+    target = options.output or options.campaign / ANONYMOUS[form]
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name) / results.name
         staging.copy(results, folder, anonymise.replacer(results))
-        documents.write(target, bundle.build_all(folder, options.partial).read_bytes(), options.campaign)
+        pdf = bundle.build_all(folder, options.partial)
+        made = pdf if form == "report" else pdf.with_suffix(".html")
+        documents.write(target, made.read_bytes(), options.campaign)
     _print_path(target)
     return 0
 

@@ -13,7 +13,7 @@ from peakmark.errors import PeakmarkError, sentence
 
 WRITTEN = "written.sha256"
 """In the campaign's folder: checksums and places of what was written outside it, as ``sha256sum`` prints them."""
-OWN = ("report.pdf", "report.html", "report-anonymous.pdf")
+OWN = ("report.pdf", "report.html", "report-anonymous.pdf", "report-anonymous.html")
 """What a campaign's folder itself holds is made anew whenever it is asked for."""
 
 

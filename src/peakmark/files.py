@@ -36,6 +36,12 @@ def read_text(path: Path) -> str:
     return read_bytes(path).decode("utf-8")
 
 
+def free(folder: Path) -> int:
+    """Bytes that an ordinary user may still write on the disk of a folder. Errors: OSError."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
+
+
 def scratch(asked: object = None) -> Path:
     """Where cells put their files: as asked for, else ``$TMPDIR``, else /tmp."""
     return Path(str(asked or os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108 - only private folders are made in it

@@ -17,7 +17,7 @@ from peakmark.errors import ConfigError
 
 ALWAYS = 0x1C4
 """Every character below has a glyph in the embedded fonts: most titles need no look at any font."""
-WRITTEN = ("title", "author", "course")
+WRITTEN = ("title", "author", "authors", "course")
 """Keys of ``report:`` with words for the first page."""
 FOLDERS = (Path("/usr/share/fonts"), Path("/usr/local/share/fonts"))
 KINDS = (".ttf", ".otf", ".ttc")
@@ -34,7 +34,7 @@ SYMBOLS, OTHERS = "fonts-symbola", "fonts-noto-core"
 def check(report: Mapping[str, Any]) -> None:
     """Errors: ConfigError when the words of ``report:`` have characters that no font here can show."""
     for key in WRITTEN:
-        text = str(report.get(key) or "")
+        text = _written(report, key)
         lost = _choose(text)[1]
         if lost:
             packages = sorted({_package(character) for character in lost})
@@ -47,7 +47,15 @@ def check(report: Mapping[str, Any]) -> None:
 def needed(report: Mapping[str, Any]) -> list[Path]:
     """Font files for the words of ``report:``, none for most. Errors: ConfigError, see ``check``."""
     check(report)
-    return _choose("".join(str(report.get(key) or "") for key in WRITTEN))[0]
+    return _choose("".join(_written(report, key) for key in WRITTEN))[0]
+
+
+def _written(report: Mapping[str, Any], key: str) -> str:
+    """What stands under a key of ``report:``; of authors their names and affiliations."""
+    value = report.get(key) or ""
+    return (
+        value if isinstance(value, str) else " ".join(f"{one['name']} {one.get('affiliation') or ''}" for one in value)
+    )
 
 
 def known(files: Iterable[Path]) -> frozenset[int]:

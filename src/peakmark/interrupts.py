@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 def once() -> None:
@@ -13,9 +12,9 @@ def once() -> None:
 
     Nothing where it was ignored before, as in the background of a script, or where this is not the main thread.
     """
-    here = threading.current_thread() is threading.main_thread()
-    if here and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupted)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        with suppress(ValueError):  # another thread
+            signal.signal(signal.SIGINT, _interrupted)
 
 
 def _interrupted(*_: object) -> None:

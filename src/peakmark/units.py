@@ -10,7 +10,7 @@ from peakmark.errors import ConfigError
 _FACTORS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 LARGEST = 1 << 60
 _SECONDS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
-_SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$", re.ASCII)
+_SIZE = r"^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$"
 
 
 def parse_size(text: str | int) -> int:
@@ -23,7 +23,7 @@ def parse_size(text: str | int) -> int:
     if isinstance(text, int):
         value: float = text
     else:
-        match = _SIZE.match(text)
+        match = re.match(_SIZE, text, re.ASCII)
         if match is None or match.group(2) not in _FACTORS:
             raise ConfigError(f"size {text!r} is not understood: allowed are B, KiB, MiB, GiB and TiB, e.g. 16MiB")
         value = float(match.group(1)) * _FACTORS[match.group(2)]

@@ -57,7 +57,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
 
     async def check_active_jobs(self, active_jobs: list[SubmittedJobInfo]) -> AsyncGenerator[SubmittedJobInfo, None]:
         """Hand over what is new, tell what has ended."""
-        self.next_seconds_between_status_checks = PAUSE_S
+        self.next_seconds_between_status_checks = 0.0 if self.queue.waiting else PAUSE_S
         with self.guard:
             added, self.added = self.added, []
         for task in added:

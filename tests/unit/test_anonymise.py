@@ -102,6 +102,9 @@ def test_report_and_bundle_without_names(campaign: Path, tmp_path: Path, capsys:
     assert str(pdf) in capsys.readouterr().out
     text = subprocess.run(["pdftotext", "-layout", str(pdf), "-"], capture_output=True, text=True, check=True).stdout
     assert "host1" in text
+    assert cli.main(["html", "--anonymise", str(campaign)]) == 0
+    page = (campaign / "report-anonymous.html").read_text().lower()
+    assert "host1" in page and not any(name.lower() in page for name in NAMES)
     target = tmp_path / "anonymous.zip"
     assert cli.main(["bundle", "--anonymise", "-o", str(target), str(campaign)]) == 0
     with zipfile.ZipFile(target) as bundle:

@@ -133,6 +133,7 @@ def test_the_description_names_every_file_and_everything_it_refers_to(packed: Pa
     assert entities["ro-crate-metadata.json"]["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
     root = entities["./"]
     assert {"name", "description", "datePublished", "license"} <= set(root)
+    assert files["report.html"].startswith(b"<!DOCTYPE html>")
     for name, content in files.items():
         assert entities[name]["sha256"] == hashlib.sha256(content).hexdigest()
         assert entities[name]["contentSize"] == str(len(content))
@@ -170,6 +171,26 @@ def test_a_licence_and_extra_files_are_described_and_checked(tmp_path: Path) -> 
         bundle.write(folder, tmp_path / "c.zip", licence="do what you want")
     with pytest.raises(PeakmarkError, match=r"cannot take an extra file at 'plan\.json'"):
         bundle.write(folder, tmp_path / "c.zip", extra=[crate.Extra("plan.json", "", "", b"")])
+
+
+def test_authors_agents_and_publisher_are_described_where_they_are_given(tmp_path: Path) -> None:
+    authors = [
+        {"name": "Jane Doe", "affiliation": "IIT", "orcid": "0000-0002-1825-0097"},
+        {"name": "John Roe", "affiliation": "IIT"},
+    ]
+    of = make.cell("cpubench", "DP", subsystem="cpu")
+    folder = make.write(
+        tmp_path / "c",
+        [make.record(of, [make.measurement(of, "rate", 4e10)]) | {"raw": {}}],
+        config={"report": {"authors": authors, "publisher": "University Library"}},
+    )
+    with zipfile.ZipFile(bundle.write(folder, tmp_path / "b.zip")) as archive:
+        entities = {one["@id"]: one for one in json.loads(archive.read(crate.NAME))["@graph"]}
+    both = [{"@id": "https://orcid.org/0000-0002-1825-0097"}, {"@id": "#author-2"}]
+    assert entities["./"]["author"] == both == entities["#measuring"]["agent"]
+    assert entities["./"]["publisher"] == {"@id": "#University%20Library"}
+    assert entities["#author-2"]["affiliation"] == {"@id": "#IIT"}
+    assert entities["#IIT"]["@type"] == entities["#University%20Library"]["@type"] == "Organization"
 
 
 def test_texts_are_replaced_everywhere_and_the_checksums_follow(tmp_path: Path) -> None:

@@ -48,7 +48,9 @@ def test_checks_are_made_where_nothing_can_be_kept(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_changed_has_checks_of_its_own(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkers, "schema", lambda _: {"type": "object"})
+    other = kept.with_name("other.schema.json")
+    other.write_text('{"type": "object"}')
+    monkeypatch.setattr(checkers, "schema_path", lambda _: other)
     assert not refuses(make("record", kept.parent))
     assert len(list(kept.parent.glob("record_*.py"))) == 2
 
@@ -56,7 +58,7 @@ def test_a_schema_that_changed_has_checks_of_its_own(kept: Path, monkeypatch: py
 LOADED = """
 import sys
 sys.path.insert(0, sys.argv[1])
-import peakmark.measuring.job
+import peakmark.__main__, peakmark.measuring.command
 ours = [module for name, module in sys.modules.items() if name.startswith("peakmark")]
 print("\\n".join(module.__cached__ for module in ours))
 """

@@ -54,7 +54,7 @@ def test_presets_are_valid(preset: Path) -> None:
         ),
         (
             {"memory": [{"workloads": ["RWS"], "concurrency": [1], "blocks": ["1KiB"], "variants": ["cache"]}]},
-            ["memory[0].variants", "cache", "block and pool"],
+            ["memory[0].variants", "cache", "block, pool and pool-temporal"],
         ),
         (
             {"disk": [{"workloads": ["RS"], "concurrency": [1], "blocks": ["1MiB"], "references": {"dd": {}}}]},

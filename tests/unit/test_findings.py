@@ -209,7 +209,7 @@ def test_nothing_measured_says_nothing(tmp_path: Path) -> None:
     assert findings.of(rows) == []
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.floats(min_value=0.8, max_value=1.25), min_size=1, max_size=8), min_size=2, max_size=4))
 def test_a_difference_is_only_claimed_between_rows_that_are_apart(
     tmp_path_factory: pytest.TempPathFactory, samples: list[list[float]]

@@ -97,7 +97,7 @@ PRESETS = sorted((ROOT / "config" / "presets").glob("*.yaml"))
 CONFIGS = [yamlfile.read(path) for path in PRESETS]
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(which=st.sampled_from(range(len(CONFIGS))), seed=st.integers(0, 2**32), new=VALUES, grow=st.booleans())
 def test_a_changed_configuration_is_planned_or_refused_in_a_sentence(
     which: int, seed: int, new: Any, grow: bool
@@ -123,7 +123,7 @@ def assert_inside(cell: Cell) -> None:
     assert "\n" not in cell.id and "\0" not in cell.id
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=FOLDER)
+@settings(max_examples=EXAMPLES, suppress_health_check=FOLDER)
 @given(text=st.one_of(st.binary(max_size=200), st.text(alphabet=string.printable, max_size=200).map(str.encode)))
 @example(b"campaign: !!python/object/apply:os.system ['id']")
 @example(b"a: &a [*a]")
@@ -145,7 +145,7 @@ def test_any_file_as_configuration_or_site(tmp_path: Path, text: bytes) -> None:
 SITES = [yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config" / "sites").glob("*.yaml"))]
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=FOLDER)
+@settings(max_examples=EXAMPLES, suppress_health_check=FOLDER)
 @given(which=st.sampled_from(range(len(SITES))), seed=st.integers(0, 2**32), new=VALUES, grow=st.booleans())
 def test_a_changed_site_file_is_read_or_refused_in_a_sentence(
     tmp_path: Path, which: int, seed: int, new: Any, grow: bool
@@ -161,7 +161,7 @@ def test_a_changed_site_file_is_read_or_refused_in_a_sentence(
 CELL = samples.cell("disk", "fio", "RR", "psync", 4096, 2, size=1 << 20).to_json()
 
 
-@settings(max_examples=2 * EXAMPLES, deadline=None)
+@settings(max_examples=2 * EXAMPLES)
 @given(seed=st.integers(0, 2**32), new=VALUES, grow=st.booleans())
 @example(seed=0, new="../../../../etc", grow=False)
 def test_a_changed_cell_stays_in_its_campaign(seed: int, new: Any, grow: bool) -> None:
@@ -186,7 +186,7 @@ def test_no_part_of_a_cell_is_more_than_a_name(key: str, word: str) -> None:
 JSON_CASES = [case for case in GOOD if samples.main_text(samples.load(case)[1])[1].lstrip().startswith("{")]
 
 
-@settings(max_examples=3 * EXAMPLES, deadline=None)
+@settings(max_examples=3 * EXAMPLES)
 @given(case=st.sampled_from(sorted(JSON_CASES)), seed=st.integers(0, 2**32), new=VALUES, grow=st.booleans())
 def test_a_tools_json_with_a_changed_value(case: str, seed: int, new: Any, grow: bool) -> None:
     cell, completed = samples.load(case)

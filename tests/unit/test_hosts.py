@@ -73,7 +73,8 @@ def test_a_row_that_mixes_processors_has_no_limit(tmp_path: Path) -> None:
     (row,) = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": {"model_name": "Another CPU"}}, runs))
     assert row.measured.efficiency is None
     assert "different processors" in str(row.peak.reason) and "Another CPU" in str(row.peak.reason)
-    assert row.level is Level.UNSURE and "measured on different hosts: a, b" in row.doubts[0].text
+    assert row.level is Level.UNSURE and row.doubts[0].code == "hosts"
+    assert "measured on different hosts: a, b" in row.doubts[0].text
     (head,) = verdict.verdicts({name: [row] if name == "cpu" else [] for name in BY_NAME})
     assert (head.limit, head.share, head.clocks, head.confidence) == ("unknown", "", "", "unsure")
     assert "different hosts" in head.why

@@ -111,7 +111,7 @@ def test_set_aside_keeps_every_one_with_its_output(tmp_path: Path) -> None:
         assert (target.with_suffix(".raw") / "0.stdout").read_text() == "what fio said"
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32 - 1))
 @example(seed=1371806)  # a line break inside a key
 def test_no_damaged_text_gives_another_number(tmp_path: Path, seed: int) -> None:

@@ -6,16 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peakmark import data, peaks
 from peakmark.peaks import words
 from peakmark.peaks.network import tcp_share, udp_share
-
-# A busy machine is no reason to fail: no time limit for one example.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
 
 DATA = Path(__file__).parent / "data"
 VM: dict[str, Any] = json.loads((DATA / "machine" / "zen3-vm.json").read_text())

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from peakmark.catalogue.workloads import KERNELS, REFERENCES, WORKLOADS
+from peakmark.catalogue.references import REFERENCES
+from peakmark.catalogue.workloads import KERNELS, WORKLOADS
 from peakmark.config import given
 from peakmark.errors import ConfigError
+from peakmark.instruments import rambench
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.planning import grids, jobs, plan, plan_text
@@ -210,3 +212,17 @@ def test_stores_are_an_option_where_they_are_asked_for_and_in_no_identity() -> N
     )
     assert plain.id == asked.id
     assert "store" not in plain.options and asked.options["store"] == "temporal"
+
+
+def test_streaming_and_ordinary_stores_of_a_pool_are_two_rows_where_both_are_asked_for() -> None:
+    grid = {"workloads": ["WS", "RWS"], "variants": ["pool", "pool-temporal"], "concurrency": [1], "blocks": ["1MiB"],
+            "references": {"likwid-bench": {}}}  # fmt: skip
+    cells = [cell for cell in make(memory=[grid]).cells if cell.repetition == 0]
+    own = {cell.variant: rambench.store_of(cell) for cell in cells if cell.instrument == "rambench"}
+    assert own == {"pool": "streaming", "pool-temporal": "temporal"}
+    assert {cell.point for cell in cells} >= {"WS-pool_1MiB_x1", "WS-pool-temporal_1MiB_x1"}
+    for cell in cells:
+        assert cell.options["pool"] == "auto"
+        assert rambench.store_of(cell) == own[cell.variant]  # of the references too
+    with pytest.raises(ConfigError, match="RS stores nothing: its variant is pool"):
+        make(memory=[{**grid, "workloads": ["RS"]}])

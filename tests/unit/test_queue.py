@@ -203,6 +203,24 @@ def test_a_record_that_was_finished_counts_whatever_became_of_its_job(four: plan
     assert ended.words is None and not list(attempts.paths(four.directory, four.cells[0]))
 
 
+@pytest.mark.parametrize("few", [64, 1])
+def test_who_has_made_a_record_is_not_asked_for(
+    four: plan.Plan, site: Site, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(queues, "FEW", few)
+    queue, _ = filled(four, site)
+    steps(queue, site, 2)
+    site.states["2"] = ("RUNNING", "None")
+    steps(queue, site, 2)
+    site.silent = True
+    path = four.record_path(four.cells[1])
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    (ended,) = steps(queue, site, 1)
+    assert ended.words is None and ended.task.cells == (four.cells[1],) and progress.started is not None
+    assert set(queue.active) == {"1", "3", "4"}
+
+
 @pytest.mark.parametrize(
     "reason", ["ReqNodeNotAvail, UnavailableNodes:n1", "Nodes required for job are DOWN, DRAINED or reserved", "Held"]
 )

@@ -53,3 +53,22 @@ def test_a_remark_carries_no_heading_until_it_is_shown(tmp_path: Path) -> None:
 
 def test_a_fact_is_told_without_its_remedy() -> None:
     assert Note("steal", "steal took 4 %: use an idle host", Level.UNSURE).fact == "steal took 4 %"
+
+
+def _codes(folder: Path, table: str) -> list[set[str]]:
+    return [{note.code for note in row.marks} for row in rows.build(Results.read(folder))[table]]
+
+
+def test_what_is_missing_and_what_a_program_said_are_remarks(tmp_path: Path) -> None:
+    done, hole = (make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in (0, 1))
+    record = make.record(done, [make.measurement(done, "rate", 4e10)], warnings=["the clock source is a slow one"])
+    (codes,) = _codes(make.write(tmp_path / "c", [record], planned=[hole]), "cpu")
+    assert {"not-measured", "warning"} <= codes
+
+
+def test_echoes_of_fewer_streams_say_so(tmp_path: Path) -> None:
+    own = make.cell("netbench", "LAT-TCP", subsystem="network", block=1, concurrency=4)
+    ping = make.cell("ping", "LAT-ICMP", subsystem="network")
+    records = [make.record(cell, [make.measurement(cell, "latency", 3e-5)]) for cell in (own, ping)]
+    (codes,) = _codes(make.write(tmp_path / "c", records), "network_latency")
+    assert "ping-streams" in codes

@@ -7,15 +7,11 @@ import statistics as reference
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peakmark import statistics
 from peakmark.judging import compare
-
-# A busy machine is no reason to fail: no time limit for one example.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
 
 FUNCTIONS = [
     statistics.mean,

@@ -108,6 +108,15 @@ def test_rows_are_sorted_by_workload_then_concurrency_then_block(swept: Path) ->
     assert list(dict.fromkeys(frame["Workload"])) == ["RS", "RR", "WS", "WR"]
 
 
+def test_the_summary_has_the_level_of_each_interval_and_the_doubt(swept: Path) -> None:
+    results = Results.read(swept)
+    found = rows.build(results)["memory_throughput"]
+    frame = tables.summary(found)
+    own = frame[frame.instrument == "rambench"]
+    assert set(own.level) == {0.75}, "of three repetitions"
+    assert list(own.doubt) == [str(row.level or "") for row in found if row.own is not None]
+
+
 def test_working_sets_are_never_in_one_row(swept: Path) -> None:
     frame = _read(swept, "memory_throughput")
     pool, block = (frame[frame["Working Set"] == name] for name in ("pool", "block"))
@@ -272,7 +281,7 @@ def test_both_ends_of_a_pair_of_nodes_are_in_every_table(tmp_path: Path) -> None
     assert list(frame["Client"]) == ["n1"] and list(frame["Server"]) == ["n2"]
     assert list(_read(folder, "runs")["server_host"]) == ["n2"]
     tex = (folder / "tables" / "network_throughput.tex").read_text()
-    assert r"n1 $\rightarrow$ n2" in tex and r"Client $\rightarrow$ server" in tex
+    assert r"n1 $\rightarrow$ n2" in tex and r"Client $\rightarrow$" in tex
     results = Results.read(folder)
     grid = presentation.grid(results, BY_NAME["network_throughput"], rows.build(results)["network_throughput"])
     assert grid.columns[0].label == presentation.ENDS and grid.body[0][0] == "n1 → n2"

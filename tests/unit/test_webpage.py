@@ -266,6 +266,7 @@ def test_the_filter_leaves_the_rows_that_hold_every_word(text: str, tmp_path: Pa
         type("rws 1 mib"); found.some = shown(); found.status = status.textContent;
         found.count = tables.map((table) => table.caption.textContent).find((text) => text.startsWith("Memory: throughput"));
         type("no such row"); found.none = shown().length;
+        type("-rws"); found.without = shown();
         type(""); found.again = shown().length; found.quiet = status.textContent;
         """,
     )
@@ -273,7 +274,39 @@ def test_the_filter_leaves_the_rows_that_hold_every_word(text: str, tmp_path: Pa
     assert all("rws" in row and "1" in row and "mib" in row for row in found["some"])
     assert found["status"] == f"{len(found['some'])} of {found['all']} rows"
     assert re.search(r"\d+ of \d+ rows$", found["count"])
+    assert found["without"] and not any("rws" in row for row in found["without"]), "a minus leaves out"
     assert (found["none"], found["again"], found["quiet"]) == (0, found["all"], "")
+
+
+def test_it_fits_a_phone_and_no_heading_is_hidden(text: str, tmp_path: Path) -> None:
+    """In a frame as wide as a phone, since a browser's own window cannot be made that narrow."""
+    inner = json.dumps(re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)).replace("</", "<\\/")
+    script = f"""
+        const frame = (width) => {{
+          const made = document.createElement("iframe");
+          made.style.cssText = `width:${{width}}px;height:800px;border:0`;
+          made.srcdoc = {inner};
+          document.body.append(made);
+          return new Promise((done) => made.addEventListener("load", () => done(made.contentDocument)));
+        }};
+        const found = {{}};
+        const ask = async () => {{
+          const narrow = await frame(390);
+          found.narrow = narrow.documentElement.scrollWidth;
+          const wide = await frame(1000);
+          found.wide = wide.documentElement.scrollWidth;
+          found.bar = wide.querySelector(".bar").getBoundingClientRect().height;
+          found.room = parseFloat(getComputedStyle(wide.documentElement).scrollPaddingTop);
+          document.title = "found" + JSON.stringify(found);
+        }};
+        ask();"""
+    page = f"<!DOCTYPE html><html><head><title>none</title></head><body><script>{script}</script></body></html>"
+    title = re.search(r"<title>found(.*?)</title>", _in_browser(page, tmp_path))
+    assert title, "the script did not end"
+    found = json.loads(title[1])
+    assert found["narrow"] <= 390
+    assert found["wide"] <= 1000
+    assert found["bar"] <= found["room"], "a link leads to a heading below the bar"
 
 
 def test_figures_open_large_and_the_theme_changes(text: str, tmp_path: Path) -> None:

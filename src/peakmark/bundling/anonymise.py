@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from peakmark.catalogue.workloads import KERNELS, WORKLOADS
+from peakmark.config import people
 from peakmark.instruments import REGISTRY
 from peakmark.storage.results import Results
 
@@ -122,7 +123,8 @@ def _users(results: Results, texts: Iterable[str]) -> Iterator[str]:
         except (OSError, KeyError):
             continue
     account = ((results.config.get("site_facts") or {}).get("slurm") or {}).get("account")
-    names |= {str(account or ""), str(results.report_config.get("author") or "")}
+    names |= {str(account or ""), str(results.report_config.get("publisher") or "")}
+    names |= {name for one in people.authors(results.report_config) for name in (one.name, one.affiliation, one.orcid)}
     for text in (*texts, str(results.directory.resolve())):
         names.update(match.group(1) for match in _HOME.finditer(text))
     for name in names:

@@ -22,7 +22,7 @@ from peakmark.bundling.staging import Replace
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import figures
 from peakmark.judging.judged import Judged
-from peakmark.reporting import document, report
+from peakmark.reporting import document, report, webpage
 from peakmark.storage import measurements
 from peakmark.storage.results import Results
 from peakmark.tables import tables
@@ -76,15 +76,20 @@ def write(
 def _derived(folder: Path, partial: bool) -> list[str]:
     """Build tables and report in the folder; the paths of those that go into the bundle."""
     build_all(folder, partial)
-    return ["report.pdf", *sorted(path.relative_to(folder).as_posix() for path in (folder / "tables").rglob("*.csv"))]
+    return [
+        "report.pdf",
+        "report.html",
+        *sorted(path.relative_to(folder).as_posix() for path in (folder / "tables").rglob("*.csv")),
+    ]
 
 
 def build_all(folder: Path, partial: bool) -> Path:
-    """Tables, figures and report of a campaign, from its records. Returns the path of the PDF."""
+    """Tables, figures, report and page of a campaign, from its records. Returns the path of the PDF."""
     measurements.build(folder)
     judged = Judged.of(folder)
     tables.build(judged)
     figures.build(judged)
+    webpage.build(judged, partial)
     return report.build(judged, partial)
 
 

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from peakmark.config import people
 from peakmark.reporting import document
 from peakmark.resources import version
 from peakmark.storage.results import Results
@@ -58,6 +59,7 @@ _FILES = {
     ),
     "config.json": ("Configuration", "The configuration as it was given."),
     "report.pdf": ("Report", "Report of the campaign, made from the records."),
+    "report.html": ("Report as a page", "The same report as one page with tables that sort and filter."),
     "SHA256SUMS": ("Checksums", "SHA-256 of every other file, as sha256sum --check reads them."),
 }
 
@@ -86,7 +88,9 @@ def describe(
         if rest:
             folders.setdefault(head, []).append(path)
     top = [path for path in files if "/" not in path]
-    author = str(results.report_config.get("author") or "")
+    persons = _persons(results)
+    authors = [_ref(one["@id"]) for one in persons if one["@type"] == "Person"]
+    publisher = str(results.report_config.get("publisher") or "")
     root = {
         "@id": "./",
         "@type": "Dataset",
@@ -99,8 +103,10 @@ def describe(
         "hasPart": _refs([_id(path) for path in [*top, *(f"{folder}/" for folder in folders)]]),
         "mentions": [_ref("#measuring"), _ref("#reporting")],
     }
-    if author:
-        root["author"] = _ref("#author")
+    if authors:
+        root["author"] = authors[0] if len(authors) == 1 else authors
+    if publisher:
+        root["publisher"] = _ref(_organisation(publisher)["@id"])
     graph: list[dict[str, Any]] = [
         {
             "@id": NAME,
@@ -111,9 +117,9 @@ def describe(
         root,
         _licence(licence),
         {"@id": PROFILE, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
-        *([{"@id": "#author", "@type": "Person", "name": author}] if author else []),
+        *persons,
         *_programs(results),
-        *_actions(results, files, folders, bool(author)),
+        *_actions(results, files, folders, authors),
     ]
     for folder, members in folders.items():
         name, text = _FOLDERS.get(folder, (folder, f"Files below {folder}."))
@@ -128,6 +134,24 @@ def describe(
         )
     graph += [_file(path, content, added.get(path)) for path, content in files.items()]
     return {"@context": CONTEXT, "@graph": graph}
+
+
+def _persons(results: Results) -> list[dict[str, Any]]:
+    """The authors, by ORCID where they have one, then the organisations they and the publisher are."""
+    report = results.report_config
+    found: dict[str, dict[str, Any]] = {}
+    names = [one.affiliation for one in people.authors(report)] + [str(report.get("publisher") or "")]
+    for number, one in enumerate(people.authors(report), 1):
+        identifier = f"https://orcid.org/{one.orcid}" if one.orcid else f"#author-{number}"
+        home = {"affiliation": _ref(_organisation(one.affiliation)["@id"])} if one.affiliation else {}
+        found[identifier] = {"@id": identifier, "@type": "Person", "name": one.name, **home}
+    for organisation in (_organisation(name) for name in names if name):
+        found[organisation["@id"]] = organisation
+    return list(found.values())
+
+
+def _organisation(name: str) -> dict[str, Any]:
+    return {"@id": f"#{quote(name, safe='')}", "@type": "Organization", "name": name}
 
 
 def _ref(identifier: str) -> dict[str, str]:
@@ -198,9 +222,12 @@ def _measured_with(results: Results) -> dict[str, tuple[str, str]]:
 
 
 def _actions(
-    results: Results, files: Mapping[str, bytes], folders: Mapping[str, Sequence[str]], author: bool
+    results: Results,
+    files: Mapping[str, bytes],
+    folders: Mapping[str, Sequence[str]],
+    authors: Sequence[dict[str, str]],
 ) -> Iterable[dict[str, Any]]:
-    agent = {"agent": _ref("#author")} if author else {}
+    agent = {"agent": authors[0] if len(authors) == 1 else list(authors)} if authors else {}
     starts = sorted(datetime.fromisoformat(str(one.data["context"]["started"])) for one in results.records)
     ends = sorted(
         datetime.fromisoformat(str(one.data["context"]["started"]))
@@ -210,7 +237,10 @@ def _actions(
     times = {"startTime": _time(starts[0]), "endTime": _time(ends[-1])} if starts else {}
     known = [name for name in ("plan.json", "config.json") if name in files]
     measured = [f"{folder}/" for folder in ("cells", "attempts", "machine") if folder in folders]
-    made = [*(name for name in ("report.pdf",) if name in files), *(["tables/"] if "tables" in folders else [])]
+    made = [
+        *(name for name in ("report.pdf", "report.html") if name in files),
+        *(["tables/"] if "tables" in folders else []),
+    ]
     yield {
         "@id": "#measuring",
         "@type": "CreateAction",

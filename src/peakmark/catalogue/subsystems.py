@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from peakmark.lean import dataclass
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,9 @@ SUBSYSTEMS = {
             kernel="rambench",
             workloads=("RS", "WS", "RWS", "RR", "WR", "RWR", "LAT"),
             units={"throughput": "B/s", "latency": "s"},
-            variants=("pool", "block", ""),
+            variants=("pool", "pool-temporal", "block", ""),
             default="block",
-            allowed=("block|pool", "block and pool"),
+            allowed=("block|pool|pool-temporal", "block, pool and pool-temporal"),
             differs="instruction sets, page sizes, thread placement",
             pinned=True,
         ),

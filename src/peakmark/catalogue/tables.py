@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 
 # A random access of up to this many bytes is an IOPS and latency row, a larger one a throughput row: never both.
@@ -125,9 +126,11 @@ class Table:
 _RAM = Series("rambench", "MyRAMBench")
 _DISK = Series("diskbench", "MyDiskBench")
 _NET = Series("netbench", "MyNETBench")
-_PMBW = Series("pmbw", "pmbw")
-_LIKWID = Series("likwid-bench", "likwid-bench")
-_DISK_REFERENCES = (Series("iozone", "IOZone"), Series("fio", "fio"))
+
+
+def _beside(*tools: str) -> tuple[Series, ...]:
+    return tuple(Series(tool, REFERENCES[tool].heading) for tool in tools)
+
 
 TABLES = (
     Table(
@@ -140,7 +143,7 @@ TABLES = (
         quantity="Ops/Sec",
         shown="GigaOPS",
         own=Series("cpubench", "MyCPUBench"),
-        references=(Series("hpl", "HPL"), _LIKWID),
+        references=_beside("hpl", "likwid-bench"),
         block=None,
         remark="QP, HP, SP and DP are 8-, 16- and 32-bit integers and 64-bit floating point; one operation is one add "
         "or one multiply on one lane, a fused multiply-add counts as two.",
@@ -155,7 +158,7 @@ TABLES = (
         quantity="Throughput",
         shown="GB/sec",
         own=_RAM,
-        references=(_PMBW, _LIKWID),
+        references=_beside("pmbw", "likwid-bench"),
         variant="Working Set",
         remark="Bytes read plus bytes written. Working set “pool” walks an area larger than the last-level cache and "
         "measures DRAM; “block” uses one block again and again and measures the cache that holds it.",
@@ -170,7 +173,7 @@ TABLES = (
         quantity="Latency",
         shown="us",
         own=_RAM,
-        references=(_PMBW,),
+        references=_beside("pmbw"),
         lower_is_better=True,
         remark="Time of one dependent load; the block size is the area that the pointer chase walks.",
     ),
@@ -184,7 +187,7 @@ TABLES = (
         quantity="Throughput",
         shown="MB/sec",
         own=_DISK,
-        references=_DISK_REFERENCES,
+        references=_beside("iozone", "fio"),
         variant="Engine",
         remark="Direct I/O, one file per thread, the final flush inside the clock.",
     ),
@@ -198,7 +201,7 @@ TABLES = (
         quantity="Latency",
         shown="ms",
         own=_DISK,
-        references=_DISK_REFERENCES,
+        references=_beside("iozone", "fio"),
         variant="Engine",
         lower_is_better=True,
         remark="Mean time of one operation as its thread sees it. A thread starts the next operation when the last has "
@@ -214,7 +217,7 @@ TABLES = (
         quantity="IOPS",
         shown="",
         own=_DISK,
-        references=_DISK_REFERENCES,
+        references=_beside("iozone", "fio"),
         variant="Engine",
         remark="Random operations per second of all threads together.",
     ),
@@ -228,7 +231,7 @@ TABLES = (
         quantity="Throughput",
         shown="Mb/sec",
         own=_NET,
-        references=(Series("iperf3", "iperf3"),),
+        references=_beside("iperf3"),
         first="Protocol",
         variant="Mode",
         remark="Payload counted at the receiver.",
@@ -243,7 +246,7 @@ TABLES = (
         quantity="Latency",
         shown="ms",
         own=_NET,
-        references=(Series("ping", "ping"), Series("qperf", "qperf")),
+        references=_beside("ping", "qperf"),
         first="Protocol",
         block="Message Size",
         variant="Mode",

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from peakmark import schemas
+from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.workloads import AUTO, REFERENCES, WORKLOADS
+from peakmark.catalogue.workloads import AUTO, WORKLOADS
 from peakmark.config import repetitions
 from peakmark.errors import ConfigError
 from peakmark.resources import schema
@@ -129,28 +130,20 @@ def _may_choose(subsystem: str, grid: Mapping[str, Any], part: Mapping[str, Any]
 ONLY_OF = {"pool": ("memory",), "store": ("memory",), "size": ("disk",), "variants": ("memory", "disk", "network")}
 """Keys of a grid that have a meaning for some subsystems only."""
 
-TOOL_KEYS = {
-    "budget_s": ("hpl",),
-    "nb": ("hpl",),
-    "ops": ("iozone",),
-    "count": ("ping",),
-    "size": ("iozone", "fio"),
-    "seconds": ("likwid-bench", "fio", "iperf3", "qperf"),
-}
-"""Keys of a reference that some tools heed; all others would be passed over."""
-
 
 def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
     """Errors: ConfigError for a key or a tool that would be without effect."""
     for key, subsystems in ONLY_OF.items():
         if key in grid and subsystem not in subsystems:
             raise ConfigError(f"{where}.{key} is of no use: {key} belongs to {' and '.join(subsystems)}, remove it")
-    fitting = [name for name, rows in REFERENCES.items() if any(one.subsystem == subsystem for one in rows)]
+    fitting = [name for name, tool in REFERENCES.items() if any(one.subsystem == subsystem for one in tool.rows)]
+    heeded = dict.fromkeys(key for tool in REFERENCES.values() for key in tool.options)
     for name, narrow in grid.get("references", {}).items():
         if name not in fitting:
             raise ConfigError(f"{where}.references has {name}: allowed for {subsystem} are {', '.join(fitting)}")
-        for key, tools in TOOL_KEYS.items():
-            if key in narrow and name not in tools:
+        for key in heeded:
+            if key in narrow and key not in REFERENCES[name].options:
+                tools = [other for other, tool in REFERENCES.items() if key in tool.options]
                 raise ConfigError(
                     f"{where}.references.{name}.{key} is of no use: {key} belongs to {' and '.join(tools)}, remove it"
                 )

@@ -32,7 +32,7 @@ MAX_TICKS = 6  # labels beside each other below one panel
 Dimension = Literal["block", "concurrency"]
 
 _SIZE = re.compile(r"(\d) ?([A-Za-z]+)$")  # the end of a size, with or without a space before its unit
-_VARIANTS = {"pool": "pool (DRAM)", "block": "one block (cache)"}
+_VARIANTS = {"pool": "pool (DRAM)", "pool-temporal": "pool (DRAM, ordinary stores)", "block": "one block (cache)"}
 
 
 class _Ticks(ScalarFormatter):

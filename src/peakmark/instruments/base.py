@@ -7,11 +7,10 @@ An instrument knows argv and output of one program. It knows nothing of Snakemak
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
 
 from peakmark.cell import Cell
+from peakmark.lean import Any, Protocol, dataclass, field
 
 
 @dataclass(frozen=True)

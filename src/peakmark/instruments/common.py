@@ -8,17 +8,17 @@ import re
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, ConfigError, MeasurementError, ParseError, Unavailable
 from peakmark.instruments.base import Tool, Workspace
+from peakmark.lean import Any, ClassVar
 from peakmark.units import format_size, parse_size
 
 # A tool that prints 1,5 for 1.5 or groups thousands cannot be read: every command runs in the C locale.
 ENV: Mapping[str, str] = {"LC_ALL": "C"}
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _VERSION_TIMEOUT_S = 10.0
 _MEMORY_SHARE = 0.9
 """Of the memory that a job may use, for what a program allocates on purpose; the rest is for the programs themselves."""
@@ -250,7 +250,7 @@ def number(text: str, what: str, *, zero: bool = False) -> float:
     float() takes ``1_000``, ``nan`` and digits of other scripts: none of them is what a tool prints in the C locale.
     """
     stripped = text.strip()
-    value = float(stripped) if _NUMBER.fullmatch(stripped) else math.nan
+    value = float(stripped) if re.fullmatch(_NUMBER, stripped) else math.nan
     if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
         raise ParseError(f"{what}: {stripped[:60]!r} is not a positive number with a decimal point")
     return value

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
 
 from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
+from peakmark.lean import Any, ClassVar
 from peakmark.units import format_size
 
 WORKLOADS = workloads.WORKLOADS["disk"]

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common, documents
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.diskbench import DiskBench, engine_of, file_size
+from peakmark.lean import Any, ClassVar
 
 _PATTERN = {"RS": "read", "WS": "write", "RR": "randread", "WR": "randwrite"}
 _PERCENTILES = {"p50": "50.000000", "p90": "90.000000", "p99": "99.000000", "p999": "99.900000"}

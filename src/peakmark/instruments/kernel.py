@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, MeasurementError, ParseError, Unavailable
 from peakmark.instruments import common, documents
 from peakmark.instruments.base import Command, Completed, Measurement, Parsed, Tool, Workspace
+from peakmark.lean import Any, ClassVar, dataclass
 
 ISAS = ("auto", "scalar", "sse2", "avx2", "avx512", "neon")
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
+from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.rambench import pool_of, store_of, writes
+from peakmark.lean import ClassVar, dataclass
 
 _PEAK_BYTES = (
     16 << 10
@@ -58,7 +58,7 @@ class LikwidBench(common.Program):
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"cpu": ("DP", "FP32"), "memory": ("RS", "WS", "RWS")}
     executables = ("likwid-bench",)
     package = "likwid"
-    variants = ("", "block", "pool")
+    variants = ("", "block", *POOLS)
 
     def find(self, path: str) -> Tool:
         return common.find_version(self.name, path, ("-v",), r"Version\s+([0-9][0-9.]*)")
@@ -138,7 +138,7 @@ def size_of(cell: Cell) -> int:
     """Bytes of all vectors of all threads: what rambench works on with the same cell."""
     if cell.subsystem == "cpu":
         return _PEAK_BYTES * cell.concurrency
-    if cell.variant == "pool":
+    if cell.variant in POOLS:
         return pool_of(cell)
     return vectors(cell) * common.needed_block(cell) * cell.concurrency
 

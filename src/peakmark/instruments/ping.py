@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.lean import ClassVar
 
 WORKLOAD = "LAT-ICMP"
 PAYLOAD = 16

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
 
+from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.rambench import block_of, check_variant, pool_of, store_of
+from peakmark.lean import Any, ClassVar
 from peakmark.units import format_size
 
 STATS = "pmbw.txt"
@@ -53,7 +54,7 @@ class Pmbw(common.Program):
     name = "pmbw"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"memory": ("RS", "WS", "RWS", "LAT", "ALL")}
     executables = ("pmbw",)
-    variants = ("block", "pool", "")
+    variants = ("block", *POOLS, "")
 
     def find(self, path: str) -> Tool:
         if "-f <match>" not in common.ask(path, "-h"):
@@ -123,7 +124,7 @@ def needs(cell: Cell) -> tuple[str, ...]:
 
 def area_of(cell: Cell) -> int:
     """pmbw's area in bytes: all threads' blocks together, or the pool."""
-    return pool_of(cell) if cell.variant == "pool" else block_of(cell) * cell.concurrency
+    return pool_of(cell) if cell.variant in POOLS else block_of(cell) * cell.concurrency
 
 
 def memory_for(area: int, threads: int) -> int:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from peakmark.catalogue import workloads
+from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
+from peakmark.lean import ClassVar
 from peakmark.units import format_size
 
 WORKLOADS = workloads.WORKLOADS["memory"]
 POOL = 1 << 30  # rambench's own default
+
+ORDINARY = "pool-temporal"
+"""The variant whose stores are ordinary ones, whatever the grid asks for its pool."""
 
 LINE = 64  # bytes of a cache line, of which a block has whole ones
 
@@ -28,7 +32,7 @@ class RamBench(kernel.Kernel):
     name = "rambench"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"memory": WORKLOADS}
     executables = ("rambench",)
-    variants = ("block", "pool", "")
+    variants = ("block", *POOLS, "")
     units: ClassVar[Mapping[str, str]] = {**dict.fromkeys(WORKLOADS, "B/s"), "LAT": "s"}
 
     def check(self, cell: Cell) -> None:
@@ -39,7 +43,7 @@ class RamBench(kernel.Kernel):
             raise Unavailable(f"rambench takes blocks of whole cache lines: a multiple of {LINE} B, not {block} B")
         common.need_share(cell, "total", (2 if copy else 1) * block)
         common.need_share(cell, "accesses", 1)
-        if cell.variant == "pool" and pool_of(cell) // cell.concurrency // (2 if copy else 1) // block >= 1 << 32:
+        if cell.variant in POOLS and pool_of(cell) // cell.concurrency // (2 if copy else 1) // block >= 1 << 32:
             raise Unavailable(
                 f"rambench numbers blocks of a thread with 32 bits, and its part of the pool of "
                 f"{format_size(pool_of(cell))} has more of {format_size(block)}"
@@ -61,8 +65,8 @@ class RamBench(kernel.Kernel):
         argv += kernel.isa_option(cell)
         if cell.options.get("huge_pages") is False:
             argv += ["--huge-pages", "off"]
-        if writes(cell.workload) and cell.options.get("store") is not None:
-            argv += ["--store", str(cell.options["store"])]
+        if writes(cell.workload) and (cell.options.get("store") is not None or cell.variant == ORDINARY):
+            argv += ["--store", store_of(cell)]
         return Invocation(commands=(self.command(tuple(argv), cost.seconds),))
 
     def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
@@ -77,7 +81,7 @@ class RamBench(kernel.Kernel):
     def estimate(self, cell: Cell) -> Cost:
         # A copy has two buffers. A pool holds all buffers of all threads, but one block each at least.
         blocks = (2 if cell.workload in ("RWS", "RWR") else 1) * block_of(cell) * cell.concurrency
-        memory = max(blocks, pool_of(cell)) if cell.variant == "pool" else blocks
+        memory = max(blocks, pool_of(cell)) if cell.variant in POOLS else blocks
         if cell.workload == "LAT":
             seconds = kernel.run_seconds(cell, "accesses", cell.concurrency / _CAUTIOUS_LOAD_S, 0.1)
         else:
@@ -106,11 +110,15 @@ def writes(workload: str) -> bool:
 
 def store_of(cell: Cell) -> str:
     """How a cell's stores go: temporal, streaming or libc; without a word of the configuration a pool's stream."""
+    if cell.variant == ORDINARY:
+        return "temporal"
     return str(cell.options.get("store") or ("streaming" if cell.variant == "pool" else "temporal"))
 
 
 def check_variant(program: common.Program, cell: Cell) -> None:
-    """Errors: Unavailable when LAT has a variant, or another workload has none."""
+    """Errors: Unavailable when LAT has a variant, another workload has none, or one that only reads has that of stores."""
     if (cell.workload == "LAT") != (cell.variant == ""):
         wanted = "no variant" if cell.workload == "LAT" else "the variant block or pool"
         raise Unavailable(f"{program.name}: workload {cell.workload} has {wanted}, not {cell.variant or 'none'}")
+    if cell.variant == ORDINARY and not writes(cell.workload):
+        raise Unavailable(f"{program.name}: {cell.workload} stores nothing: its variant is pool, not {ORDINARY}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue.workloads import POOLS
 from peakmark.formatting import significant
 from peakmark.judging import on_cores, on_disk, on_memory, on_network, on_runs
 from peakmark.judging.measured import DEFAULT, Measured, Thresholds
@@ -69,7 +70,7 @@ def _above_limit(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         remedy = (
             "a cache answered instead of the disk, or the datasheet is another disk's; make size: larger than memory"
         )
-    elif row.subsystem == "memory" and row.variant == "pool":
+    elif row.subsystem == "memory" and row.variant in POOLS:
         remedy = "caches served part of it, or the memory has more channels than stated; make pool: larger"
     yield Note("above-limit", f"{share:.0%} of the physical limit: {remedy}", Level.WRONG)
 

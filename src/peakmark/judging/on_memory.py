@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from peakmark.catalogue.workloads import POOLS
 from peakmark.judging.measured import Measured, Thresholds
 from peakmark.judging.notes import Level, Note
 from peakmark.units import format_size
 
 
 def pool_in_cache(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
-    if row.subsystem != "memory" or row.variant != "pool":
+    if row.subsystem != "memory" or row.variant not in POOLS:
         return
     caches = [cache for cache in row.fact("cpu", "caches") or () if cache["type"] != "instruction"]
     pools = row.details("working_set_bytes") or row.details("working_set")
@@ -40,7 +41,7 @@ _STORES = {
 def stores(row: Measured, _: Thresholds) -> Iterator[Note]:
     """Of which kind a memory row's stores are, where it could be another."""
     known = {str(run.details["store"]) for run in row.runs if run.details.get("store")}
-    if row.subsystem == "memory" and row.variant == "pool":
+    if row.subsystem == "memory" and row.variant in POOLS:
         if len(known) > 1:
             text = f"repetitions wrote in different ways ({', '.join(sorted(known))}): measure the row anew"
             yield Note("stores-differ", text, Level.UNSURE)

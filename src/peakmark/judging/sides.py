@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from peakmark import statistics
+from peakmark.catalogue.workloads import POOLS
 from peakmark.config import published
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed, size
@@ -153,8 +154,10 @@ def drift_of(changes: Mapping[str, Sequence[float]]) -> dict[str, float]:
 
 
 def _bare_point(side: Side, point: Point) -> Point | None:
-    """The name of a point in published results, None for caches, which nobody published."""
-    if point.variant == "block":
+    """The name of a point in published results, None for caches and for ordinary stores beside streaming ones, which nobody
+    published.
+    """
+    if point.variant in ("block", *POOLS[1:]):
         return None
     workload, block = published.stands_for(point.workload, point.block or None)
     count = side.threads.get(point, point.concurrency)

@@ -6,18 +6,17 @@ null, and ``unknown`` says how a person can supply it.
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from peakmark.errors import RecordError
+from peakmark.lean import TYPE_CHECKING, Any
 from peakmark.machine import limits
 from peakmark.machine.host import Host
+from peakmark.machine.topology import Topology
 from peakmark.schemas import validate_fast
 from peakmark.storage import facts as stored
 
@@ -47,6 +46,8 @@ def collect(
     Units: bytes, Hz, bit/s, B/s. Errors: RecordError if what was read does not fit the schema (a defect of ours).
     """
     # Late: only the first cell on a node collects.
+    import datetime
+
     from peakmark.machine import cpu, libraries, memory, network, software, storage
 
     host = host or Host()
@@ -86,6 +87,8 @@ def _observe_clock(host: Host, facts: dict[str, Any], cpubench: Path | None) -> 
 
 
 def _run_cpubench(program: Path) -> float | None:
+    import subprocess
+
     argv = [str(program), "--workload", "SP", "--seconds", "0.05", "--warmup", "0.02", "--threads", "1"]
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=5, check=True)
@@ -97,8 +100,9 @@ def _run_cpubench(program: Path) -> float | None:
 
 def read(path: Path) -> dict[str, Any]:
     """Facts written earlier. Errors: RecordError when the file is missing, damaged, edited or not valid under the schema."""
-    facts = stored.read(path)
-    validate_fast(facts, "machine", f"machine facts {path}")
+    facts, sealed = stored.read_sealed(path)
+    if not sealed or facts.get("schema") != SCHEMA:  # what was sealed was valid, and is as it was
+        validate_fast(facts, "machine", f"machine facts {path}")
     return facts
 
 
@@ -107,11 +111,13 @@ def cached(
     scratch: Path | None = None,
     kernels: Path | None = None,
     tools: Callable[[], Mapping[str, ToolLike]] | None = None,
+    seats: Topology | None = None,
 ) -> dict[str, Any]:
     """Facts of this machine from ``folder/<host>.json``, collected and written there by the first who asks; collected
     again, and the file set aside, when it is damaged or was edited.
 
     tools  finds the programs that measure; asked only when facts are collected
+    seats  where this process's CPUs sit, when it is known
 
     What may differ from job to job is always read anew: limits, Slurm's job, and the disk if ``scratch`` is another. No
     program is started for it, unless for another disk.
@@ -120,7 +126,7 @@ def cached(
     host = Host()
     facts = _found(path)
     if facts is not None:
-        facts["limits"] = limits.collect(host)
+        facts["limits"] = limits.collect(host, seats=seats)
         facts["slurm"] = limits.slurm_now((facts["slurm"] or {}).get("version"))
         if scratch is not None and facts["storage"]["scratch"] != str(scratch):
             from peakmark.machine import storage

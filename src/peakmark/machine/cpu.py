@@ -6,9 +6,9 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from peakmark import data
+from peakmark.lean import Any
 from peakmark.machine import topology
 from peakmark.machine.host import Host, parse_cpu_list
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Any
 
+from peakmark.lean import Any
 from peakmark.machine import topology
 from peakmark.machine.host import Host
+from peakmark.machine.topology import Topology
 
 
-def collect(host: Host, affinity: set[int] | None = None) -> dict[str, Any]:
-    """The ``limits`` part of the facts. ``affinity``: CPUs instead of those of this process (for another host)."""
+def collect(host: Host, affinity: set[int] | None = None, seats: Topology | None = None) -> dict[str, Any]:
+    """The ``limits`` part of the facts. ``affinity``: CPUs instead of those of this process (for another host); ``seats``:
+    of these CPUs, where they are known.
+    """
     allowed = sorted(os.sched_getaffinity(0) if affinity is None else affinity)
-    seats = topology.read(host, allowed)
+    seats = topology.read(host, allowed) if seats is None else seats
     memory = cgroup_limit(host, "memory", "memory.max", "memory.limit_in_bytes")
     total = _total_memory(host)
     if memory is not None and total is not None and memory >= total:
@@ -45,10 +48,15 @@ def cgroup_limit(host: Host, controller: str, file_v2: str, file_v1: str) -> int
     return min(known) if known else None
 
 
-def folders(host: Host, controller: str) -> list[tuple[int, str]]:
+def folders(host: Host, controller: str) -> tuple[tuple[int, str], ...]:
     """(cgroup version, folder) of this process's group and all above it, by the mount points the kernel names."""
+    return _folders(host.read("/proc/self/mountinfo") or "", host.read("/proc/self/cgroup") or "", controller)
+
+
+@lru_cache(8)
+def _folders(mountinfo: str, cgroup: str, controller: str) -> tuple[tuple[int, str], ...]:
     mounts: dict[str, tuple[int, str, str]] = {}
-    for line in (host.read("/proc/self/mountinfo") or "").splitlines():
+    for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")
         fields, kind = before.split(), after.split()
         if len(fields) < 5 or len(kind) < 3:
@@ -59,7 +67,7 @@ def folders(host: Host, controller: str) -> list[tuple[int, str]]:
             for name in kind[2].split(","):
                 mounts.setdefault(name, (1, fields[4], fields[3]))
     folders = []
-    for line in (host.read("/proc/self/cgroup") or "").splitlines():
+    for line in cgroup.splitlines():
         number, _, rest = line.partition(":")
         names, _, path = rest.partition(":")
         key = "" if number == "0" and not names else controller
@@ -71,16 +79,17 @@ def folders(host: Host, controller: str) -> list[tuple[int, str]]:
             path = path[len(root) :] or "/"
         inside = PurePosixPath("/" + path.lstrip("/"))
         folders += [(version, f"{mount.rstrip('/')}{'' if str(p) == '/' else p}") for p in (inside, *inside.parents)]
-    return folders
+    return tuple(folders)
 
 
 def oom_kills(host: Host) -> int | None:
     """How many processes of this one's cgroup the kernel has ended because memory ran out; None where it does not tell."""
     for version, folder in folders(host, "memory"):
         text = host.read(f"{folder}/{'memory.events' if version == 2 else 'memory.oom_control'}")
-        found = re.search(r"^oom_kill (\d+)$", text or "", re.MULTILINE)
-        if found:
-            return int(found[1])
+        for line in (text or "").splitlines():
+            name, _, count = line.partition(" ")
+            if name == "oom_kill" and count.isdigit():
+                return int(count)
     return None
 
 

@@ -6,8 +6,8 @@ import os
 import platform
 import re
 from collections.abc import Mapping
-from typing import Any, Protocol
 
+from peakmark.lean import Any, Protocol
 from peakmark.machine import limits
 from peakmark.machine.host import Host
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
+from peakmark.lean import Any, dataclass
 from peakmark.machine.host import Host, parse_cpu_list
 
 WORDS = ("numa", "socket", "cores", "cpus")
@@ -73,8 +72,8 @@ def _siblings(host: Host, cpu: int, numbers: Sequence[int]) -> list[int]:
 def _last_level(host: Host, cpu: int) -> tuple[tuple[int, ...], int]:
     """(CPUs that share it, bytes) of the highest cache that holds data."""
     best: tuple[int, tuple[int, ...], int] = (0, (cpu,), 0)
-    for index in host.glob(f"{_CPU}/cpu{cpu}/cache/index[0-9]*"):
-        place = f"/{index.relative_to(host.root)}"
+    folder = f"{_CPU}/cpu{cpu}/cache"
+    for place in (f"{folder}/{name}" for name in host.names(folder) if name.startswith("index")):
         level, size = host.read_int(f"{place}/level"), cache_bytes(host.read(f"{place}/size"))
         if level is None or not size or level <= best[0] or host.read(f"{place}/type") == "Instruction":
             continue
@@ -85,14 +84,15 @@ def _last_level(host: Host, cpu: int) -> tuple[tuple[int, ...], int]:
 
 def cache_bytes(text: str | None) -> int | None:
     """``32768K`` or ``32M`` as bytes."""
-    match = re.fullmatch(r"(\d+)([KMG]?)", text or "")
-    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else None
+    number = (text or "").rstrip("KMG")
+    shift = {"": 0, "K": 10, "M": 20, "G": 30}.get((text or "")[len(number) :])
+    return int(number) << shift if number.isascii() and number.isdigit() and shift is not None else None
 
 
 def node_cpus(host: Host) -> dict[int, list[int]]:
     """NUMA node -> its CPUs, none for a node that is memory only."""
-    folders = host.glob(f"{_NODE}/node[0-9]*")
-    return {int(one.name[4:]): parse_cpu_list(host.read(f"{_NODE}/{one.name}/cpulist")) for one in folders}
+    names = [name for name in host.names(_NODE) if name.startswith("node") and name[4:].isdigit()]
+    return {int(name[4:]): parse_cpu_list(host.read(f"{_NODE}/{name}/cpulist")) for name in names}
 
 
 def numa(host: Host) -> list[dict[str, Any]]:

@@ -40,6 +40,7 @@ def python(package: Path = Path(checkers.__file__).parent, folder: Path = checke
     """
     for name in ("machine", "record"):
         checkers.checker(name, folder)
-    parts = [package / name for name in ("catalogue", "data", "instruments", "machine", "measuring", "storage")]
+    names = ("catalogue", "data", "instruments", "lean", "machine", "measuring", "storage")
+    parts = [package / name for name in names]
     for part in (package, folder, *parts):
         compileall.compile_dir(part, maxlevels=0, quiet=2)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import re
 import resource
 import select
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from peakmark.errors import MeasurementError
 from peakmark.instruments.base import Command, Completed
-from peakmark.measuring import guard
+from peakmark.lean import Protocol, dataclass
+from peakmark.measuring import child, guard
+from peakmark.measuring.child import Child
 
 KEPT_BYTES = 16 << 20
 """More than any known tool prints; a tool that goes on for ever must not fill the disk of records."""
@@ -36,10 +35,13 @@ class Limits:
     """What every process of a command may have: bytes of memory of its own, and bytes of its largest file.
 
     Slurm limits a job too; these hold where there is no Slurm, and end one cell instead of the whole job.
+
+    fills_disk  whether it writes so much that room for its words is taken first
     """
 
     memory_bytes: int | None = None
     file_bytes: int | None = 1 << 30
+    fills_disk: bool = True
 
     def set(self) -> None:
         """Take effect in the calling process and those it starts."""
@@ -49,6 +51,19 @@ class Limits:
             _lower(resource.RLIMIT_DATA, self.memory_bytes)
         if self.file_bytes is not None:
             _lower(resource.RLIMIT_FSIZE, self.file_bytes)
+
+
+USUAL = Limits()
+
+
+class Running(Protocol):
+    """What there is to know of a program that was started, here or by subprocess, to end it."""
+
+    pid: int
+    returncode: int | None
+
+    def poll(self) -> int | None:
+        """How it ended; None while it runs."""
 
 
 def _lower(what: int, value: int) -> None:
@@ -73,7 +88,7 @@ def run(
     directory: Path,
     values: Mapping[str, str] | None = None,
     trouble: Callable[[], str | None] | None = None,
-    limits: Limits = Limits(),
+    limits: Limits = USUAL,
 ) -> Completed:
     """Run ``command`` in ``directory`` to its end.
 
@@ -95,13 +110,12 @@ def run(
             end(process)
             words = reason or f"{name} did not end within {command.timeout_s:.0f} s"
             raise MeasurementError(f"{words}{last_lines(directory)}")
-    argv = tuple(str(word) for word in process.args)  # type: ignore[union-attr]
-    return left_by(command, directory, argv, process.returncode, time.monotonic() - started)
+    return left_by(command, directory, process.args, process.wait(), time.monotonic() - started)
 
 
-def _ends(process: subprocess.Popen[bytes], within_s: float) -> bool:
-    """Whether a program ends in time. The kernel tells: ``Popen.wait`` with a limit looks every 50 ms, which wakes this
-    process beside the measurement and is late by half of that.
+def _ends(process: Child, within_s: float) -> bool:
+    """Whether a program ends in time. The kernel tells: to look every 50 ms would wake this process beside the measurement,
+    and be late by half of that.
     """
     try:
         descriptor = os.pidfd_open(process.pid)
@@ -111,15 +125,11 @@ def _ends(process: subprocess.Popen[bytes], within_s: float) -> bool:
         if descriptor is not None:
             poller = select.poll()
             poller.register(descriptor, select.POLLIN)
-            if not poller.poll(math.ceil(min(within_s, LONGEST_S) * 1e3)):
-                return False
-        process.wait(within_s)
-    except subprocess.TimeoutExpired:
-        return False
+            return bool(poller.poll(math.ceil(min(within_s, LONGEST_S) * 1e3)))
+        return process.ends_within(within_s)
     finally:
         if descriptor is not None:
             os.close(descriptor)
-    return True
 
 
 def left_by(
@@ -149,8 +159,8 @@ def start(
     directory: Path,
     values: Mapping[str, str] | None = None,
     streams: str = "",
-    limits: Limits = Limits(),
-) -> Iterator[subprocess.Popen[bytes]]:
+    limits: Limits = USUAL,
+) -> Iterator[Child]:
     """A started program in its own process group; the group is ended when the block is left, however it is left.
 
     ``streams`` is put before the names of the files ``stdout`` and ``stderr`` in ``directory``.
@@ -166,19 +176,11 @@ def start(
     for name, text in command.files.items():
         (directory / name).write_text(text, encoding="utf-8")
     with (directory / f"{streams}stdout").open("wb") as out, (directory / f"{streams}stderr").open("wb") as err:
-        for stream in (out, err):
+        for stream in (out, err) if limits.fills_disk else ():
             _reserve(stream.fileno())
+        environment = {**inherited(), "LC_ALL": "C", **env}
         try:
-            process = subprocess.Popen(
-                argv,
-                cwd=directory,
-                env={**inherited(), "LC_ALL": "C", **env},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-                preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
-            )
+            process = child.start(argv, directory, environment, out.fileno(), err.fileno(), prepare)
         except OSError as error:
             raise MeasurementError(f"cannot start {argv[0]}: {error.strerror}") from error
     try:
@@ -190,11 +192,13 @@ def start(
 
 def _reserve(descriptor: int) -> None:
     """Room for a program's words, taken before the program can fill the disk: it must be able to say so."""
+    import ctypes  # late: it takes as long to load as a small program to run
+
     libc = ctypes.CDLL(None)
     libc.fallocate(descriptor, FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(RESERVED_BYTES))
 
 
-def end(process: subprocess.Popen[bytes], grace_s: float = 2.0) -> None:
+def end(process: Running, grace_s: float = 2.0) -> None:
     """End the whole process group: asked first, so that a kernel can remove its files, then made to."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
@@ -204,7 +208,7 @@ def end(process: subprocess.Popen[bytes], grace_s: float = 2.0) -> None:
             time.sleep(0.005)
 
 
-def _group_lives(process: subprocess.Popen[bytes]) -> bool:
+def _group_lives(process: Running) -> bool:
     """Whether the leader or any descendant that stayed in its group is still there."""
     process.poll()
     try:
@@ -231,10 +235,9 @@ _SIGNALS = {
 }
 
 
-_TELLING = re.compile(
+_TELLING = (
     r"error|fail|fatal|cannot|can't|could not|unable|denied|refused|no such|not found|not permitted|invalid|unknown|"
-    r"abort|segmentation|out of memory|no space|exceeded|unsupported",
-    re.IGNORECASE,
+    r"abort|segmentation|out of memory|no space|exceeded|unsupported"
 )
 
 
@@ -244,7 +247,9 @@ def last_lines(directory: Path, count: int = 5) -> str:
     """
     text = _text(directory / "stderr").strip() or _text(directory / "stdout")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [number for number, line in enumerate(lines[:-count]) if _TELLING.search(line)][: count - 2]
+    telling = [number for number, line in enumerate(lines[:-count]) if re.search(_TELLING, line, re.IGNORECASE)][
+        : count - 2
+    ]
     last = range(max(0, len(lines) - count + len(telling)), len(lines))
     shown = [lines[number][:200] for number in (*telling, *last)]
     return ": " + " | ".join(dict.fromkeys(shown)) if shown else ""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.instruments import REGISTRY
+from peakmark.lean import Any
 from peakmark.measuring.measure import Request, measure
 from peakmark.storage import integrity
 from peakmark.storage.planfile import Part
@@ -92,7 +93,7 @@ def _measure(part: Part, cells: Sequence[Cell], now: Path, kernels: Path) -> lis
     """Measure one after the other; ``now`` names the present one. Returns those that failed."""
     failed = []
     for cell in cells:
-        files.write_text(now, cell.id + "\n")
+        _say(now, cell)
         integrity.set_aside(part.directory, cell)  # one that was damaged since this run began
         try:
             measure(request(part, cell, kernels))
@@ -101,6 +102,14 @@ def _measure(part: Part, cells: Sequence[Cell], now: Path, kernels: Path) -> lis
             print(f"peakmark: {error}", file=sys.stderr, flush=True)
     now.unlink(missing_ok=True)
     return failed
+
+
+def _say(now: Path, cell: Cell) -> None:
+    """In one step, but without waiting for the disk: after a loss of power nobody asks."""
+    now.parent.mkdir(parents=True, exist_ok=True)
+    new = now.with_name(f".{now.name}.{os.getpid()}.tmp")
+    new.write_text(cell.id + "\n", encoding="utf-8")
+    new.replace(now)
 
 
 def _measured(path: Path, cell: Cell) -> bool:

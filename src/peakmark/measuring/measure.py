@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
-import hashlib
 import os
-import shutil
 import signal
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from peakmark import files, machine
+from peakmark import files, lean, machine
 from peakmark.cell import Cell
 from peakmark.errors import (
     MORE_MEMORY,
@@ -27,12 +22,13 @@ from peakmark.errors import (
     sentence,
 )
 from peakmark.instruments import REGISTRY
-from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Workspace
+from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Tool, Workspace
 from peakmark.instruments.common import on_path
+from peakmark.lean import TYPE_CHECKING, Any, asdict, dataclass, field, replace
 from peakmark.machine import limits, topology
 from peakmark.machine.host import Host
-from peakmark.measuring import execute, guard, interfaces, kernels, lock, modules, noise, placing, scratch, tools
-from peakmark.resources import version
+from peakmark.machine.topology import Topology
+from peakmark.measuring import code, execute, guard, kernels, known, lock, modules, noise, placing, scratch
 from peakmark.storage import attempts, records
 from peakmark.units import format_size
 
@@ -51,6 +47,7 @@ class _Context:
 
     host: str
     started: str
+    peakmark: str
     load_before: float | None
     seconds: float = 0.0
     load_after: float | None = None
@@ -69,7 +66,6 @@ class _Context:
     server_noise: dict[str, Any] = field(default_factory=dict)
     io_limits: dict[str, int] | None = None
     commands: list[dict[str, Any]] = field(default_factory=list)
-    peakmark: str = field(default_factory=version)
 
 
 @dataclass(frozen=True)
@@ -105,8 +101,9 @@ def measure(request: Request) -> dict[str, Any]:
     if full:
         raise MeasurementError(f"{cell.id} was not measured: {full}")
     context = _Context(
-        host=socket.gethostname(),
-        started=datetime.datetime.now().astimezone().isoformat(timespec="milliseconds"),
+        host=lean.host_name(),
+        started=lean.now(),
+        peakmark=code.running(request.campaign),
         load_before=_load(),
         job_id=os.environ.get("SLURM_JOB_ID"),
     )
@@ -150,7 +147,7 @@ def _keep_raw(request: Request, completed: Sequence[Completed]) -> dict[str, str
     try:
         return _store_raw(folder, completed)
     except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        lean.remove_tree(folder)
         raise MeasurementError(
             f"{request.cell.id} was measured, but what its tool printed cannot be written to {folder} "
             f"({error.strerror}): make room or mend its rights, then start again; what was written before is whole"
@@ -162,11 +159,11 @@ def _attempt(request: Request, context: _Context, completed: list[Completed]) ->
     instrument = REGISTRY.get(cell.instrument)
     if instrument is None:
         raise MeasurementError(f"unknown instrument {cell.instrument!r}: known are {', '.join(sorted(REGISTRY))}")
-    tool = instrument.find(_locate(instrument, request))
+    tool = known.tool(request.campaign, instrument.name, _locate(instrument, request), instrument.find)
     context.tool = asdict(tool)
     with workspace(request, instrument) as space:
         context.cpus = list(space.cpus)
-        seats = topology.read(Host(), space.cpus)
+        seats = _seats(tuple(sorted(space.cpus)))
         context.allowed = placing.allowed(Host(), space.facts["limits"], seats)
         cell = placing.settled(cell, seats, context.cpus, space.memory_bytes)
         context.placed = placing.placed(cell, seats, context.cpus)
@@ -195,7 +192,7 @@ def _locate(instrument: Instrument, request: Request) -> str:
     if found is not None:
         return found
     fix = f"; install the package {instrument.package}" if instrument.package else "; give its path in tools:"
-    raise Unavailable(f"{' or '.join(candidates)} not found on {socket.gethostname()}{fix}")
+    raise Unavailable(f"{' or '.join(candidates)} not found on {lean.host_name()}{fix}")
 
 
 @contextmanager
@@ -210,24 +207,39 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
     for leftover in scratch.leftovers(place):
         scratch.remove(leftover)
     with scratch.private(place, request.cell.id) as directory:
-        free = shutil.disk_usage(directory).free
-        if need and free < need * MARGIN:
+        if need and (free := files.free(directory)) < need * MARGIN:
             raise MeasurementError(
                 f"{place} has {free / 1e9:.1f} GB free, the cell needs {need * MARGIN / 1e9:.1f} GB: "
                 "free some space, set scratch: to another directory, or make size: smaller"
             )
         facts = machine.cached(
-            request.campaign / "machine", place, request.kernels, lambda: tools.present(request.kernels)
+            request.campaign / "machine",
+            place,
+            request.kernels,
+            lambda: _tools(request.kernels),
+            _seats(tuple(sorted(os.sched_getaffinity(0)))),
         )
         limits = facts["limits"]
         cpus = limits["cpus_allowed"]
         yield Workspace(
             directory=directory,
-            cpus=tuple(topology.order(topology.read(Host(), cpus), cpus, placing.placement_of(request.cell))),
+            cpus=tuple(topology.order(_seats(tuple(sorted(cpus))), cpus, placing.placement_of(request.cell))),
             memory_bytes=int(limits["memory_bytes"]),
             kernels=request.kernels,
             facts=facts,
         )
+
+
+def _tools(folder: Path) -> Mapping[str, Tool]:
+    from peakmark.measuring import tools  # late: only the first cell on a node looks for all
+
+    return tools.present(folder)
+
+
+@cache
+def _seats(cpus: tuple[int, ...]) -> Topology:
+    """Where the CPUs of this node sit: nothing that changes while a job runs."""
+    return topology.read(Host(), cpus)
 
 
 def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: ExitStack) -> Peer | None:
@@ -269,6 +281,7 @@ def _execute(
         if peer is not None:
             values, context.server_host, context.server_noise = peer.values, peer.host, peer.noise
             from peakmark.machine import network
+            from peakmark.measuring import interfaces
 
             link = None if peer.interface == "lo" else network.collect(Host(), peer.interface)
             context.network = {**peer.to_json(), "shaping": interfaces.shaping(peer.interface), "link": link}
@@ -309,7 +322,7 @@ def _out_of_memory(before: int | None) -> str | None:
         return None
     limit = limits.collect(host)
     if limit["memory_limited_by"] is None:
-        return f"{OUT_OF_MEMORY}: the memory of {socket.gethostname()} ran out"
+        return f"{OUT_OF_MEMORY}: the memory of {lean.host_name()} ran out"
     granted = f"{OUT_OF_MEMORY}: the {format_size(limit['memory_bytes'])} that it may use were used up"
     return f"{granted}; {MORE_MEMORY}" if os.environ.get("SLURM_JOB_ID") else granted
 
@@ -318,7 +331,8 @@ def _limits(cell: Cell) -> execute.Limits:
     """What each process of a cell may have: its estimate with ample room, as a stack of every thread counts too."""
     cost = REGISTRY[cell.instrument].estimate(cell)
     stacks = cell.concurrency * STACK_BYTES
-    return execute.Limits(4 * cost.memory_bytes + stacks + (2 << 30), 2 * cost.disk_bytes + (64 << 20))
+    file_bytes = 2 * cost.disk_bytes + (64 << 20)
+    return execute.Limits(4 * cost.memory_bytes + stacks + (2 << 30), file_bytes, fills_disk=cost.disk_bytes > 0)
 
 
 def _disk_limit(cell: Cell) -> int:
@@ -350,14 +364,14 @@ def _record(cell: Cell, status: str, reason: str | None, parsed: Parsed, context
 def _store_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
     """Keep what a tool printed beside the record: file name (relative to the record's folder) -> SHA-256."""
     checksums = {}
-    shutil.rmtree(folder, ignore_errors=True)
+    lean.remove_tree(folder)
     for number, done in enumerate(completed):
         texts = {"stdout": done.stdout, "stderr": done.stderr, **done.files}
         for name, text in texts.items():
             if text:
                 path = folder / f"{number}.{name}"
                 files.write_text(path, text)
-                checksums[f"{folder.name}/{path.name}"] = hashlib.sha256(text.encode()).hexdigest()
+                checksums[f"{folder.name}/{path.name}"] = lean.sha256(text.encode())
     return checksums
 
 
@@ -371,7 +385,7 @@ def _store_attempt(request: Request, record: dict[str, Any], completed: Sequence
 
 def _lock_name() -> str:
     """The lock that keeps two measurements apart. Nodes of a cluster may share one /tmp: there each has its own."""
-    return f"cell-{socket.gethostname()}" if os.environ.get("SLURM_JOB_ID") else "cell"
+    return f"cell-{lean.host_name()}" if os.environ.get("SLURM_JOB_ID") else "cell"
 
 
 def _load() -> float | None:

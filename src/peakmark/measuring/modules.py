@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -31,6 +30,8 @@ exec env -0
 
 def environment(names: Sequence[str]) -> dict[str, str]:
     """The environment with these modules loaded. Errors: Unavailable with the words of the module command."""
+    import subprocess  # late: most cells have none
+
     try:
         done = subprocess.run(
             ["bash", "-c", _SCRIPT, "modules", *names],

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import resource
 import time
+from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
 
+from peakmark.lean import Any, dataclass, field
 from peakmark.machine import limits
 from peakmark.machine.host import Host
 
@@ -26,18 +27,16 @@ _HERTZ = os.sysconf("SC_CLK_TCK")
 _USER, _NICE, _SYSTEM, _STEAL = 0, 1, 2, 7
 _SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 _ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc_thermal")
+_CPUS = "/sys/devices/system/cpu"
 _KERNEL_THREADS = 2  # process id of the parent of all of them
 
 
-@dataclass(frozen=True)
-class Process:
-    """One process: parent, user, whether it is running or ready to, CPU seconds so far, when it was started."""
+class Process(namedtuple("_Process", "parent user running seconds started")):
+    """One process: parent, user, whether it is running or ready to, CPU seconds so far, when it was started. A tuple, as
+    a node has thousands.
+    """
 
-    parent: int
-    user: int
-    running: bool
-    seconds: float
-    started: int
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,10 @@ class Reading:
 
     def others(self) -> dict[int, Process]:
         """Programs that are neither this one, nor started it, nor were started by it; no kernel threads."""
+        return self._others
+
+    @cached_property
+    def _others(self) -> dict[int, Process]:
         ours = _family(self.processes, os.getpid())
         return {
             number: process
@@ -176,17 +179,15 @@ def _family(processes: Mapping[int, Process], own: int) -> set[int]:
     while parent in processes and parent not in found:
         found.add(parent)
         parent = processes[parent].parent
-    return found | {number for number in processes if _descends(processes, number, own)}
-
-
-def _descends(processes: Mapping[int, Process], number: int, own: int) -> bool:
-    seen: set[int] = set()
-    while number in processes and number not in seen:
-        seen.add(number)
-        number = processes[number].parent
-        if number == own:
-            return True
-    return False
+    children: dict[int, list[int]] = {}
+    for number, process in processes.items():
+        children.setdefault(process.parent, []).append(number)
+    waiting, descendants = [own], set[int]()
+    while waiting:
+        new = set(children.get(waiting.pop(), ())) - descendants
+        descendants |= new
+        waiting += new
+    return found | descendants
 
 
 def _stat(host: Host, cpus: Sequence[int]) -> tuple[float, float, int]:
@@ -194,9 +195,9 @@ def _stat(host: Host, cpus: Sequence[int]) -> tuple[float, float, int]:
     used, stolen, count = 0.0, 0.0, 0
     wanted = {f"cpu{number}" for number in cpus}
     for line in (host.read("/proc/stat") or "").splitlines():
+        if not line.startswith("cpu"):
+            break  # the lines after those of the CPUs are long
         name, *fields = line.split()
-        if not name.startswith("cpu"):
-            continue
         ticks = [int(text) for text in fields]
         if name == "cpu":
             used = (ticks[_USER] + ticks[_NICE] + ticks[_SYSTEM]) / _HERTZ
@@ -212,23 +213,26 @@ def _load(host: Host) -> float | None:
 
 
 def _lowest(host: Host, cpus: Sequence[int], name: str) -> float | None:
-    numbers: Sequence[int | str] = cpus or ["[0-9]*"]
-    pattern = "/sys/devices/system/cpu/cpu{}/cpufreq/" + name
-    paths = [path for number in numbers for path in host.glob(pattern.format(number))]
-    found = [host.read_int(f"/{path.relative_to(host.root)}") for path in paths]
-    known = [value for value in found if value]
+    folders = [f"cpu{number}" for number in cpus] if cpus else _folders(host, _CPUS, "cpu")
+    known = [value for folder in folders if (value := host.read_int(f"{_CPUS}/{folder}/cpufreq/{name}"))]
     return min(known) * 1e3 if known else None  # the kernel writes kHz
+
+
+def _folders(host: Host, place: str, start: str) -> list[str]:
+    """Names such as ``cpu12``: ``start`` and a number."""
+    return [name for name in host.names(place) if name.startswith(start) and name[len(start) :].isdigit()]
 
 
 def _celsius(host: Host) -> float | None:
     """The hottest of the processor's sensors."""
     found = []
-    for chip in host.glob("/sys/class/hwmon/hwmon*"):
-        place = f"/{chip.relative_to(host.root)}"
+    for chip in _folders(host, "/sys/class/hwmon", "hwmon"):
+        place = f"/sys/class/hwmon/{chip}"
         if host.read(f"{place}/name") in _SENSORS:
-            found += [host.read_int(f"/{path.relative_to(host.root)}") for path in host.glob(f"{place}/temp*_input")]
-    for zone in host.glob("/sys/class/thermal/thermal_zone*"):
-        place = f"/{zone.relative_to(host.root)}"
+            inputs = [name for name in host.names(place) if name.startswith("temp") and name.endswith("_input")]
+            found += [host.read_int(f"{place}/{name}") for name in inputs]
+    for zone in _folders(host, "/sys/class/thermal", "thermal_zone"):
+        place = f"/sys/class/thermal/{zone}"
         if (host.read(f"{place}/type") or "").startswith(_ZONES):
             found.append(host.read_int(f"{place}/temp"))
     known = [value / 1e3 for value in found if value is not None]
@@ -247,9 +251,9 @@ def _throttled(host: Host) -> float | None:
 
 
 def _hot(host: Host) -> int | None:
-    paths = host.glob("/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count")
-    found = [host.read_int(f"/{path.relative_to(host.root)}") for path in paths]
-    known = [value for value in found if value is not None]
+    places = [f"{_CPUS}/{cpu}/thermal_throttle" for cpu in _folders(host, _CPUS, "cpu")]
+    counts = [f"{place}/{name}" for place in places for name in host.names(place) if name.endswith("_throttle_count")]
+    known = [value for path in counts if (value := host.read_int(path)) is not None]
     return sum(known) if known else None
 
 

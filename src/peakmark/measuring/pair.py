@@ -18,14 +18,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any
 
 from peakmark import slurm
 from peakmark.errors import MeasurementError
 from peakmark.instruments.base import Command, Invocation
+from peakmark.lean import IO, Any, asdict, dataclass, field
 from peakmark.measuring import execute, interfaces
+from peakmark.measuring.child import Child
 
 LOOPBACK = "127.0.0.1"
 READY_S = 20.0
@@ -86,7 +86,7 @@ def serving(server: Command, directory: Path, address: str = LOOPBACK, interface
         with execute.start(server, folder, values) as process:
             if _listens(process, int(values["port"])):
 
-                def ended(process: subprocess.Popen[bytes] = process) -> str | None:
+                def ended(process: Child = process) -> str | None:
                     if process.poll() in (None, 0):  # 0: it has served its one client
                         return None
                     return f"ended with exit code {process.returncode}{execute.last_lines(folder)}"
@@ -240,7 +240,7 @@ def _free_port(address: str) -> int:
         return port
 
 
-def _listens(process: subprocess.Popen[bytes], port: int) -> bool:
+def _listens(process: Child, port: int) -> bool:
     """Wait until the port is in state LISTEN, as /proc has it: a probing connection would be taken for the client."""
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
-from peakmark.catalogue.workloads import AUTO
+from peakmark.catalogue.workloads import AUTO, POOLS
 from peakmark.cell import Cell
-from peakmark.instruments import REGISTRY, rambench
+from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command
+from peakmark.lean import Any, replace
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
@@ -59,14 +58,16 @@ def settled(cell: Cell, seats: Topology, cpus: list[int], memory: int) -> Cell:
     """
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(seats, cpus, cell.word))
-    if cell.variant == "pool" and cell.options.get("pool") == AUTO:
+    if cell.variant in POOLS and cell.options.get("pool") == AUTO:
         held = topology.reach(seats, cpus[: cell.concurrency])["last_level_bytes"]
         cell = replace(cell, options={**cell.options, "pool": pool(cell, held, memory)})
     if cell.automatic:
+        from peakmark.instruments.rambench import LINE  # late: most cells do without that program
+
         held = max(topology.reach(seats, [cpu])["last_level_bytes"] for cpu in cpus[: cell.concurrency])
         chosen = area(cell.concurrency, held, memory)
         # One pointer a line: so large an area has no line twice among its neighbours, and is laid out eight times sooner.
-        cell = replace(cell, options={**cell.options, "area": chosen, "stride": rambench.LINE})
+        cell = replace(cell, options={**cell.options, "area": chosen, "stride": LINE})
     return cell
 
 

@@ -9,17 +9,15 @@ import fcntl
 import json
 import os
 import re
-import shutil
-import socket
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from peakmark import lean
 from peakmark.errors import MeasurementError
+from peakmark.lean import dataclass
 from peakmark.measuring import guard
 
 PREFIX = "peakmark-"
@@ -27,8 +25,8 @@ MARK = ".peakmark-scratch"
 """A file in each directory that Python made; diskbench's own directories hold nothing but its numbered files."""
 YOUNG_S = 60.0
 """A directory may be a moment old before it is locked."""
-_NAME = re.compile(r"peakmark-(serve-)?[A-Za-z0-9_]{6,8}")
-_KERNEL_FILE = re.compile(r"peakmark-[0-9]{1,10}")
+_NAME = r"peakmark-(serve-)?[A-Za-z0-9_]{6,8}"
+_KERNEL_FILE = r"peakmark-[0-9]{1,10}"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -40,7 +38,7 @@ def private(place: Path, purpose: str, prefix: str = PREFIX) -> Iterator[Path]:
     """
     descriptor = None
     try:
-        path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        path = lean.new_folder(place, prefix)
     except OSError as error:
         raise _unusable(place, error) from error
     with guard.directory(path):
@@ -48,7 +46,7 @@ def private(place: Path, purpose: str, prefix: str = PREFIX) -> Iterator[Path]:
             descriptor = os.open(path, _OPEN)
             with suppress(OSError):  # a filesystem without locks: `clean` then goes by the age and leaves it alone
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            mark = {"host": socket.gethostname(), "process": os.getpid(), "purpose": purpose}
+            mark = {"host": lean.host_name(), "process": os.getpid(), "purpose": purpose}
             (path / MARK).write_text(json.dumps(mark) + "\n", encoding="utf-8")
         except OSError as error:
             if descriptor is not None:
@@ -95,7 +93,7 @@ def leftovers(place: Path, now: float | None = None) -> list[Leftover]:
     except OSError:
         return []
     for entry in entries:
-        if _NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+        if entry.name.startswith(PREFIX) and re.fullmatch(_NAME, entry.name) and entry.is_dir(follow_symlinks=False):
             found.append(_examine(Path(entry.path), time.time() if now is None else now))
     return found
 
@@ -105,7 +103,7 @@ def remove(leftover: Leftover) -> bool:
     again = _examine(leftover.path, time.time())
     if leftover.keep or again.keep:
         return False
-    shutil.rmtree(leftover.path, ignore_errors=True)  # by descriptors: a directory swapped for a link is not entered
+    lean.remove_tree(leftover.path)  # by descriptors: a directory swapped for a link is not entered
     return not leftover.path.exists()
 
 
@@ -134,7 +132,7 @@ def _why_keep(descriptor: int, now: float) -> str:
         return "a live run uses it, or its filesystem has no locks"
     names = os.listdir(descriptor)
     if MARK not in names:
-        strange = [name for name in names if not _KERNEL_FILE.fullmatch(name)]
+        strange = [name for name in names if not re.fullmatch(_KERNEL_FILE, name)]
         return f"peakmark did not make {strange[0]!r} in it" if strange else ""
     return _why_keep_marked(descriptor)
 
@@ -146,7 +144,7 @@ def _why_keep_marked(descriptor: int) -> str:
             host = json.loads(stream.read(4096))["host"]
     except (OSError, ValueError, KeyError, TypeError):
         return "its mark cannot be read"
-    if host != socket.gethostname():
+    if host != lean.host_name():
         return f"a run on {host} made it: clean up there"
     return ""
 

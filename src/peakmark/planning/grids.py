@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from peakmark.catalogue.references import REFERENCES, Coverage
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.workloads import AUTO, KERNELS, REFERENCES, Coverage
+from peakmark.catalogue.workloads import AUTO, KERNELS
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.config import repetitions
@@ -126,7 +127,7 @@ def _check_possible(where: str, cell: Cell) -> None:
 def _covered(name: str, subsystem: str) -> str:
     """What a tool has: ``it has RS, WS, RWS (block or pool)``."""
     parts = []
-    for one in REFERENCES[name]:
+    for one in REFERENCES[name].rows:
         if one.subsystem == subsystem:
             named = [variant for variant in one.variants if variant]
             limit = f" up to {format_size(one.max_block)}" if one.max_block else ""
@@ -198,7 +199,7 @@ def _reference_cells(
 
 
 def _coverage(name: str, subsystem: str, workload: str, variant: str, block: int | None) -> Coverage | None:
-    for coverage in REFERENCES[name]:
+    for coverage in REFERENCES[name].rows:
         fits = (
             coverage.subsystem == subsystem
             and workload in coverage.workloads

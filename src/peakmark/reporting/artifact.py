@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue.workloads import POOLS
 from peakmark.formatting import binary, duration, plural, typeset
 from peakmark.judging import verdict
 from peakmark.judging.row import Row
@@ -115,6 +116,6 @@ def _time(results: Results) -> Lines:
 
 def _pool(record: Mapping[str, Any]) -> int:
     """Bytes of the pool that a record's program walked, 0 where it had none."""
-    pools = [entry["details"].get("pool") for entry in record["measurements"] if entry["variant"] == "pool"]
+    pools = [entry["details"].get("pool") for entry in record["measurements"] if entry["variant"] in POOLS]
     asked = record["cell"]["options"].get("pool") if pools else None
     return max([int(one) for one in (*pools, asked) if isinstance(one, int)], default=0)

@@ -8,6 +8,7 @@ from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES, Table, subsystem_tables
+from peakmark.config import people
 from peakmark.config.layouts import Layout, Sheet
 from peakmark.formatting import date, listed, plural, typeset
 from peakmark.judging import caveats, findings, verdict
@@ -66,7 +67,8 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
     many = len(results.facts) > 1
     return {
         "title": str(config.get("title") or "Performance report"),
-        "author": str(config.get("author") or ""),
+        "author": people.line(config),
+        "authors": [one.name for one in people.authors(config)],
         "course": str(config.get("course") or ""),
         "logo": logo,
         "date": date(newest(results), str(config.get("language") or "en")) if begun else "nothing measured yet",

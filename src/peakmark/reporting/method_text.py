@@ -21,7 +21,7 @@ _CENTRES = {
     "mean": "The measured columns show the arithmetic mean of the repetitions, as the configuration asks.",
 }
 
-_WORKLOADS = (
+COUNTED = (
     (
         "CPU",
         "QP HP SP DP",
@@ -57,7 +57,7 @@ def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") 
             {"title": "How a number arises", "paragraphs": [typeset(one, mark) for one in _arises(results)]},
             {"title": "How to read a row", "paragraphs": _reading(rows)},
         ],
-        "workloads": [list(line) for line in _WORKLOADS if line[0] in subsystems.values()],
+        "workloads": [list(line) for line in COUNTED if line[0] in subsystems.values()],
         "programs": programs(results, tuple(subsystems)),
     }
 

@@ -111,7 +111,7 @@ def _bar(links: Iterable[tuple[str, str]]) -> str:
     return (
         f'<nav class="bar" aria-label="Contents"><ul>{items}</ul><div class="tools">'
         '<label for="filter">Filter rows</label>'
-        '<input id="filter" type="search" placeholder="such as: RWS 1 MiB" autocomplete="off">'
+        '<input id="filter" type="search" placeholder="such as: RWS 1 MiB -unsure" title="Rows that hold all of these words, and none with a minus before it: unsure, wrong and -unsure choose by doubt" autocomplete="off">'
         '<span id="filter-status" role="status"></span>'
         '<button id="theme" type="button">Light / dark</button></div></nav>'
     )

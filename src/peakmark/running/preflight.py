@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from peakmark import files
-from peakmark.catalogue.workloads import AUTO
+from peakmark.catalogue.workloads import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.errors import ConfigError
@@ -115,7 +115,7 @@ def _memory(rows: dict[str, Cell]) -> dict[str, str]:
     empty = {}
     for row, cell in rows.items():
         need = planning.cost(cell).memory_bytes
-        if (cell.variant == "pool" and cell.options.get("pool") == AUTO) or cell.automatic:
+        if (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic:
             continue  # made to fit
         if total is None or common.fits_memory(need, total):
             continue

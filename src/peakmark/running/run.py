@@ -14,10 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import peakmark
 from peakmark import files, interrupts
 from peakmark.cell import Cell
 from peakmark.formatting import duration, plural
-from peakmark.measuring import build, guard, job, lock
+from peakmark.measuring import build, code, guard, job, lock
 from peakmark.planning import adaptive, cluster, grouping, jobs, plan
 from peakmark.planning.cluster import Cluster, settings_of
 from peakmark.planning.plan import Plan
@@ -236,6 +237,7 @@ class Run:
             head.stand_aside(self.plan)
             head.survive_hangup(self.plan.directory / "logs" / "hangup.log")
         build.python()
+        code.keep(self.plan.directory)
         self._write()
         if self.opened is not None:
             self.opened.adopted |= head.adopt(self.plan)
@@ -304,6 +306,14 @@ def _log(folder: Path) -> str:
 def shell_prefix() -> str:
     """Rules call the peakmark that stands beside this Python, on a node of a cluster as well as here."""
     return f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
+
+
+def measuring() -> str:
+    """How rules call ``peakmark measure``: Python does without what is installed, and takes the place of the shell. With
+    braces for Snakemake to leave alone.
+    """
+    words = ["exec", sys.executable, "-S", str(Path(peakmark.__file__).with_name("__main__.py")), "measure"]
+    return shlex.join(words).replace("{", "{{").replace("}", "}}")
 
 
 def script(command: str) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from peakmark import files
 from peakmark.errors import RecordError
+from peakmark.lean import Any
 from peakmark.storage import records
 from peakmark.storage.integrity import ASIDE
 
@@ -25,6 +25,11 @@ def write(path: Path, facts: Mapping[str, Any]) -> None:
 
 def read(path: Path) -> dict[str, Any]:
     """Facts as they were written, without the seal. Errors: RecordError when they are missing, damaged or edited."""
+    return read_sealed(path)[0]
+
+
+def read_sealed(path: Path) -> tuple[dict[str, Any], bool]:
+    """The same, and whether they had a seal. Errors: RecordError."""
     try:
         facts = json.loads(files.read_text(path))
     except OSError as error:
@@ -40,7 +45,7 @@ def read(path: Path) -> dict[str, Any]:
         fits = False
     if not fits:
         raise RecordError(f"the machine facts {path} are not as they were written (their checksum does not fit)")
-    return facts
+    return facts, seal is not None
 
 
 def whole(directory: Path) -> dict[str, dict[str, Any]]:

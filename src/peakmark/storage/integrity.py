@@ -5,17 +5,15 @@ Nothing is ever deleted: a record that does not count is set aside below ``set-a
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from peakmark import files
 from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError
+from peakmark.lean import Any, dataclass, sha256
 from peakmark.storage import records
 
 GOOD, ABSENT, DAMAGED, OTHER, FOREIGN = "good", "absent", "damaged", "other options", "not asked for"
@@ -70,12 +68,12 @@ def check_raw(path: Path, raw: Mapping[str, str]) -> None:
             raise RecordError(
                 f"{file}, the output behind the record {path}, cannot be read: {error.strerror}"
             ) from error
-        if hashlib.sha256(content).hexdigest() != digest:
+        if sha256(content) != digest:
             raise RecordError(f"{file}, the output behind the record {path}, is not as it was written")
 
 
 # What a kernel that did not even start left as final before that was a failure.
-_NOT_STARTED = re.compile(r" (cannot be executed: |did not answer in |does not look like )")
+_NOT_STARTED = r" (cannot be executed: |did not answer in |does not look like )"
 
 
 def check_answer(path: Path, data: Mapping[str, Any]) -> None:
@@ -87,7 +85,7 @@ def check_answer(path: Path, data: Mapping[str, Any]) -> None:
     if data["status"] == "failed":
         raise RecordError(f"the record {path} is that of a failed attempt: {again}")
     final = data["status"] == "unavailable" and cell["instrument"] in workloads.KERNELS.values()
-    if final and _NOT_STARTED.search(str(data["reason"])):
+    if final and re.search(_NOT_STARTED, str(data["reason"])):
         raise RecordError(f"the record {path} is of a kernel that did not start ({data['reason']}): {again}")
     for one in data["measurements"]:
         allowed = workloads.metrics(cell["subsystem"], one["workload"])

@@ -1,11 +1,11 @@
-"""A table as LaTeX: booktabs rules, numbers aligned by siunitx, notes below, ready to be read with ``\\\\input``."""
+"""A table as LaTeX: booktabs rules, numbers aligned by siunitx, notes below, ready to be read with ``\\input``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
-
 from peakmark.tables.presentation import NOT_MEASURED, Column, Grid
+
+LONG = 55  # rows that a page holds
+WORD = 10  # characters of a heading's line, up to which words stand beside each other
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -25,6 +25,11 @@ _SPECIAL = {
     "→": r"$\rightarrow$",
     "“": "``",
     "”": "''",
+    "–": "--",
+    "×": r"\texttimes{}",
+    "−": r"\textminus{}",
+    "⁹": r"\textsuperscript{9}",
+    "\u00a0": "~",
 }
 
 
@@ -33,31 +38,54 @@ def escape(text: str) -> str:
     return "".join(_SPECIAL.get(character, character if character.isprintable() else " ") for character in text)
 
 
-def table(grid: Grid) -> str:
-    """A ``longtable`` of the grid; needs the packages booktabs, longtable and siunitx.
+def table(grid: Grid, across: bool = False) -> str:
+    """The grid as a ``tabular`` to be read with ``\\input``, and what is said of it below; its first line names the packages
+    that it needs and where it fits: into a column, or ``across`` both.
 
     Numbers keep a decimal point whatever the report uses: siunitx's ``output-decimal-marker`` decides in the document.
     """
+    long = len(grid.body) > LONG
     specification = "".join(_specification(grid, number, column) for number, column in enumerate(grid.columns))
-    header = [_groups(grid.columns), _rules(grid.columns), _labels(grid.columns)]
     body = [
         " & ".join(_cell(column, text) for column, text in zip(grid.columns, line, strict=True)) for line in grid.body
     ]
+    packages = "booktabs,longtable,siunitx" if long else "booktabs,siunitx"
+    place = (
+        "a page of one column, outside of any float" if long else ("table*" if across else "table, a column of 8.4 cm")
+    )
+    ended = ["\\endhead", "\\bottomrule", "\\endlastfoot"] if long else []
+    kind = "longtable" if long else "tabular"
+    size = "\\scriptsize" if across else "\\footnotesize"
     lines = [
-        f"% {grid.name}: needs \\usepackage{{booktabs,longtable,siunitx}}",
-        f"\\begin{{longtable}}{{@{{}}{specification}@{{}}}}",
+        f"% {grid.name}: needs \\usepackage{{{packages}}}; fits into {place}",
+        f"{{{size}\\setlength{{\\tabcolsep}}{{{2 if across else 2.5}pt}}%",
+        f"\\begin{{{kind}}}{{@{{}}{specification}@{{}}}}",
         "\\toprule",
-        *(line for line in header if line),
+        " & ".join(f"{{{_stacked(column)}}}" for column in grid.columns) + " \\\\",
         "\\midrule",
-        "\\endhead",
-        "\\bottomrule",
-        "\\endlastfoot",
+        *ended,
         *(f"{line} \\\\" for line in body),
-        "\\end{longtable}",
+        *([] if long else ["\\bottomrule"]),
+        f"\\end{{{kind}}}\\par",
+        "\\smallskip\\sloppy\\emergencystretch=3em",
         *(f"\\noindent\\textsuperscript{{{mark}}}\\,{escape(sentence)}\\par" for mark, sentence in grid.notes),
         *(f"\\noindent {escape(remark)}\\par" for remark in ((grid.reading,) if grid.reading else ()) + grid.remarks),
+        "}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _stacked(column: Column) -> str:
+    """A heading with its words one below the other, short ones together: it is hardly wider than the numbers below it."""
+    lines: list[str] = []
+    for word in column.label.replace("-", "- ").split():
+        if lines and len(lines[-1]) + len(word) < WORD:
+            lines[-1] += word if lines[-1].endswith("-") else f" {word}"
+        else:
+            lines.append(word)
+    side = "r" if column.kind == "number" else "l"
+    text = "\\\\".join(map(escape, lines))
+    return text if len(lines) == 1 else f"\\shortstack[{side}]{{{text}}}"
 
 
 def _specification(grid: Grid, number: int, column: Column) -> str:
@@ -82,29 +110,3 @@ def _cell(column: Column, text: str) -> str:
     if column.kind == "notes" and text:
         return f"\\textsuperscript{{{escape(text)}}}"
     return escape(text)
-
-
-def _runs(columns: Sequence[Column]) -> list[tuple[str, int, int]]:
-    """Neighbouring columns of one group: heading, first column (from 1), number of columns."""
-    found = []
-    position = 1
-    for group, members in groupby(columns, key=lambda column: column.group):
-        count = len(list(members))
-        found.append((group, position, count))
-        position += count
-    return found
-
-
-def _groups(columns: Sequence[Column]) -> str:
-    cells = []
-    for group, _, count in _runs(columns):
-        cells += [f"\\multicolumn{{{count}}}{{c}}{{{escape(group)}}}"] if group else [""] * count
-    return " & ".join(cells) + " \\\\"
-
-
-def _rules(columns: Sequence[Column]) -> str:
-    return " ".join(f"\\cmidrule(lr){{{first}-{first + count - 1}}}" for group, first, count in _runs(columns) if group)
-
-
-def _labels(columns: Sequence[Column]) -> str:
-    return " & ".join(f"{{{escape(column.label)}}}" for column in columns) + " \\\\"

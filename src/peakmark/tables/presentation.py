@@ -54,13 +54,20 @@ class Grid:
 def without_notes(grid: Grid, told_at: str) -> Grid:
     """The grid of rows whose notes stand below another table, that of the title ``told_at``."""
     kept = tuple(remark for remark in grid.remarks if not remark.startswith("All rows:"))
-    shown = [number for number, column in enumerate(grid.columns) if column.kind != "notes"]
     return replace(
-        grid,
-        columns=tuple(grid.columns[number] for number in shown),
-        body=tuple(tuple(line[number] for number in shown) for line in grid.body),
+        without(grid, "Notes"),
         notes=(),
         remarks=(*kept, f"Notes on these rows stand below the table “{told_at}”."),
+    )
+
+
+def without(grid: Grid, label: str) -> Grid:
+    """The grid without the columns of this label."""
+    kept = [number for number, column in enumerate(grid.columns) if column.label != label]
+    return replace(
+        grid,
+        columns=tuple(grid.columns[number] for number in kept),
+        body=tuple(tuple(line[number] for number in kept) for line in grid.body),
     )
 
 

@@ -11,13 +11,14 @@ import pandas as pd
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES, Table, count
 from peakmark.config import layouts
-from peakmark.judging import findings
+from peakmark.judging import findings, notes
 from peakmark.judging.judged import Judged
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage import measurements
 from peakmark.storage.results import Results
-from peakmark.tables import latex, presentation, sheets
+from peakmark.tables import brief, latex, presentation, sheets
+from peakmark.tables.presentation import Grid
 from peakmark.units import format_size
 
 RUN_COLUMNS = (
@@ -29,7 +30,7 @@ _AT_CLOCKS = {name: f"Efficiency at {name} clock (%)" for name in ("nominal", "m
 
 
 def build(campaign: Path | Judged) -> list[Path]:
-    """Write ``tables/<name>.csv`` and ``.tex`` for all eight tables, ``summary.csv``, ``findings.csv``, ``runs.csv``,
+    """Write ``tables/<name>.csv`` for all eight tables and a brief ``.tex`` of those with rows, ``summary.csv``, ``findings.csv``, ``runs.csv``,
     ``checksums.txt``, and the tables of the configured layout in ``tables/<layout>``; the paths written.
 
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
@@ -42,10 +43,13 @@ def build(campaign: Path | Judged) -> list[Path]:
     for table in TABLES:
         csv = folder / f"{table.name}.csv"
         frame(table, rows[table.name]).to_csv(csv, index=False, lineterminator="\n")
+        written.append(csv)
         tex = folder / f"{table.name}.tex"
-        printed = rows[table.name][0].table if rows[table.name] else table
-        tex.write_text(latex.table(presentation.grid(results, printed, rows[table.name])), encoding="utf-8")
-        written += [csv, tex]
+        if rows[table.name]:
+            tex.write_text(latex.table(brief.grid(rows[table.name])), encoding="utf-8")
+            written.append(tex)
+        else:
+            tex.unlink(missing_ok=True)
     written += _write_sheets(results, rows, folder)
     everything = [row for table in TABLES for row in rows[table.name]]
     for name, content in (
@@ -73,9 +77,14 @@ def _write_sheets(results: Results, rows: Mapping[str, Sequence[Row]], tables: P
     for sheet in layout.sheets:
         csv, tex = folder / f"{sheet.name}.csv", folder / f"{sheet.name}.tex"
         sheets.frame(sheet, rows[sheet.table.name]).to_csv(csv, index=False, lineterminator="\n")
-        tex.write_text(latex.table(sheets.grid(results, sheet, rows[sheet.table.name])), encoding="utf-8")
+        tex.write_text(latex.table(_printed(results, sheet, rows), across=True), encoding="utf-8")
         written += [csv, tex]
     return written
+
+
+def _printed(results: Results, sheet: layouts.Sheet, rows: Mapping[str, Sequence[Row]]) -> Grid:
+    """A sheet for a page of a paper, which has no room for a word of doubt in each row: its notes say it."""
+    return presentation.without(sheets.grid(results, sheet, rows[sheet.table.name]), "Doubt")
 
 
 def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
@@ -181,6 +190,8 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
             "max": series.summary.maximum,
             "median_low": series.summary.low,
             "median_high": series.summary.high,
+            "level": series.summary.level if series.summary.n > 1 else None,
+            "doubt": str(notes.worst(row.marks_of(instrument)) or ""),
             "theoretical": row.peak.value,
             "theoretical_formula": row.peak.formula,
             "theoretical_source": row.peak.source,

@@ -105,7 +105,8 @@ def plain(headings: Sequence[str], lines: Iterable[Sequence[str]], caption: str 
         for line in lines
     )
     said = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f'<table class="plain wide">{said}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    table = f'<table class="plain wide">{said}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption or headings[0])}">{table}</div>'
 
 
 def facts(items: Iterable[Sequence[str]]) -> str:

@@ -88,7 +88,7 @@ def test_the_output_of_another_tool_is_refused(case: str) -> None:
             assert attempt(case, whole(other)) is None, other
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(case=st.sampled_from(sorted(GOOD)), seed=st.integers(0, 2**32 - 1))
 def test_damaged_bytes_raise_nothing_else(case: str, seed: int) -> None:
     """A few characters changed: a number may then be another one, but parse ends with values or a ParseError."""
@@ -101,7 +101,7 @@ def test_damaged_bytes_raise_nothing_else(case: str, seed: int) -> None:
         assert all(row.value > 0 for row in parsed.measurements)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(name=st.sampled_from(INSTRUMENTS), text=st.text(max_size=300))
 def test_any_text_raises_nothing_else(name: str, text: str) -> None:
     case = next(case for case in GOOD if case.startswith(f"{name}/"))

@@ -10,7 +10,8 @@ import pytest
 from tests.unit.instruments import samples
 from tests.unit.instruments.test_outputs import GOOD
 
-from peakmark.catalogue.workloads import KERNELS, REFERENCES, WORKLOADS
+from peakmark.catalogue.references import REFERENCES
+from peakmark.catalogue.workloads import KERNELS, WORKLOADS
 from peakmark.errors import ConfigError, MeasurementError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Instrument
@@ -22,9 +23,9 @@ def test_names_and_what_they_measure() -> None:
     for subsystem, name in KERNELS.items():
         assert set(REGISTRY[name].workloads[subsystem]) == set(WORKLOADS[subsystem])
         assert not REGISTRY[name].reference
-    for name, rows in REFERENCES.items():
+    for name, tool in REFERENCES.items():
         assert REGISTRY[name].reference
-        for row in rows:
+        for row in tool.rows:
             wanted = {row.cell} if row.cell else set(row.workloads)
             assert wanted <= set(REGISTRY[name].workloads[row.subsystem])
     assert {name for name, one in REGISTRY.items() if one.two_nodes} == {"netbench", "iperf3", "qperf", "ping"}

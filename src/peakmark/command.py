@@ -1,0 +1,60 @@
+"""How a command begins and ends, whatever it does: one sentence for every mistake, and the exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from peakmark import interrupts
+from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
+
+
+def outcome(run: Callable[[], int]) -> int:
+    """Do it. Returns the exit code: 0, 1 (failed), 2 (wrong use), and 128 and more when told to end."""
+    os.umask(os.umask(0o077) | 0o002)  # whatever the user's says, nothing is for everybody to write
+    try:
+        with interrupts.handled():
+            try:
+                return run()
+            finally:
+                sys.stdout.flush()  # here, where what cannot be written is still one sentence
+    except ConfigError as error:
+        return _said(str(error), 2)
+    except PeakmarkError as error:
+        return _said(str(error), 1)
+    except BrokenPipeError:
+        _drop_output()
+        return 1
+    except OSError as error:
+        _drop_output()
+        return _said(sentence(error), 1)
+    except Terminated:
+        return _said("told to end", 128 + signal.SIGTERM)
+    except KeyboardInterrupt:
+        return _said("interrupted", 130)
+
+
+def _said(text: str, code: int) -> int:
+    with suppress(OSError):
+        print(f"peakmark: {text}", file=sys.stderr)
+    return code
+
+
+def _drop_output() -> None:
+    """What is still to be printed goes nowhere: Python would try once more at its end, and complain in many lines."""
+    if sys.stdout is sys.__stdout__ and sys.stdout is not None:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def end_cleanly() -> None:
+    """SIGTERM ends as an error does: programs ended, scratch files removed."""
+
+    def told(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, told)

@@ -1,0 +1,122 @@
+"""Whatever is registered has all of its places: what CONTRIBUTING says of an addition is held here."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from peakmark import data
+from peakmark.catalogue.references import REFERENCES
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue.tables import TABLES
+from peakmark.instruments import REGISTRY
+from peakmark.judging import notes
+from peakmark.judging.checks import CHECKS
+from peakmark.reporting import method_text
+from peakmark.resources import ROOT, schema
+from peakmark.tables import captions
+
+PACKAGE = ROOT / "src" / "peakmark"
+UNIT = ROOT / "tests" / "unit"
+WITHOUT_PACKAGE = {"pmbw": "no distribution carries it"}
+PARTS_WITHOUT_TEXT = {"schema", "unknown"}
+"""What the facts hold that is no fact of a node."""
+WORKLOADS = [(one.name, workload) for one in SUBSYSTEMS.values() for workload in one.workloads]
+
+
+@pytest.mark.parametrize(("subsystem", "workload"), WORKLOADS)
+def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
+    one = SUBSYSTEMS[subsystem]
+    assert workload in REGISTRY[one.kernel].workloads[subsystem]
+    named = [names.split() for title, names, _ in method_text.COUNTED if title == one.title]
+    assert any(name in (workload, workload.partition("-")[0]) for names in named for name in names), (
+        "method_text.COUNTED"
+    )
+    assert any(table.subsystem == subsystem and table.takes(workload, 1 << 20) for table in TABLES)
+    folder = ROOT / "src" / "kernels" / {"network": "net"}.get(subsystem, subsystem)
+    said = "".join(path.read_text() for path in [*folder.glob("*.c"), *folder.glob("*.inc")])
+    word = {"LAT-TCP": "latency", "LAT-UDP": "latency"}.get(workload, workload)
+    assert re.search(rf"\b{word}\b", said), f"a kernel in {folder}"
+    if subsystem == "cpu":
+        assert any(line["workload"] == workload for line in data.table("operations")), "data/operations.csv"
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_a_reference_tool_has_its_places(name: str) -> None:
+    instrument = REGISTRY[name]
+    assert any((UNIT / "data" / name).iterdir()), "real output"
+    assert any(series.instrument == name for table in TABLES for series in table.references), "a column"
+    packages = [line.split()[0] for line in (ROOT / "envs" / "debian.txt").read_text().splitlines() if line[:1] != "#"]
+    assert instrument.package in packages or name in WITHOUT_PACKAGE, "envs/debian.txt"
+    config = schema("config")
+    enums = (
+        config["properties"]["tools"]["propertyNames"]["enum"],
+        config["properties"]["modules"]["propertyNames"]["enum"],
+        config["$defs"]["grids"]["items"]["properties"]["references"]["propertyNames"]["enum"],
+    )
+    assert all(sorted(enum) == sorted(REFERENCES) for enum in enums), "config/schema/config.schema.json"
+    keys = config["$defs"]["grids"]["items"]["properties"]["references"]["additionalProperties"]["properties"]
+    assert set(REFERENCES[name].options) <= set(keys)
+
+
+def _codes() -> Iterator[tuple[str, str]]:
+    """(code, module) of every remark that is made somewhere."""
+    for path in (PACKAGE / "judging").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Note":
+                code = node.args[0]
+                assert isinstance(code, ast.Constant), f"{path} line {node.lineno}: a code is written out"
+                assert len(node.args) + len(node.keywords) >= 3, f"{path} line {node.lineno}: text and weight"
+                yield str(code.value), path.stem
+
+
+def test_a_remark_has_its_places() -> None:
+    codes = dict(_codes())
+    homes = Counter(code for code, _ in {(code, module) for code, module in _codes()})
+    assert [code for code, count in homes.items() if count > 1] == [], "a code is made in one module"
+    tested = "".join(path.read_text() for path in UNIT.rglob("test_*.py"))
+    assert [code for code in codes if f'"{code}"' not in tested] == [], "a test names it"
+    assert set(notes.SHARED) <= set(codes)
+    functions = {
+        f"{path.stem}.{node.name}"
+        for path in (PACKAGE / "judging").glob("on_*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef) and "Iterator[Note]" in ast.unparse(node.returns or ast.Constant(None))
+    }
+    called = {f"{check.__module__.rpartition('.')[2]}.{check.__name__}" for check in CHECKS}
+    assert {name for name in functions if not name.partition(".")[2].startswith("_")} <= called, "checks.CHECKS"
+
+
+def test_a_figure_has_its_places() -> None:
+    files = {path.stem for path in (ROOT / "reports" / "captions").glob("*.rst")}
+    assert files == {*captions.FIGURES, captions.WORKLOAD}
+    for table in TABLES:
+        assert any(name.startswith(table.name) for name in captions.FIGURES), f"tables/captions.py: {table.name}"
+
+
+def test_a_fact_of_a_node_has_its_places() -> None:
+    parts = schema("machine")["properties"]
+    made = json.dumps(sorted(parts))
+    shown = (PACKAGE / "reporting" / "machine_text.py").read_text() + (PACKAGE / "machine" / "__init__.py").read_text()
+    assert [part for part in parts if part not in PARTS_WITHOUT_TEXT and f'"{part}"' not in shown] == [], made
+
+
+def test_contributing_names_places_that_are_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = {
+        word for word in re.findall(r"`([\w./*<>-]+)`", text) if "/" in word or word.endswith((".py", ".c", ".inc"))
+    }
+    roots = (ROOT, PACKAGE, PACKAGE / "judging", ROOT / "tests" / "kernels", *(ROOT / "src" / "kernels").iterdir())
+    missing = [
+        word
+        for word in named
+        if "<" not in word and not any(list(root.glob(word.rstrip("/"))) for root in roots if root.is_dir())
+    ]
+    assert missing == [], "CONTRIBUTING.md"
+    changes = text[text.index("## Ten changes") :].partition("\n## ")[0]
+    assert len(re.findall(r"^\| (?:an?|the|what) ", changes, re.MULTILINE)) == 10
