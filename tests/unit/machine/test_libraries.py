@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from tests.unit import campaign_data
 
 from peakmark import machine
 from peakmark.machine import libraries
@@ -16,7 +17,7 @@ from peakmark.reporting import machine_text
 from peakmark.resources import ROOT
 from peakmark.schemas import validate
 
-LDD = (Path(__file__).parent / "data" / "ldd" / "hpcc.txt").read_text()
+LDD = (campaign_data.DATA / "ldd" / "hpcc.txt").read_text()
 OPENBLAS = {"name": "OpenBLAS", "core_type": "Zen", "config": "OpenBLAS 0.3.21 DYNAMIC_ARCH Zen MAX_THREADS=64"}
 
 
