@@ -140,6 +140,16 @@ def test_udp_loss(details: dict[str, Any], marked: bool) -> None:
     assert codes(row(details=details, subsystem="network", workload="TCP", unit="bit/s")) == []
 
 
+@pytest.mark.parametrize(
+    ("lost", "level"),
+    [(0.02, Level.NOTE), (0.1, Level.NOTE), (0.11, Level.UNSURE), (0.5, Level.UNSURE), (0.6, Level.WRONG)],
+)
+def test_udp_loss_weighs_as_much_as_it_is(lost: float, level: Level) -> None:
+    details = {"sent": 1000, "received": round(1000 * (1 - lost)), "lost": round(1000 * lost)}
+    found = check_row(row(details=details, subsystem="network", workload="UDP", unit="bit/s"))
+    assert [note.level for note in found if note.code == "udp-loss"] == [level]
+
+
 @pytest.mark.parametrize(("lost", "marked"), [(0, False), (1, False), (250, True)])
 def test_round_trips_that_lost_their_datagram(lost: int, marked: bool) -> None:
     details = {"lost": lost, "round_trips": 750}
