@@ -215,6 +215,8 @@ class Run:
 
     def queue(self, say: Callable[[str], None]) -> Queue:
         """Where an executor puts those jobs."""
+        # While Snakemake's own thread computes, each answer of sbatch would wait for its turn several times, 5 ms each.
+        sys.setswitchinterval(0.001)
         most = int(settings_of(self.plan.config).get("max_jobs", MAX_JOBS))
         seconds = parse_duration("give_up_after", self.plan.config["give_up_after"])
         self.opened = Queue(self.plan, max_jobs=most, give_up_s=seconds, say=say)
