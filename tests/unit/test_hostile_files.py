@@ -462,7 +462,7 @@ def test_a_full_standard_output_is_one_sentence(small: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("peakmark: No space left on device") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("peakmark: standard output: No space left on device") and done.stderr.count("\n") == 1
 
 
 # Puts away slowly, as after a large file, and says when it has begun to.

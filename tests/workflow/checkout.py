@@ -55,14 +55,16 @@ class Checkout:
             check=False,
         )
 
-    def start(self, *argv: str, env: dict[str, str] | None = None, own_session: bool = False) -> subprocess.Popen[str]:
+    def start(
+        self, *argv: str, env: dict[str, str] | None = None, own_session: bool = False, stdout: Any = subprocess.PIPE
+    ) -> subprocess.Popen[str]:
         """The same in the background; in a session of its own it can be sent what a terminal sends to all."""
         return subprocess.Popen(
             argv,
             cwd=self.directory,
             env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **(env or {})},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=own_session,
