@@ -27,6 +27,9 @@ TINY: dict[str, Any] = {
     "network": [{"workloads": ["TCP", "LAT-TCP"], "blocks": ["1B"], "concurrency": [1]}],
 }
 
+TO_TABLES = ("--until", "tables")
+"""Words for snakemake: without figures and documents, which take most of a tiny campaign's time."""
+
 
 @dataclass
 class Checkout:
@@ -39,14 +42,16 @@ class Checkout:
         path.write_text(yaml.safe_dump(values))
         return path
 
-    def run(self, *argv: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *argv: str, env: dict[str, str] | None = None, limit_s: float = LIMIT_S
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             argv,
             cwd=self.directory,
             env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **(env or {})},
             capture_output=True,
             text=True,
-            timeout=LIMIT_S,
+            timeout=limit_s,
             check=False,
         )
 
