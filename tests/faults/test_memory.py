@@ -41,16 +41,16 @@ def limit(group: Path, size: int) -> None:
 
 
 def test_a_tool_without_memory_is_told_from_one_that_somebody_killed(bench: Bench, group: Path) -> None:
-    # The pool alone fits, as far as the cell can know before; Python beside it does not.
+    # The pool alone fits, as far as the cell can know before; with the programs around it, it does not.
     cell = Cell(
         "memory", "rambench", "RS", "pool", MIB, 1, "any", 0, {"seconds": 0.1, "warmup": 0.0, "pool": 160 * MIB}
     )
-    limit(group, 180 * MIB)
+    limit(group, 164 * MIB)
     join = ["sh", "-c", f'echo $$ > "{group}/cgroup.procs" && exec "$@"', "sh"]
     done = subprocess.run(
         [*join, *bench.argv(cell)], env=bench.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert done.returncode == 1, done.stderr
-    words = ["rambench ended with signal SIGKILL", "OUT_OF_MEMORY: the 180MiB that it may use were used up"]
+    words = ["rambench ended with signal SIGKILL", "OUT_OF_MEMORY: the 164MiB that it may use were used up"]
     bench.assert_failed(cell, done.stderr, *words)
     bench.assert_completes(cell)
