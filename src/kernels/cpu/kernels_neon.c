@@ -14,14 +14,15 @@
 #define STEP_I16(a, x, y) FUSED(a, x, y, "mla", "8h")
 #define STEP_I8(a, x, y) FUSED(a, x, y, "mla", "16b")
 /* Without the dot product instruction: products to 16 bits, summed in pairs, then into 32 bits as pairs
- * again. The two registers between are named: with ones of the compiler's choice gcc 14 keeps a second copy
- * of every accumulator and moves it back in each step. */
+ * again. */
 #define STEP_DOT(a, x, y)                                                                                    \
-    __asm__ volatile("smull v30.8h, %1.8b, %2.8b\n\tsmull2 v31.8h, %1.16b, %2.16b\n\t"                      \
-                     "addp v30.8h, v30.8h, v31.8h\n\tsadalp %0.4s, v30.8h"                                   \
-                     : "+w"(a)                                                                               \
-                     : "w"(x), "w"(y)                                                                        \
-                     : "v30", "v31");
+    do {                                                                                                     \
+        int8x16_t low, high;                                                                                 \
+        __asm__ volatile("smull %1.8h, %3.8b, %4.8b\n\tsmull2 %2.8h, %3.16b, %4.16b\n\t"                     \
+                         "addp %1.8h, %1.8h, %2.8h\n\tsadalp %0.4s, %1.8h"                                   \
+                         : "+w"(a), "=&w"(low), "=&w"(high)                                                  \
+                         : "w"(x), "w"(y));                                                                  \
+    } while (0);
 
 DEFINE_KERNEL(dp, float64x2_t, 24, STEP_F64, NOTHING)
 DEFINE_KERNEL(fp32, float32x4_t, 24, STEP_F32, NOTHING)
