@@ -80,7 +80,7 @@ test-cluster: setup-test
 test-debian13: ## the tests in a minimal Debian 13 below build/, as root; ARGS="lint test-kernels"
 	@tests/debian13/run $(ARGS)
 
-test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, hanging tools: ten minutes more
+test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, hanging tools, presets on two clusters: an hour more
 	for folder in faults workflow cluster; do python -m pytest tests/$$folder -m trouble || exit 1; done
 
 CELLS ?= 2000

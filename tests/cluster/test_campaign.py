@@ -304,7 +304,8 @@ def test_a_node_lost_in_the_middle_costs_its_cell_only_and_its_files_are_found(w
     after = workflow.started()
     assert len(after) == 2 * len(blocks)
     assert {name: after[name] for name in before} == before
-    assert list(scratch.iterdir()) == [left], "the dead node's directory is not touched by a run"
+    # The next cell on that node removes what is older than a minute; `clean` does it in any case.
+    assert set(scratch.iterdir()) <= {left}
     clean = ["srun", "--nodelist=node2", sys.executable, "-m", "peakmark", "clean", str(scratch)]
     wait_until(  # it must be older than a minute
         lambda: cluster.run(clean, cwd=workflow.directory, env=workflow.environment).stdout and not left.exists(),
