@@ -3,10 +3,10 @@
 import copy
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit import campaign_data
 
 from peakmark import peaks, statistics
 from peakmark.judging.checks import check_agreement, check_row
@@ -14,7 +14,7 @@ from peakmark.judging.measured import DEFAULT, Measured, Run, Thresholds
 from peakmark.judging.notes import Level, Note
 from peakmark.peaks import Peak
 
-VM: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "machine" / "zen3-vm.json").read_text())
+VM: dict[str, Any] = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
 CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]
 UNKNOWN = Peak(None, "", "", "", "unknown", "not known")
 

@@ -18,7 +18,7 @@ from peakmark.resources import ROOT
 from peakmark.schemas import validate
 from peakmark.storage.results import Results
 
-LDD = (Path(__file__).parent / "data" / "ldd" / "hpcc.txt").read_text()
+LDD = (make.DATA / "ldd" / "hpcc.txt").read_text()
 OPENBLAS = {"name": "OpenBLAS", "core_type": "Zen", "config": "OpenBLAS 0.3.21 DYNAMIC_ARCH Zen MAX_THREADS=64"}
 
 
