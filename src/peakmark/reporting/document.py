@@ -15,7 +15,7 @@ from peakmark.judging import caveats, findings, verdict
 from peakmark.judging.row import Key, Row
 from peakmark.judging.rows import figures_of, layout_of
 from peakmark.judging.words import Words
-from peakmark.reporting import artifact, formulas, machine_text, method_text, provenance, runs_text
+from peakmark.reporting import artifact, chapters, formulas, machine_text, method_text, provenance, runs_text
 from peakmark.storage.results import Results
 from peakmark.tables import captions, page_tables, presentation, sheets
 from peakmark.tables.presentation import Grid
@@ -31,6 +31,7 @@ def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | 
     judged = verdict.verdicts(rows, mark)
     return {
         "meta": _meta(results, rows, logo, partial),
+        "chapters": chapters.build(results),
         "verdicts": [_verdict(entry, mark) for entry in judged],
         "caveats": [typeset(sentence, mark) for sentence in caveats.build(rows, judged, results.config)],
         "verdict_head": VERDICT_HEAD,
