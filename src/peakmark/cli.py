@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from peakmark import __version__
+from peakmark import __version__, output
 from peakmark.command import end_cleanly, outcome
 from peakmark.errors import ConfigError
 from peakmark.resources import of_checkout
@@ -193,7 +193,7 @@ def _plan(options: argparse.Namespace) -> int:
         from peakmark.running import preflight
 
         notes = preflight.check(made, made.cells)
-        print("\n".join([plan_text.describe(made, every_cell=options.cells), *notes]))
+        output.say("\n".join([plan_text.describe(made, every_cell=options.cells), *notes]))
     return 0
 
 
@@ -230,7 +230,7 @@ def _machine(options: argparse.Namespace) -> int:
 
     found = tools.present(options.kernels)
     facts = machine.collect(options.scratch, tools=found, cpubench=options.kernels / "cpubench")
-    print(json.dumps(facts, indent=1, sort_keys=True))
+    output.say(json.dumps(facts, indent=1, sort_keys=True))
     return 0
 
 
@@ -243,14 +243,14 @@ def _doctor(options: argparse.Namespace) -> int:
         text, healthy = probe.examine(dict(facts.get("slurm") or {}), options.scratch, options.wait)
     else:
         text, healthy = doctor.examine(options.scratch, KERNELS, options.node)
-    print(text)
+    output.say(text)
     return 0 if healthy else 1
 
 
 def _clean(options: argparse.Namespace) -> int:
     from peakmark.running import clean
 
-    print(clean.clean(options.places, options.dry_run))
+    output.say(clean.clean(options.places, options.dry_run))
     return 0
 
 
@@ -280,7 +280,7 @@ def _compare(options: argparse.Namespace) -> int:
         options.tolerance,
         sides.read(options.repeat) if options.repeat else None,
     )
-    print(text)
+    output.say(text)
     return 1 if options.fail_on and counts["worse"] else 0
 
 
@@ -413,10 +413,10 @@ def _status(options: argparse.Namespace) -> int:
     while True:
         found = status.describe(Results.read(options.campaign), only_failed=options.failed)
         if options.watch is None:
-            print(found.text)
+            output.say(found.text)
             return 0
         # Home, the text, and nothing of the one before below or beside it.
-        print("\033[H\033[2J" + found.text if sys.stdout.isatty() else found.text, flush=True)
+        output.say("\033[H\033[2J" + found.text if sys.stdout.isatty() else found.text)
         if found.complete:
             return 0
         time.sleep(max(1.0, options.watch))
@@ -425,5 +425,5 @@ def _status(options: argparse.Namespace) -> int:
 def _summary(options: argparse.Namespace) -> int:
     from peakmark.running import summary
 
-    print(summary.describe(options.campaign))
+    output.say(summary.describe(options.campaign))
     return 0

@@ -88,6 +88,12 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def natural(name: str) -> tuple[tuple[int, str], ...]:
+    """Sort key in which node2 comes before node10."""
+    parts = re.split(r"([0-9]+)", name)
+    return tuple((-1, part) if place % 2 == 0 else (int(part), "") for place, part in enumerate(parts))
+
+
 def size(block: int | None) -> str:
     """``1 MiB`` for 1048576, ``1 MB`` for 1000000, nothing for None."""
     if block is None:

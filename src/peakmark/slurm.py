@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError
+from peakmark.formatting import natural
 
 LIMIT_S = 60.0
 ENDED_BADLY = frozenset(
@@ -240,8 +241,3 @@ def minutes(text: str) -> int | None:
     else:
         hours, mins = (parts[0], 0) if days else (0, parts[0])
     return int(days or 0) * 1440 + hours * 60 + mins
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """Sort key in which node2 comes before node10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -17,6 +17,7 @@ from typing import Any
 
 from peakmark.catalogue.workloads import KERNELS, WORKLOADS
 from peakmark.config import people
+from peakmark.formatting import natural
 from peakmark.instruments import REGISTRY
 from peakmark.storage.results import Results
 
@@ -40,7 +41,7 @@ def replacer(results: Results) -> Callable[[str], str]:
     kept for documentation (192.0.2.0/24, 2001:db8::/32). Loopback addresses stay. It changes no number.
     """
     texts = list(_texts(results))
-    hosts = sorted({*_hosts(results)}, key=_natural)
+    hosts = sorted({*_hosts(results)}, key=natural)
     users = sorted({*_users(results, texts)} - set(hosts))
     words = {name: f"user{number}" for number, name in enumerate(users, 1)}
     short: dict[str, str] = {}
@@ -136,8 +137,3 @@ def _texts(results: Results) -> Iterator[str]:
     yield json.dumps(results.plan)
     for record in (*results.records, *results.attempts):
         yield json.dumps(record.data)
-
-
-def _natural(name: str) -> list[tuple[int, int | str]]:
-    """node2 before node10."""
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"([0-9]+)", name) if part]

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from peakmark.catalogue.tables import TABLES
-from peakmark.figures import panels, style
+from peakmark.figures import dots, panels, style
 from peakmark.formatting import percent
-from peakmark.judging import ratios
+from peakmark.judging import fleet, ratios
 from peakmark.judging.judged import Judged
 from peakmark.judging.row import Row
 from peakmark.judging.rows import figures_of
@@ -21,12 +21,13 @@ from peakmark.judging.verdict import describe, with_limit
 from peakmark.judging.words import quantity
 from peakmark.tables import captions
 
-OVERVIEW = "overview"
+OVERVIEW, FLEET = "overview", "fleet"
 FARTHEST = 1.5  # shares beyond it leave the overview to the right, with their number
 
 
 def build(campaign: Path | Judged) -> list[Path]:
-    """Write ``figures/overview`` and those of ``rows.figures_of`` as SVG and PNG; the paths written.
+    """Write ``figures/overview``, of several nodes ``figures/fleet``, and those of ``rows.figures_of`` as SVG and PNG; the
+    paths written.
 
     Tables without a measurement have no figure. Equal records give equal bytes.
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
@@ -37,12 +38,15 @@ def build(campaign: Path | Judged) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     style.begin()
     written = []
+    several, many = len(fleet.nodes(rows)) > 1, fleet.is_many(rows)
+    draw = dots.plot if many else panels.plot
+    first = (FLEET, dots.overview(rows, mark)) if several else (OVERVIEW, overview(rows, mark))
     drawn = (
-        (name, panels.plot(own[0].table if own else table, own, mark))
+        (name, draw(own[0].table if own else table, own, mark))
         for table in TABLES
         for name, own in figures_of(table, rows[table.name])
     )
-    for name, figure in ((OVERVIEW, overview(rows, mark)), *drawn):
+    for name, figure in (first, *drawn):
         if figure is not None:
             written += style.save(figure, folder, name)
     # Figures of measurements that are gone, or of another layout.

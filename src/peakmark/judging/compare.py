@@ -10,6 +10,7 @@ from typing import Literal
 
 from peakmark import statistics
 from peakmark.catalogue.tables import BY_NAME, TABLES, Table
+from peakmark.formatting import natural
 from peakmark.judging import alike, chance, paired, sides
 from peakmark.judging.sides import Point, Side
 
@@ -222,7 +223,7 @@ def _place(point: Point) -> tuple[object, ...]:
     count = sys.maxsize if point.word else point.concurrency
     return (
         TABLES.index(table),
-        point.node,
+        natural(point.node),
         instruments.index(point.instrument),
         *table.order(point.workload, point.variant, count, point.block),
         point.word,

@@ -16,7 +16,8 @@ class Thresholds:
     """Shares and factors beyond which a row is marked.
 
     limit    share of the physical limit                     clock  change of the clock during or between repetitions
-    loss     share of UDP messages that did not arrive
+    loss     share of UDP messages that did not arrive: above it a rate is not a throughput in the sense of RFC 2544, which has
+             no loss at all; ``heavy``: so much that the sender's rate decides what arrives; ``most``: more than did arrive
     device   least share of the bytes that the disk moved    pool   least multiple of the last cache that a pool must be
     band     factor between two instruments for the same quantity
     lowered  by how much less the clock is under the work than before and after it
@@ -30,6 +31,8 @@ class Thresholds:
     clock: float = 0.05
     lowered: float = 0.04
     loss: float = 0.01
+    heavy: float = 0.1
+    most: float = 0.5
     device: float = 0.9
     pool: float = 4.0
     band: float = 1.5

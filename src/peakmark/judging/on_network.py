@@ -34,11 +34,16 @@ def udp_loss(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
             losses.append(float(lost) / float(total))
     if losses and max(losses) > thresholds.loss:
         fewer = " or use fewer streams" if row.concurrency > 1 else ""
+        level, says = Level.NOTE, "the receiver's rate is shown"
+        if max(losses) > thresholds.most:
+            level, says = Level.WRONG, "more than arrived: an overrun receiver was measured, not what the path carries"
+        elif max(losses) > thresholds.heavy:
+            level, says = Level.UNSURE, "what arrives then depends on how hard the sender pushes"
         text = (
-            f"up to {max(losses):.2%} of the messages were lost: the receiver's rate is shown; raise net.core.rmem_max"
-            f"{fewer} to see what the network itself carries"
+            f"up to {max(losses):.2%} of the messages were lost: {says}; raise net.core.rmem_max{fewer} to see what the"
+            " network itself carries"
         )
-        yield Note("udp-loss", text, Level.NOTE)
+        yield Note("udp-loss", text, level)
 
 
 def loopback(row: Measured, _: Thresholds) -> Iterator[Note]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from peakmark import statistics
@@ -78,6 +79,18 @@ def differences(row: Row, instrument: str) -> list[str]:
         if huge == [True, False]:
             found.append(f"only {row.table.own.heading}'s buffers are in huge pages")
     return found
+
+
+def words_of_nodes(rows: Sequence[Row], mark: str = ".") -> str:
+    """``1.02 × likwid-bench (0.99 to 1.05 on 8 nodes)``: the median of the nodes' own ratios; empty without a reference."""
+    reference = best(rows[0])
+    if len(rows) == 1 or reference is None:
+        return words(rows[0], mark)
+    instrument, heading, _ = reference
+    ratios = [of(row.measured, row.series[instrument]).value for row in rows if instrument in row.series]
+    low, middle, high = (significant(value, 3, mark) for value in (min(ratios), statistics.median(ratios), max(ratios)))
+    inside = [f"{low} to {high} on {len(ratios)} nodes", *differences(rows[0], instrument)]
+    return f"{middle} × {heading} ({'; '.join(inside)})"
 
 
 def words(row: Row, mark: str = ".") -> str:

@@ -65,7 +65,7 @@ def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Note]:
     """Why the own kernel's figure, or some of its repetitions, are missing."""
     if not row.missing:
         return
-    refused = [str(record.data["reason"]) for record in results.records if not record.ok and record.cell in planned]
+    refused = [str(record.data["reason"]) for record in results.refused if record.cell in planned]
     failed = [str(record.data["reason"]) for record in results.attempts if record.cell in planned]
     reason = f": {(refused or failed)[-1]}" if refused or failed else ""
     total = "not measured" if row.own is None else f"{row.missing} of {len(planned)} not measured"

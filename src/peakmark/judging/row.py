@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from peakmark.catalogue.tables import Table
 from peakmark.config.layouts import Sheet
+from peakmark.formatting import natural
 from peakmark.judging import notes
 from peakmark.judging.notes import Level, Note
 from peakmark.peaks import Peak
@@ -57,7 +58,7 @@ class Series:
     @property
     def hosts(self) -> list[str]:
         """The hosts that measured, in the order of their names."""
-        return sorted({str(point.record.data["context"]["host"]) for point in self.points})
+        return sorted({str(point.record.data["context"]["host"]) for point in self.points}, key=natural)
 
     @property
     def step(self) -> float:

@@ -18,7 +18,7 @@ from peakmark.cell import Cell
 from peakmark.config import layouts, published
 from peakmark.config.layouts import Layout
 from peakmark.config.published import Published
-from peakmark.formatting import listed
+from peakmark.formatting import listed, natural
 from peakmark.judging import notes, on_cores, remarks
 from peakmark.judging.measured import Run
 from peakmark.judging.notes import Level, Note
@@ -138,7 +138,7 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     ordered = sorted(
         drafts,
         key=lambda key: (
-            key.node,
+            natural(key.node),
             layout.place(table, key.workload, key.variant) if layout else (),
             *table.order(key.workload, key.variant, key.concurrency, key.block),
         ),

@@ -11,7 +11,7 @@ from peakmark import statistics
 from peakmark.catalogue.workloads import POOLS
 from peakmark.config import published
 from peakmark.errors import ConfigError
-from peakmark.formatting import listed, size
+from peakmark.formatting import listed, natural, size
 from peakmark.judging import alike, notes, paired, rows
 from peakmark.judging.row import Series
 from peakmark.storage.results import Results
@@ -68,7 +68,7 @@ class Side:
     @property
     def nodes(self) -> list[str]:
         """The nodes of the points, in the order of their names."""
-        return sorted({point.node for point in self.values})
+        return sorted({point.node for point in self.values}, key=natural)
 
 
 def read(name: str) -> Side:

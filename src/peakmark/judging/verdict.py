@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from peakmark import peaks
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.formatting import percent
-from peakmark.judging import ratios
+from peakmark.formatting import percent, plural
+from peakmark.judging import fleet, ratios
+from peakmark.judging.fleet import Spot
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 from peakmark.judging.words import Words, quantity
@@ -43,6 +45,8 @@ class Verdict:
     clocks      the shares of the limit at the clocks on the box, in brackets; empty where there are none
     spread      lowest and highest repetition, in the unit of ``measured``
     reference   ratio to the best reference with its number of runs, empty without one
+    slowest     the slowest of several nodes with its value and by how much it is behind their median; then ``measured``
+                is that median, ``spread`` the lowest and highest node, and ``row`` that of the node nearest to it
     confidence  no doubt seen, unsure, one run, or empty without a row; ``why`` gives the reason, or why there is no row
     """
 
@@ -58,14 +62,22 @@ class Verdict:
     reference: str
     confidence: str
     why: str
+    slowest: str = ""
 
 
 def headline(rows: Rows, subsystem: str) -> Row | None:
     """The row that stands for a subsystem: its best double-precision, DRAM, disk or TCP throughput.
 
     Of rows without doubt the best one that can be compared with a limit or a reference; where all are in doubt the best
-    of those that are merely unsure. None when nothing was measured, or all of it is wrong.
+    of those that are merely unsure. None when nothing was measured, or all of it is wrong. Of several nodes it is the one
+    whose value is nearest to the median of all: the best node does not speak for the others.
     """
+    spot = headline_spot(rows, subsystem)
+    return spot.middle if spot else None
+
+
+def headline_spot(rows: Rows, subsystem: str) -> Spot | None:
+    """The same with all nodes that measured it."""
     return _best(_candidates(rows, subsystem))
 
 
@@ -86,14 +98,23 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
     """The five most telling numbers, as far as there are any: four throughputs and the fastest small disk access."""
     small = _best([row for row in rows["disk_iops"] if row.own is not None])
     latency = _best([row for row in rows["memory_latency"] if row.own is not None])
-    chosen = [headline(rows, "cpu"), headline(rows, "memory"), headline(rows, "disk"), small or latency]
-    return [
-        Number(
-            describe(row), value_of(row, mark), comparison(row, mark), confidence(row), tuple(map(row.said, row.doubts))
-        )
-        for row in (*chosen, headline(rows, "network"))
-        if row is not None
-    ]
+    chosen = [headline_spot(rows, "cpu"), headline_spot(rows, "memory"), headline_spot(rows, "disk"), small or latency]
+    return [_number(spot, mark) for spot in (*chosen, headline_spot(rows, "network")) if spot is not None]
+
+
+def _number(spot: Spot, mark: str) -> Number:
+    row = spot.middle
+    said = tuple(map(row.said, row.doubts))
+    if len(spot.rows) == 1:
+        return Number(describe(row), value_of(row, mark), comparison(row, mark), confidence(row), said)
+    worst = f"slowest {spot.worst.key.node} with {value_of(spot.worst, mark)}"
+    return Number(
+        f"{SUBSYSTEMS[row.table.subsystem].title} {Words.of(row).point_on_all(row)}, median of {len(spot.rows)} nodes",
+        quantity(row.table, spot.median, mark),
+        f"{worst}; {comparison(row, mark)}",
+        confidence(row),
+        said,
+    )
 
 
 def planned(rows: Rows) -> dict[str, str]:
@@ -114,9 +135,50 @@ def with_limit(rows: Rows) -> list[tuple[str, Row]]:
 
 
 def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
-    row = headline(rows, subsystem)
-    if row is None:
+    spot = headline_spot(rows, subsystem)
+    if spot is None:
         return _none(rows, subsystem, title)
+    one = _of_node(spot.middle, subsystem, title, mark)
+    return one if spot.planned == 1 else _of_nodes(spot, one, mark)
+
+
+def _of_nodes(spot: Spot, middle: Verdict, mark: str) -> Verdict:
+    """The same of several nodes, by the verdict on that which is nearest to their median."""
+    table, worst, n = spot.table, spot.worst, len(spot.rows)
+    low, high = (
+        quantity(table, value, mark).partition(" ")[0]
+        for value in sorted((spot.best.measured.centre, worst.measured.centre))
+    )
+    share = peaks.efficiency(spot.median, spot.middle.peak)
+    behind = f", {percent(spot.behind(worst), mark)}\u00a0% behind" if n > 1 else ""
+    doubted = [row for row in spot.rows if row.level is not None]
+    confidence, why = middle.confidence, middle.why
+    if doubted:
+        confidence = f"unsure on {_which(doubted, n)}"
+        why = Counter(row.doubts[0].fact for row in doubted).most_common(1)[0][0]
+    if n < spot.planned:
+        why = "; ".join(filter(None, (f"without {plural(spot.planned - n, 'node')} (wrong or not measured)", why)))
+    return replace(
+        middle,
+        what=Words.of(spot.middle).point_on_all(spot.middle),
+        measured=quantity(table, spot.median, mark),
+        spread=f"{low} to {high}" if n > 1 else "",
+        share=f"{percent(share, mark)}\u00a0%" if share is not None else "",
+        reference=ratios.words_of_nodes(spot.rows, mark),
+        slowest=f"{worst.key.node}: {quantity(table, worst.measured.centre, mark)}{behind}",
+        confidence=confidence,
+        why=why,
+    )
+
+
+def _which(rows: Sequence[Row], of: int) -> str:
+    """``node3``, ``all 8 nodes``, ``5 of 8 nodes``."""
+    if len(rows) == 1:
+        return rows[0].key.node
+    return f"all {of} nodes" if len(rows) == of else f"{len(rows)} of {of} nodes"
+
+
+def _of_node(row: Row, subsystem: str, title: str, mark: str) -> Verdict:
     own = row.measured
     low, high = (
         quantity(row.table, value, mark).partition(" ")[0] for value in (own.summary.minimum, own.summary.maximum)
@@ -185,12 +247,21 @@ def at_clocks(row: Row, mark: str = ".") -> str:
     return f" ({', '.join(shares)})" if shares else ""
 
 
-def _best(rows: Sequence[Row]) -> Row | None:
-    """The best of the rows that are not wrong: those without doubt first, of these the ones that can be compared."""
-    for level in (None, Level.UNSURE):
-        found = [row for row in rows if row.level is level]
-        comparable = [row for row in found if row.peak.value is not None or ratios.best(row) is not None]
+def _best(rows: Sequence[Row]) -> Spot | None:
+    """The best of the points that are not wrong: first those without doubt on most nodes, of these the ones that can be
+    compared.
+    """
+    every = fleet.spots(rows)
+    for doubted in (False, True):
+        found = [spot for spot in every if doubted or _mostly_sure(spot)]
+        comparable = [
+            spot for spot in found if spot.middle.peak.value is not None or ratios.best(spot.middle) is not None
+        ]
         if found:
             choose = min if found[0].table.lower_is_better else max
-            return choose(comparable or found, key=lambda row: row.measured.centre)
+            return choose(comparable or found, key=lambda spot: spot.median)
     return None
+
+
+def _mostly_sure(spot: Spot) -> bool:
+    return 2 * sum(row.level is None for row in spot.rows) > len(spot.rows)

@@ -99,9 +99,13 @@ class Words:
 
     def point(self, row: Row, variant: str = "") -> str:
         """``RR of 4 KiB, 8 threads``, with the node where there are several."""
-        block = f" of {self.block(row)}" if row.key.block else ""
         node = f" on {row.key.node}" if row.key.node != "any" else ""
-        return f"{self.workload(row)}{variant}{block}, {self.threads(row)}{node}"
+        return f"{self.point_on_all(row, variant)}{node}"
+
+    def point_on_all(self, row: Row, variant: str = "") -> str:
+        """The same without the node."""
+        block = f" of {self.block(row)}" if row.key.block else ""
+        return f"{self.workload(row)}{variant}{block}, {self.threads(row)}"
 
     def place(self, row: Row, group: Sequence[Row]) -> str:
         """What makes this row in its group: ``16 MiB, 8 threads``; what is the same in all is not said."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from peakmark import slurm
 from peakmark.errors import ConfigError
-from peakmark.formatting import plural
+from peakmark.formatting import natural, plural
 
 VARIABLE = "PEAKMARK_CLUSTER"
 """Hands the cluster to the jobs, so that each sees the plan that was submitted without asking Slurm again."""
@@ -165,7 +165,7 @@ def _choose(
                 f"nodes.sample is {count}: partition {partition} has {plural(len(usable), 'node')} that can be used now"
             )
         picked = random.Random(f"{seed}/nodes").sample(usable, count)  # noqa: S311 - a choice, not a secret
-        return sorted(picked, key=slurm.natural), {}
+        return sorted(picked, key=natural), {}
     listed = [asked] if isinstance(asked, str) else list(asked)
     for name in listed:
         if name not in names:

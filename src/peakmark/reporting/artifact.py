@@ -9,10 +9,11 @@ from typing import Any
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import POOLS
 from peakmark.formatting import binary, duration, plural, typeset
-from peakmark.judging import verdict
+from peakmark.judging import fleet, verdict
 from peakmark.judging.row import Row
 from peakmark.judging.rows import centre_of
 from peakmark.judging.words import Words
+from peakmark.reporting import many
 from peakmark.storage.results import Results
 
 Rows = Mapping[str, Sequence[Row]]
@@ -45,8 +46,10 @@ def _hardware(results: Results) -> Lines:
             f"{network.get('kind') or 'unknown network'} {network.get('interface') or ''}".strip(),
         ]
         virtual = f", virtual machine ({cpu['virtualised']})" if cpu.get("virtualised") else ""
-        lines.append([str(facts.get("host", name)), "; ".join(parts) + virtual])
-    return lines or [["Machine", "no facts were recorded"]]
+        lines.append((str(facts.get("host", name)), ["; ".join(parts) + virtual]))
+    return (many.joined(lines) if len(lines) > fleet.MANY else [[name, *texts] for name, texts in lines]) or [
+        ["Machine", "no facts were recorded"]
+    ]
 
 
 def _count(cpu: Mapping[str, Any], noun: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial as partly
 from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
@@ -11,35 +12,45 @@ from peakmark.catalogue.tables import TABLES, Table, subsystem_tables
 from peakmark.config import people
 from peakmark.config.layouts import Layout, Sheet
 from peakmark.formatting import date, listed, plural, typeset
-from peakmark.judging import caveats, findings, verdict
+from peakmark.judging import caveats, findings, fleet, fleet_text, verdict
 from peakmark.judging.row import Key, Row
 from peakmark.judging.rows import figures_of, layout_of
 from peakmark.judging.words import Words
-from peakmark.reporting import artifact, chapters, formulas, machine_text, method_text, provenance, runs_text
+from peakmark.reporting import artifact, chapters, formulas, machine_text, many, method_text, provenance, runs_text
 from peakmark.storage.results import Results
 from peakmark.tables import captions, page_tables, presentation, sheets
 from peakmark.tables.presentation import Grid
 
+FLEET = "fleet"
 Rows = Mapping[str, Sequence[Row]]
 
 
-def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | None, partial: bool) -> dict[str, Any]:
+def build(
+    results: Results,
+    rows: Rows,
+    figures: Mapping[str, int],
+    logo: str | None,
+    partial: bool,
+    every_node: bool = False,
+) -> dict[str, Any]:
     """The whole report. ``figures`` maps the name of each figure to its width in percent of the page; ``logo`` is a
-    file name.
+    file name. every_node: of many nodes each row has a line, beside the lines of points.
     """
     mark = results.mark
     judged = verdict.verdicts(rows, mark)
+    several = len(fleet.nodes(rows)) > 1
     return {
         "meta": _meta(results, rows, logo, partial),
         "chapters": chapters.build(results),
-        "verdicts": [_verdict(entry, mark) for entry in judged],
+        "verdicts": [_verdict_of_nodes(entry, mark) if several else _verdict(entry, mark) for entry in judged],
+        "slow": fleet_text.slow(rows, mark),
         "caveats": [typeset(sentence, mark) for sentence in caveats.build(rows, judged, results.config)],
-        "verdict_head": VERDICT_HEAD,
-        "overview": _figure("overview", figures),
-        "machine": machine_text.nodes(results, mark),
+        "verdict_head": [*HEAD_OF_NODES] if several else [*VERDICT_HEAD],
+        "overview": _figure(FLEET if several else "overview", figures),
+        "machine": many.alike(machine_text.nodes(results, mark)),
         "method": method_text.build(results, rows, mark),
-        "sections": [section for section in _sections(results, rows, figures, mark) if section["parts"]],
-        "runs": runs_text.runs(rows, mark),
+        "sections": [section for section in _sections(results, rows, figures, mark, every_node) if section["parts"]],
+        "runs": runs_text.elsewhere() if fleet.is_many(rows) else runs_text.runs(rows, mark),
         "problems": runs_text.problems(results),
         "artifact": artifact.build(results, rows, mark),
         "provenance": provenance.build(results),
@@ -49,6 +60,8 @@ def build(results: Results, rows: Rows, figures: Mapping[str, int], logo: str | 
 def figure_names(rows: Rows) -> list[str]:
     """The figures that the report shows, the overview first."""
     drawn = [name for table in TABLES for name, own in figures_of(table, rows[table.name]) if own]
+    if len(fleet.nodes(rows)) > 1:
+        return [FLEET, *drawn] if any(verdict.headline(rows, one) for one in verdict.planned(rows)) else drawn
     return ["overview", *drawn] if verdict.with_limit(rows) else drawn
 
 
@@ -93,6 +106,30 @@ VERDICT_HEAD = (
 )
 
 
+HEAD_OF_NODES = (
+    "Resource",
+    "Median of the nodes\n(lowest to highest)",
+    "Share of the\nlimit",
+    "Slowest node",
+    "Beside a reference",
+    "Confidence, and why",
+)
+
+
+def _verdict_of_nodes(entry: verdict.Verdict, mark: str) -> list[list[str]]:
+    """The same where several nodes were measured, under ``HEAD_OF_NODES``."""
+    spread = f"({entry.spread})" if entry.spread else ""
+    name, _, behind = entry.slowest.partition(": ")
+    return [
+        [entry.title, entry.what],
+        [entry.measured, spread],
+        [entry.share or entry.limit, f"of {entry.limit}" if entry.share else ""],
+        [name, behind],
+        [entry.reference, ""],
+        [entry.confidence, typeset(entry.why, mark)],
+    ]
+
+
 def _verdict(entry: verdict.Verdict, mark: str) -> list[list[str]]:
     """A line of page one: its cells under ``VERDICT_HEAD``, each with what stands small below it."""
     spread = f"({entry.spread})" if entry.spread else ""
@@ -125,8 +162,29 @@ def _figure(name: str, figures: Mapping[str, int], drawn: Sequence[Row] = ()) ->
     return {"file": f"figures/{name}.svg", "width": figures[name], "caption": caption, "alt": caption}
 
 
-def _sections(results: Results, rows: Rows, figures: Mapping[str, int], mark: str) -> list[dict[str, Any]]:
+def _dots(figures: Mapping[str, int], name: str, _: Sequence[Row]) -> dict[str, Any] | None:
+    """A figure of many nodes; all have the same caption."""
+    figure = _figure(name, figures)
+    caption = captions.text("nodes")
+    return figure and {**figure, "caption": caption, "alt": caption}
+
+
+def _sections(
+    results: Results, rows: Rows, figures: Mapping[str, int], mark: str, every_node: bool
+) -> list[dict[str, Any]]:
     """A chapter for each subsystem, in the order of the configured layout where there is one."""
+    if fleet.is_many(rows):
+        return [
+            {
+                "title": one.title,
+                "parts": [
+                    part
+                    for table in subsystem_tables(subsystem)
+                    for part in many.parts(results, table, rows[table.name], partly(_dots, figures), mark, every_node)
+                ],
+            }
+            for subsystem, one in SUBSYSTEMS.items()
+        ]
     layout = layout_of(results)
     first = [sheet.table.subsystem for sheet in layout.sheets] if layout else []
     return [

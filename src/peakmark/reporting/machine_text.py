@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from peakmark.formatting import binary, significant, typeset
+from peakmark.formatting import binary, listed, significant, typeset
 from peakmark.storage.results import Results
 
 Facts = Mapping[str, Any]
@@ -27,10 +27,25 @@ _NUMBERS = (
 
 def nodes(results: Results, mark: str = ".") -> list[dict[str, Any]]:
     """One entry per machine with facts: its name and groups of (what, value); ``mark`` in the numbers of the hardware."""
+    cores = _core_types(results)
     return [
-        {"name": name, "groups": _groups({**facts, "network": _link(facts, results, name)}, mark)}
+        {
+            "name": name,
+            "groups": _groups({**facts, "network": _link(facts, results, name)}, mark, cores.get(name, ())),
+        }
         for name, facts in results.facts.items()
     ]
+
+
+def _core_types(results: Results) -> dict[str, list[str]]:
+    """Host -> the core types that the BLAS took in HPL's runs there: what it takes by itself may be another."""
+    found: dict[str, list[str]] = {}
+    for record in results.records:
+        core = (record.data["context"].get("library") or {}).get("core_type")
+        cores = found.setdefault(str(record.data["context"]["host"]), [])
+        if core and core not in cores:
+            cores.append(str(core))
+    return found
 
 
 def _link(facts: Facts, results: Results, host: str) -> Facts:
@@ -63,14 +78,14 @@ def short(results: Results) -> str:
     return "this machine"
 
 
-def _groups(facts: Facts, mark: str = ".") -> list[dict[str, Any]]:
+def _groups(facts: Facts, mark: str = ".", cores: Sequence[str] = ()) -> list[dict[str, Any]]:
     builders = {
         "Processor": _cpu(facts.get("cpu") or {}),
         "Memory": _memory(facts.get("memory") or {}),
         "Disk": _storage(facts.get("storage") or {}),
         "Network": _network(facts.get("network") or {}),
         "System": _system(facts),
-        "Programs and libraries": _programs(facts),
+        "Programs and libraries": _programs(facts, cores),
     }
     groups = [
         {"title": title, "items": [[what, _value(what, value, mark)] for what, value in items]}
@@ -217,16 +232,29 @@ def _system(facts: Facts) -> Lines:
     )
 
 
-def _programs(facts: Facts) -> Lines:
-    build, blas = facts.get("build") or {}, facts.get("blas") or {}
-    core = f", core type {blas['core_type']}" if blas.get("core_type") else ""
+def _blas(blas: Facts, cores: Sequence[str]) -> str | None:
+    """Its name and how it was made, and with which kernels HPL ran: those it takes by itself may be others."""
+    if not blas.get("name"):
+        return None
+    own = blas.get("core_type")
+    name = " ".join(word for word in str(blas.get("config") or blas["name"]).split() if word != own)
+    if cores:
+        kernels = f", core type {listed(cores)} in HPL's runs"
+        kernels += f" (asked for; by itself it takes {own})" if own and own not in cores else ""
+    else:
+        kernels = f", core type {own} by itself" if own else ""
+    return f"{name}{kernels} ({blas.get('library')})"
+
+
+def _programs(facts: Facts, cores: Sequence[str] = ()) -> Lines:
+    build = facts.get("build") or {}
     special = (build.get("isa_flags") or {}).items()
     pairs = {
         "Compiler of the own kernels": build.get("compiler"),
         "Its flags": build.get("flags"),
         "Further flags": "; ".join(f"{isa}: {flags}" for isa, flags in special if flags),
         "Left out": "; ".join(f"{isa}: {why}" for isa, why in (build.get("left_out") or {}).items()),
-        "BLAS": f"{blas.get('config') or blas['name']}{core} ({blas.get('library')})" if blas.get("name") else None,
+        "BLAS": _blas(facts.get("blas") or {}, cores),
     }
     # Where those that measured lie is told with the method.
     found = (facts.get("tools") or {}).items()

@@ -9,8 +9,7 @@ from typing import Any
 
 import yaml
 
-from peakmark import slurm
-from peakmark.formatting import plural
+from peakmark.formatting import natural, plural
 from peakmark.storage.results import Results
 
 MAX_CHECKSUMS = 300
@@ -29,7 +28,7 @@ def build(results: Results) -> dict[str, Any]:
     versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
     times = sorted(str(record.data["context"]["started"]) for record in results.records)
     found = {record.data["context"].get("job_id") for record in results.records} - {None}
-    jobs = sorted(map(str, found), key=slurm.natural)
+    jobs = sorted(map(str, found), key=natural)
     facts = [
         ["Campaign", results.name],
         ["peakmark", ", ".join(versions) or "no record yet"],

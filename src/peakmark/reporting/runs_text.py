@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from peakmark.cell import Cell
+from peakmark.formatting import plural
+from peakmark.judging import fleet
 from peakmark.judging.row import Row
 from peakmark.judging.words import Words
+from peakmark.reporting import many
 from peakmark.storage.results import Results
 
 ECHO = "LAT-ICMP"
@@ -50,31 +53,47 @@ def _point(words: Words, row: Row) -> str:
     return ", ".join(filter(None, parts))
 
 
+def elsewhere() -> dict[str, Any]:
+    """The same where there are too many for a page."""
+    text = "tables/runs.csv holds every repetition of every node with full precision, start time, hosts and job."
+    return {"text": text, "columns": [], "groups": [], "longest": 0}
+
+
 def problems(results: Results) -> dict[str, Any]:
     """Cells that could not be measured, attempts that failed, and planned cells without a record: cell, what,
     reason.
     """
-    lines = [
-        [_name(record.cell), "not possible here", str(record.data["reason"])]
-        for record in results.records
-        if not record.ok
-    ]
+    found = [(record.cell, "not possible here", str(record.data["reason"])) for record in results.refused]
     answered = {record.cell.id for record in results.records}
     for record in results.attempts:
         later = "failed, repeated later" if record.cell.id in answered else "failed"
-        lines.append([_name(record.cell), later, f"{record.data['reason']} ({record.data['context']['host']})"])
+        found.append((record.cell, later, f"{record.data['reason']} ({record.data['context']['host']})"))
     failed = {record.cell.id for record in results.attempts}
-    waiting: dict[str, list[int]] = defaultdict(list)
-    for cell in results.missing:
-        if cell.id not in failed:
-            waiting[f"{cell.instrument} {cell.point} {cell.node}"].append(cell.repetition)
-    for name, repetitions in waiting.items():
-        numbers = ", ".join(str(repetition) for repetition in sorted(repetitions))
-        lines.append([f"{name} {numbers}", "not measured", "no record yet"])
+    waiting = [(cell, "not measured", "no record yet") for cell in results.missing if cell.id not in failed]
+    if len({cell.node for cell in results.cells}) > fleet.MANY:
+        lines = _of_nodes([*found, *waiting])
+    else:
+        lines = [[_name(cell), what, reason] for cell, what, reason in found]
+        numbers: dict[str, list[int]] = defaultdict(list)
+        for cell, _, _ in waiting:
+            numbers[f"{cell.instrument} {cell.point} {cell.node}"].append(cell.repetition)
+        for name, repetitions in numbers.items():
+            lines.append([f"{name} {', '.join(map(str, sorted(repetitions)))}", "not measured", "no record yet"])
     text = "Every planned cell was measured at its first attempt."
     if lines:
         text = "Failed attempts are kept with the last lines of the program below attempts/."
     return {"text": text, "lines": lines}
+
+
+def _of_nodes(found: Sequence[tuple[Cell, str, str]]) -> list[list[str]]:
+    """The same of many nodes: what befell a row on several of them is one line."""
+    together: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for cell, what, reason in found:
+        together[f"{cell.instrument} {cell.point}", what, reason].append(cell.node)
+    return [
+        [f"{name} on {many.who(list(dict.fromkeys(nodes)))} ({plural(len(nodes), 'cell')})", what, reason]
+        for (name, what, reason), nodes in together.items()
+    ]
 
 
 def _name(cell: Cell) -> str:

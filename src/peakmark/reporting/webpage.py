@@ -45,7 +45,7 @@ def build(
     results, rows = judged.results, judged.rows
     must_be_complete(results, partial, "html")
     figures = dict.fromkeys(document.figure_names(rows), 100)
-    data = document.build(results, rows, figures, str(results.report_config.get("logo") or "") or None, partial)
+    data = document.build(results, rows, figures, str(results.report_config.get("logo") or "") or None, partial, True)
     target = target or results.directory / "report.html"
     text = page(data, results.directory, results.mark)
     documents.write(target, text.encode(), owner or results.directory)
@@ -140,9 +140,10 @@ def _summary(data: Data, folder: Path) -> str:
         "How close each resource comes to its limit, by the row that speaks for it",
     )
     figure = _figure(data["overview"], "Overview", folder) if data["overview"] else ""
+    slow = "".join(f"<p>{escape(one)}</p>" for one in data["slow"])
     return (
         f'<section aria-label="Summary" id="summary">{partial}<p>{escape(meta["lead"])}</p>'
-        f"{verdicts}{figure}{_caveats(data['caveats'])}</section>"
+        f"{verdicts}{slow}{figure}{_caveats(data['caveats'])}</section>"
     )
 
 

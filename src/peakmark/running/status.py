@@ -14,7 +14,7 @@ from peakmark import files, slurm
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
-from peakmark.formatting import plural
+from peakmark.formatting import natural, plural
 from peakmark.measuring.job import NODES, output_path
 from peakmark.planning import jobs
 from peakmark.resources import program, snakemake
@@ -82,7 +82,7 @@ def describe(campaign: Results, only_failed: bool = False) -> Description:
         lines.append(f"{campaign.directory}: {done} of {plural(len(standings) - spared, 'cell')} done{more}")
         lines += _counts("subsystem", SUBSYSTEMS, standings, lambda one: one.cell.subsystem)
         if campaign.plan.get("cluster"):
-            nodes = sorted({one.node for one in missing}, key=slurm.natural)
+            nodes = sorted({one.node for one in missing}, key=natural)
             lines += _counts("node", nodes, missing, lambda one: one.node)
         lines += _jobs(queue, standings)
         if trouble and missing:
@@ -207,7 +207,7 @@ def _failures(campaign: Results, failed: list[Standing]) -> list[str]:
         if len(group) < ALIKE:
             lines += [line for one in group for line in _failure(campaign, one)]
             continue
-        nodes = sorted({one.node for one in group}, key=slurm.natural)
+        nodes = sorted({one.node for one in group}, key=natural)
         lines += [f"  {len(group)} cells, {', '.join(nodes)}: {reason}"]
         lines += [f"    {one.cell.id}" for one in group]
         lines += _failure(campaign, group[0])[2:]

@@ -12,6 +12,7 @@ from peakmark.cell import Cell
 from peakmark.config import inputs
 from peakmark.config.repetitions import Criterion
 from peakmark.errors import RecordError
+from peakmark.formatting import natural
 from peakmark.storage import decisions, facts, integrity, planfile, records
 from peakmark.storage.decisions import Decisions
 
@@ -105,6 +106,11 @@ class Results:
     def _found(self) -> list[StoredRecord | str | None]:
         return [load(self.directory, *place) for place in places(self.directory, self.cells)]
 
+    @cached_property
+    def refused(self) -> tuple[StoredRecord, ...]:
+        """The records that say why a cell is not possible."""
+        return tuple(record for record in self.records if not record.ok)
+
     def _stored(self, folder: str) -> tuple[StoredRecord, ...]:
         return tuple(one for one in self._found if isinstance(one, StoredRecord) and one.path.startswith(f"{folder}/"))
 
@@ -120,8 +126,9 @@ class Results:
 
     @cached_property
     def facts(self) -> Mapping[str, Mapping[str, Any]]:
-        """Node name -> machine facts, from ``machine/<node>.json``."""
-        return facts.whole(self.directory)
+        """Node name -> machine facts, from ``machine/<node>.json``, node2 before node10."""
+        found = facts.whole(self.directory)
+        return {name: found[name] for name in sorted(found, key=natural)}
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:

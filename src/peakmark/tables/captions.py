@@ -11,9 +11,10 @@ from peakmark.resources import ROOT
 
 FOLDER = ROOT / "reports" / "captions"
 FIGURES = (
-    "overview", "cpu", "memory_throughput_pool", "memory_throughput_block", "memory_latency", "disk_throughput",
+    "overview", "fleet", "cpu", "memory_throughput_pool", "memory_throughput_block", "memory_latency", "disk_throughput",
     "disk_iops", "disk_latency", "network_throughput", "network_latency",
 )  # fmt: skip
+NODES = "nodes"  # caption of each figure of many nodes
 WORKLOAD = "workload"  # caption of a figure of one workload
 
 
@@ -29,7 +30,7 @@ def text(name: str, limit: bool = True, absent: Collection[str] = ()) -> str:
 
 def _file(name: str) -> str:
     """The file of a figure's caption; figures of one workload, such as disk_throughput_RS, share one unless they are latencies."""
-    if name in FIGURES:
+    if name in (*FIGURES, NODES):
         return name
     table = name.rpartition("_")[0]
     return table if table.endswith("latency") else WORKLOAD

@@ -9,7 +9,7 @@ import pandas as pd
 
 from peakmark.arithmetic import evaluate
 from peakmark.config.layouts import Column, Layout, Sheet
-from peakmark.formatting import percent, significant, typeset
+from peakmark.formatting import natural, percent, significant, typeset
 from peakmark.judging import notes as notes_of
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
@@ -45,7 +45,7 @@ def lines(sheet: Sheet, rows: Sequence[Row]) -> list[Line]:
     labelled = {row.key: sheet.names(row.key.workload, row.key.concurrency, row.key.block) for row in taken}
     taken.sort(
         key=lambda row: (
-            row.key.node,
+            natural(row.key.node),
             [
                 (place(row, key), (row.key.block or 0) if key == "workload" and _renamed(sheet, row) else 0)
                 for key in sheet.order

@@ -11,13 +11,13 @@ import pandas as pd
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES, Table, count
 from peakmark.config import layouts
-from peakmark.judging import findings, notes
+from peakmark.judging import findings, fleet, fleet_text, notes
 from peakmark.judging.judged import Judged
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage import measurements
 from peakmark.storage.results import Results
-from peakmark.tables import brief, latex, presentation, sheets
+from peakmark.tables import brief, latex, nodes, presentation, sheets
 from peakmark.tables.presentation import Grid
 from peakmark.units import format_size
 
@@ -31,7 +31,7 @@ _AT_CLOCKS = {name: f"Efficiency at {name} clock (%)" for name in ("nominal", "m
 
 def build(campaign: Path | Judged) -> list[Path]:
     """Write ``tables/<name>.csv`` for all eight tables and a brief ``.tex`` of those with rows, ``summary.csv``, ``findings.csv``, ``runs.csv``,
-    ``checksums.txt``, and the tables of the configured layout in ``tables/<layout>``; the paths written.
+    of several nodes ``nodes.csv``, ``checksums.txt``, and the tables of the configured layout in ``tables/<layout>``; the paths written.
 
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
@@ -40,13 +40,14 @@ def build(campaign: Path | Judged) -> list[Path]:
     folder = results.directory / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     written = []
+    many = fleet.is_many(rows)
     for table in TABLES:
         csv = folder / f"{table.name}.csv"
         frame(table, rows[table.name]).to_csv(csv, index=False, lineterminator="\n")
         written.append(csv)
         tex = folder / f"{table.name}.tex"
         if rows[table.name]:
-            tex.write_text(latex.table(brief.grid(rows[table.name])), encoding="utf-8")
+            tex.write_text(latex.table((nodes.brief if many else brief.grid)(rows[table.name])), encoding="utf-8")
             written.append(tex)
         else:
             tex.unlink(missing_ok=True)
@@ -55,6 +56,7 @@ def build(campaign: Path | Judged) -> list[Path]:
     for name, content in (
         ("summary", summary(everything)),
         ("findings", said(rows)),
+        *((("nodes", nodes.frame(rows)),) if len(fleet.nodes(rows)) > 1 else ()),
         ("runs", runs(measurements.table(results))),
     ):
         path = folder / f"{name}.csv"
@@ -205,7 +207,8 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
 
 def said(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
     """What the rows of each table say: table, topic, sentence."""
-    lines = [(name, finding.topic, finding.text) for name, found in rows.items() for finding in findings.of(found)]
+    find = fleet_text.of if fleet.is_many(rows) else findings.of
+    lines = [(name, finding.topic, finding.text) for name, found in rows.items() for finding in find(found)]
     return pd.DataFrame(lines, columns=["table", "topic", "sentence"])
 
 

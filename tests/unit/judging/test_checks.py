@@ -3,10 +3,10 @@
 import copy
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit import campaign_data
 
 from peakmark import peaks, statistics
 from peakmark.judging.checks import check_agreement, check_row
@@ -14,7 +14,7 @@ from peakmark.judging.measured import DEFAULT, Measured, Run, Thresholds
 from peakmark.judging.notes import Level, Note
 from peakmark.peaks import Peak
 
-VM: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "machine" / "zen3-vm.json").read_text())
+VM: dict[str, Any] = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
 CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]
 UNKNOWN = Peak(None, "", "", "", "unknown", "not known")
 
@@ -138,6 +138,16 @@ def test_udp_loss(details: dict[str, Any], marked: bool) -> None:
     assert [note.code for note in found] == (["udp-loss"] if marked else [])
     assert not marked or "10.00%" in found[0].text
     assert codes(row(details=details, subsystem="network", workload="TCP", unit="bit/s")) == []
+
+
+@pytest.mark.parametrize(
+    ("lost", "level"),
+    [(0.02, Level.NOTE), (0.1, Level.NOTE), (0.11, Level.UNSURE), (0.5, Level.UNSURE), (0.6, Level.WRONG)],
+)
+def test_udp_loss_weighs_as_much_as_it_is(lost: float, level: Level) -> None:
+    details = {"sent": 1000, "received": round(1000 * (1 - lost)), "lost": round(1000 * lost)}
+    found = check_row(row(details=details, subsystem="network", workload="UDP", unit="bit/s"))
+    assert [note.level for note in found if note.code == "udp-loss"] == [level]
 
 
 @pytest.mark.parametrize(("lost", "marked"), [(0, False), (1, False), (250, True)])

@@ -17,11 +17,12 @@ from peakmark.judging import findings, ratios, verdict
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
+from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 
-VM: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "machine" / "zen3-vm.json").read_text())
-KERNELS = Path(__file__).parents[2] / "build" / "kernels"
+VM: dict[str, Any] = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
+KERNELS = ROOT / "build" / "kernels"
 CLOCK = {"clock_hz_before": 3e9, "clock_hz_after": 3e9}
 LIMIT = 3e9 * 16  # of one core of the VM in double precision
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit import campaign_data
 
 from peakmark import files, slurm
 from peakmark.cell import Cell
@@ -20,7 +21,7 @@ from peakmark.running import failures, status
 from peakmark.storage import records
 from peakmark.storage.results import Results
 
-DATA = Path(__file__).parent / "data" / "slurm"
+DATA = campaign_data.DATA / "slurm"
 NOW = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
 
 

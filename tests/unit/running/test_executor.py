@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
 from peakmark.running.run import Run
+from peakmark.running.told import Told
 from snakemake_executor_plugin_peakmark import Executor
 
 
@@ -29,5 +29,5 @@ def test_the_thread_that_the_interface_starts_finds_all_it_needs(monkeypatch: py
 
 def test_another_workflow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Run, "current", None)
-    with pytest.raises(WorkflowError, match="runs the Snakefile of peakmark"):
+    with pytest.raises(Told, match="runs the Snakefile of peakmark"):
         Executor(None, None)

@@ -11,9 +11,10 @@ import pytest
 
 from peakmark.machine import libraries
 from peakmark.machine.host import Host
+from peakmark.resources import ROOT
 from peakmark.running import doctor
 
-KERNELS = Path(__file__).parents[2] / "src" / "kernels"
+KERNELS = ROOT / "src" / "kernels"
 OLD_AS = """#!/bin/sh
 for last in "$@"; do :; done
 line=$(sed -n '/{vex}[[:space:]]*vpdpbusd/{=;q}' "$last")

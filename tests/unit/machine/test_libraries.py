@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from tests.unit import campaign_data as make
 
 from peakmark import machine
 from peakmark.machine import libraries
@@ -15,8 +16,9 @@ from peakmark.measuring import tools
 from peakmark.reporting import machine_text
 from peakmark.resources import ROOT
 from peakmark.schemas import validate
+from peakmark.storage.results import Results
 
-LDD = (Path(__file__).parent / "data" / "ldd" / "hpcc.txt").read_text()
+LDD = (make.DATA / "ldd" / "hpcc.txt").read_text()
 OPENBLAS = {"name": "OpenBLAS", "core_type": "Zen", "config": "OpenBLAS 0.3.21 DYNAMIC_ARCH Zen MAX_THREADS=64"}
 
 
@@ -108,3 +110,19 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
 
 def test_modules_of_the_memory_are_a_number() -> None:
     assert ["Modules", "8"] in machine_text._memory({"total": 1 << 30, "modules": 8})
+
+
+def test_the_core_type_of_the_runs_is_told_before_what_the_library_takes_by_itself(tmp_path: Path) -> None:
+    of = make.cell("hpl", "DP", subsystem="cpu")
+    library = {"library": {"blas": "OpenBLAS", "core_type": "SkylakeX", "requested": "SkylakeX"}}
+    facts = {"host": "node1", "blas": {"name": "OpenBLAS", "core_type": "Prescott", "library": "/lib/libblas.so.3",
+                                       "config": "OpenBLAS 0.3.21 DYNAMIC_ARCH Prescott MAX_THREADS=64"}}  # fmt: skip
+    record = make.record(of, [make.measurement(of, "rate", 1e10)], context=library)
+    (ran,) = machine_text.nodes(Results.read(make.write(tmp_path / "a", [record], facts=facts)))
+    (not_run,) = machine_text.nodes(Results.read(make.write(tmp_path / "b", [], planned=[of], facts=facts)))
+    told = [dict(item for group in one["groups"] for item in group["items"])["BLAS"] for one in (ran, not_run)]
+    assert told == [
+        "OpenBLAS 0.3.21 DYNAMIC_ARCH MAX_THREADS=64, core type SkylakeX in HPL's runs (asked for; by itself it takes"
+        " Prescott) (/lib/libblas.so.3)",
+        "OpenBLAS 0.3.21 DYNAMIC_ARCH MAX_THREADS=64, core type Prescott by itself (/lib/libblas.so.3)",
+    ]

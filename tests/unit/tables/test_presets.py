@@ -23,7 +23,7 @@ from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tables import sheets, tables
 
-SEEDS = Path(__file__).parent / "data" / "seeds"
+SEEDS = make.DATA / "seeds"
 PRESETS = (
     "four-subsystems-2018-hyperion",
     "four-subsystems-2018-prometheus",

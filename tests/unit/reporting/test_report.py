@@ -246,18 +246,18 @@ def test_durations_are_told_in_fitting_units() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("standard", ["2a", "ua1"])
-def test_verapdf_finds_nothing_wrong(swept: Path, standard: str) -> None:
-    """The standards' own checker, which envs/install.sh brings where it can."""
+def test_verapdf_finds_nothing_wrong(swept: Path) -> None:
+    """The standards' own checker, which envs/install.sh brings where it can; it holds a file to all that it claims to be."""
     jars = ROOT / ".venv" / "verapdf"
     if not jars.is_dir():
         pytest.skip("veraPDF is not installed: see what envs/install.sh says")
-    verapdf = ["java", "-cp", f"{jars}/*", "org.verapdf.apps.GreenfieldCliWrapper"]
+    # It ends before a compiler that optimises has paid.
+    java = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{jars}/*"]
     pdf = swept / "report.pdf"
-    done = subprocess.run(
-        [*verapdf, "--format", "text", "-v", "-f", standard, str(pdf)], capture_output=True, text=True
-    )
-    assert done.stdout.startswith("PASS"), done.stdout + done.stderr
+    words = [*java, "org.verapdf.apps.GreenfieldCliWrapper", "--format", "text", "-v", str(pdf)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    verdicts = {line.split()[-1]: line.split()[0] for line in done.stdout.splitlines() if str(pdf) in line}
+    assert verdicts == {"2a": "PASS", "ua1": "PASS"}, done.stdout + done.stderr
 
 
 def test_a_missing_figure_is_one_sentence(tmp_path: Path) -> None:

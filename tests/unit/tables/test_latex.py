@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.test_presets import small_campaign
+from tests.unit.tables.test_presets import small_campaign
 
 from peakmark.catalogue.tables import BY_NAME
 from peakmark.judging import rows

@@ -21,7 +21,7 @@ from peakmark.storage.results import Results
 from peakmark.tables import presentation, sheets, tables
 
 NAME = "disk-patterns-2020"
-DIFFERENCES = Path(__file__).parent / "data" / "seeds" / "disk-patterns-2020-differences.csv"
+DIFFERENCES = make.DATA / "seeds" / "disk-patterns-2020-differences.csv"
 
 # Rows, and the sums of printed columns (own program, reference) in the report's units, added up by a second reading of the
 # reports with another program; factor: printed value x factor = SI value.

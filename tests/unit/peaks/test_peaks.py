@@ -2,18 +2,18 @@
 
 import copy
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit import campaign_data
 
 from peakmark import data, peaks
 from peakmark.peaks import words
 from peakmark.peaks.network import tcp_share, udp_share
 
-DATA = Path(__file__).parent / "data"
+DATA = campaign_data.DATA
 VM: dict[str, Any] = json.loads((DATA / "machine" / "zen3-vm.json").read_text())
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit import pdf
-from tests.unit.test_presets import small_campaign
+from tests.unit.tables.test_presets import small_campaign
 
 from peakmark.figures import figures
 from peakmark.reporting import report

@@ -14,9 +14,10 @@ import pytest
 
 from peakmark.errors import ConfigError
 from peakmark.measuring import guard, scratch
+from peakmark.resources import ROOT
 from peakmark.running import clean
 
-KERNELS = Path(__file__).parents[2] / "build" / "kernels"
+KERNELS = ROOT / "build" / "kernels"
 # A run that is killed together with its guard, as when a node loses power; it says where its directory is.
 DYING = """
 import sys, time

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_jobs import CPU, made
+from tests.unit.planning.test_jobs import CPU, made
 
 from peakmark import slurm
 from peakmark.planning import jobs, plan

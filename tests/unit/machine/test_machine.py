@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit import campaign_data
 
 from peakmark import data, machine
 from peakmark.errors import RecordError
@@ -16,7 +17,7 @@ from peakmark.machine import cpu, limits, memory, network, software, storage, to
 from peakmark.machine.host import Host, parse_cpu_list
 from peakmark.schemas import validate
 
-DATA = Path(__file__).parent / "data"
+DATA = campaign_data.DATA
 
 
 def host(root: Path, files: Mapping[str, str], tools: Mapping[str, str] | None = None) -> Host:

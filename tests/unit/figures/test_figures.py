@@ -166,9 +166,10 @@ def test_dram_and_caches_are_figures_of_their_own(tmp_path: Path) -> None:
 
 def test_every_figure_has_a_caption() -> None:
     known = {path.stem for path in (ROOT / "reports" / "captions").glob("*.rst")}
-    assert known == {*captions.FIGURES, captions.WORKLOAD}
+    assert known == {*captions.FIGURES, captions.NODES, captions.WORKLOAD}
     assert set(captions.FIGURES) == {
         "overview",
+        "fleet",
         *(name for table in BY_NAME.values() for name, _ in rows.figures_of(table, [])),
     }
 

@@ -10,8 +10,9 @@ from snakemake_executor_plugin_slurm.validation import get_forbidden_slurm_optio
 from peakmark import peaks
 from peakmark.config import site
 from peakmark.errors import ConfigError
+from peakmark.resources import ROOT
 
-SITES = Path(__file__).parents[2] / "config" / "sites"
+SITES = ROOT / "config" / "sites"
 
 
 @pytest.mark.parametrize("path", sorted(SITES.glob("*.yaml")), ids=lambda path: path.stem)

@@ -14,8 +14,9 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from peakmark.bundling import sbom
+from peakmark.resources import ROOT
 
-KERNELS = Path(__file__).parents[2] / "build" / "kernels"
+KERNELS = ROOT / "build" / "kernels"
 WHEN = datetime(2026, 11, 21, tzinfo=UTC)
 
 

@@ -1,0 +1,167 @@
+"""Many nodes at one point: their median, how far they spread, and which of them lie apart.
+
+A node lies apart where the whole interval of its median is beyond the median of all nodes by ``BEYOND``. One row may be chance;
+what a node does in most rows of a resource is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from peakmark import statistics
+from peakmark.catalogue.tables import Table
+from peakmark.formatting import natural
+from peakmark.judging.notes import Level
+from peakmark.judging.row import Row
+
+BEYOND = 0.03
+MANY = 4
+"""Of more nodes than this, tables on paper have a row for each point, not for each node."""
+MOSTLY = 0.5
+
+Rows = Mapping[str, Sequence[Row]]
+PointOf = tuple[str, str, int | None, int, str]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """The rows of one point of a table, of which each is another node; none is wrong, in the order of the nodes' names.
+
+    planned  how many nodes were to measure it
+    """
+
+    rows: tuple[Row, ...]
+    planned: int
+
+    @property
+    def table(self) -> Table:
+        """The table to which the point belongs."""
+        return self.rows[0].table
+
+    @cached_property
+    def median(self) -> float:
+        """Of the nodes' summarised values, in SI units."""
+        return statistics.median([row.measured.centre for row in self.rows])
+
+    @cached_property
+    def middle(self) -> Row:
+        """The node whose value is nearest to the median: it stands for all where one is to be shown."""
+        return min(self.rows, key=lambda row: abs(row.measured.centre - self.median))
+
+    @cached_property
+    def worst(self) -> Row:
+        """The slowest node."""
+        return (max if self.table.lower_is_better else min)(self.rows, key=lambda row: row.measured.centre)
+
+    @cached_property
+    def best(self) -> Row:
+        """The fastest node."""
+        return (min if self.table.lower_is_better else max)(self.rows, key=lambda row: row.measured.centre)
+
+    @property
+    def range(self) -> float:
+        """From the lowest to the highest node, as a share of the median."""
+        centres = [row.measured.centre for row in self.rows]
+        return (max(centres) - min(centres)) / self.median
+
+    def behind(self, row: Row) -> float:
+        """By what share a node is slower than the median of all; negative where it is faster."""
+        share = row.measured.centre / self.median - 1
+        return share if self.table.lower_is_better else -share
+
+    @cached_property
+    def slow(self) -> tuple[Row, ...]:
+        """The nodes whose whole interval is worse than the median of all by more than ``BEYOND``."""
+        return tuple(row for row in self.rows if self._apart(row) and self.behind(row) > 0)
+
+    @cached_property
+    def fast(self) -> tuple[Row, ...]:
+        """The same on the other side."""
+        return tuple(row for row in self.rows if self._apart(row) and self.behind(row) < 0)
+
+    def _apart(self, row: Row) -> bool:
+        summary = row.measured.summary
+        return summary.low > self.median * (1 + BEYOND) or summary.high < self.median * (1 - BEYOND)
+
+
+@dataclass(frozen=True)
+class Slow:
+    """A node that is slower than most: in so many ``rows`` of all that were measured on it, of one resource.
+
+    behind  by what share of the median of all, in the median of those rows
+    """
+
+    node: str
+    subsystem: str
+    rows: int
+    of: int
+    behind: float
+
+    @property
+    def mostly(self) -> bool:
+        """Whether it is so in most of its rows: that is not chance."""
+        return self.rows >= max(1, MOSTLY * self.of)
+
+
+def nodes(rows: Rows) -> list[str]:
+    """The nodes of a campaign, as far as rows name them, node2 before node10."""
+    return sorted({row.key.node for table in rows.values() for row in table}, key=natural)
+
+
+def is_many(rows: Rows) -> bool:
+    """Whether there are too many nodes for tables with a row for each."""
+    return len(nodes(rows)) > MANY
+
+
+def spots(rows: Iterable[Row]) -> list[Spot]:
+    """The points of one table, in the order in which its rows have them; points that nobody measured are left out."""
+    grouped: dict[PointOf, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(place(row), []).append(row)
+    right = {point: [row for row in found if _usable(row)] for point, found in grouped.items()}
+    return [Spot(tuple(found), len(grouped[point])) for point, found in right.items() if found]
+
+
+def place(row: Row) -> PointOf:
+    """The row's point: all of its key but the node."""
+    key = row.key
+    # A word means another number on another kind of node, and is one point nevertheless.
+    return key.workload, key.variant, key.block, 0 if key.word else key.concurrency, key.word
+
+
+def _usable(row: Row) -> bool:
+    return row.own is not None and row.level is not Level.WRONG and row.measured.summary.low > 0
+
+
+def typical(rows: Sequence[Row]) -> list[Row]:
+    """The rows of one table on the node that comes nearest to the medians of all: it stands for them where one is to."""
+    off: dict[str, list[float]] = {}
+    for spot in spots(rows):
+        for row in spot.rows:
+            off.setdefault(row.key.node, []).append(abs(spot.behind(row)))
+    if not off:
+        return list(rows)
+    most = max(map(len, off.values()))
+    node = min(
+        (name for name, found in off.items() if len(found) == most), key=lambda name: statistics.median(off[name])
+    )
+    return [row for row in rows if row.key.node == node]
+
+
+def slow_nodes(rows: Rows) -> list[Slow]:
+    """Every node that is slow in any row of a resource, those that are so in most rows first, then by how far."""
+    found: dict[tuple[str, str], list[float]] = {}
+    measured: dict[tuple[str, str], int] = {}
+    for table in rows.values():
+        for spot in spots(table):
+            if len(spot.rows) < 2:
+                continue
+            for row in spot.rows:
+                who = row.key.node, spot.table.subsystem
+                measured[who] = measured.get(who, 0) + 1
+                if any(row is one for one in spot.slow):
+                    found.setdefault(who, []).append(spot.behind(row))
+    all_slow = [Slow(*who, len(by), measured[who], statistics.median(by)) for who, by in found.items()]
+    return sorted(all_slow, key=lambda one: (not one.mostly, -one.behind, natural(one.node)))

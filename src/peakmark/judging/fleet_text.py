@@ -1,0 +1,102 @@
+"""What page one and the tables say of many nodes: which are slow, and how far the others spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.formatting import listed, percent, plural
+from peakmark.judging import findings, fleet
+from peakmark.judging.findings import Finding
+from peakmark.judging.fleet import Rows, Slow, Spot
+from peakmark.judging.row import Row
+from peakmark.judging.words import Words
+
+NAMED = 8
+"""So many nodes are named; the others are counted."""
+BEYOND = f"{100 * fleet.BEYOND:g}\u00a0%"
+
+
+def slow(rows: Rows, mark: str = ".") -> list[str]:
+    """Sentences on the nodes that are slow in a resource, and on single rows of others; what the words mean stands last."""
+    every = fleet.nodes(rows)
+    if len(every) < 2:
+        return []
+    found = fleet.slow_nodes(rows)
+    mostly = [one for one in found if one.mostly]
+    said = [_sentence(one, mark) for one in mostly[:NAMED]]
+    if len(mostly) > NAMED:
+        rest = listed([f"{one.node} ({SUBSYSTEMS[one.subsystem].title})" for one in mostly[NAMED : 3 * NAMED]])
+        more = f" and {len(mostly) - 3 * NAMED} more" if len(mostly) > 3 * NAMED else ""
+        said.append(f"Slow in most rows of a resource too: {rest}{more}.")
+    single = [one for one in found if not one.mostly]
+    if single:
+        which = len({one.node for one in single})
+        said.append(
+            f"{plural(sum(one.rows for one in single), 'single row')} of {plural(which, 'other node')} lie beyond the median, too, "
+            "as chance can bring it with few repetitions: the tables name them."
+        )
+    if not mostly:
+        said.insert(0, f"No node of {len(every)} is slow in most rows of a resource.")
+    said.append(
+        f"Slow: the whole interval of a row is worse than the median of all nodes by more than {BEYOND}. "
+        "tables/nodes.csv has every node."
+    )
+    return said
+
+
+def _sentence(one: Slow, mark: str) -> str:
+    title = SUBSYSTEMS[one.subsystem].title
+    resource = title if title == "CPU" else title.lower()
+    rows = f"all {one.of} rows" if one.rows == one.of else f"{one.rows} of {plural(one.of, 'row')}"
+    return f"{one.node} is slow: its {resource} is {percent(one.behind, mark)}\u00a0% behind the median of all nodes (in {rows})."
+
+
+def of(rows: Sequence[Row], mark: str = ".") -> list[Finding]:
+    """The findings of one table of many nodes: on the nodes, then what the rows of the typical node say."""
+    typical = [replace(row, key=row.key._replace(node="any")) for row in fleet.typical(rows)]
+    said = [
+        replace(one, topic=f"{one.topic}, typical node") if one.topic in ("Limit", "Doubt") else one
+        for one in findings.of(typical, mark)
+    ]
+    return [*of_nodes(rows, mark), *said]
+
+
+def of_nodes(rows: Sequence[Row], mark: str = ".") -> list[Finding]:
+    """How far nodes spread in the points of one table, and which lie apart."""
+    spots = [spot for spot in fleet.spots(rows) if len(spot.rows) > 1]
+    if not spots:
+        return []
+    words = Words(spots[0].table, mark)
+    ordered = sorted(spots, key=lambda spot: spot.range)
+    least, most = ordered[0], ordered[-1]
+    text = (
+        f"Lowest and highest node differ by {percent(least.range, mark)}\u00a0% of their median ({_name(words, least)})"
+    )
+    if most is not least:
+        text += f" to {percent(most.range, mark)}\u00a0% ({_name(words, most)})"
+    return [Finding("Nodes", f"{text}."), *(Finding("Apart", text) for text in _apart(spots, mark))]
+
+
+def _apart(spots: Sequence[Spot], mark: str) -> Iterator[str]:
+    for word, sign in (("slower", 1), ("faster", -1)):
+        by_node: dict[str, list[float]] = {}
+        for spot in spots:
+            for row in spot.slow if sign > 0 else spot.fast:
+                by_node.setdefault(row.key.node, []).append(sign * spot.behind(row))
+        if not by_node:
+            continue
+        ordered = sorted(by_node.items(), key=lambda pair: (-len(pair[1]), -max(pair[1])))
+        named = [
+            f"{node} ({plural(len(shares), 'row')}, up to {percent(max(shares), mark)}\u00a0%)"
+            for node, shares in ordered[:NAMED]
+        ]
+        more = f", and {len(ordered) - NAMED} more" if len(ordered) > NAMED else ""
+        yield f"Of {len(spots)} rows {word} than the median of all nodes by more than {BEYOND}: {listed(named)}{more}."
+
+
+def _name(words: Words, spot: Spot) -> str:
+    row = spot.middle
+    variant = f" {row.key.variant}" if words.table.variant and row.key.variant not in ("", "psync") else ""
+    return words.point_on_all(row, variant)

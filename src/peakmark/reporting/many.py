@@ -1,0 +1,94 @@
+"""The parts of a report on many nodes: points instead of rows, what nodes have alike once, and what differs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from peakmark.catalogue.tables import Table, subsystem_tables
+from peakmark.formatting import listed
+from peakmark.judging import fleet, fleet_text
+from peakmark.judging.row import Row
+from peakmark.judging.rows import figures_of
+from peakmark.reporting import formulas
+from peakmark.storage.results import Results
+from peakmark.tables import nodes, page_tables, presentation
+
+NAMED = 3
+Part = dict[str, Any]
+Draw = Callable[[str, Sequence[Row]], Part | None]
+
+
+def parts(results: Results, table: Table, rows: Sequence[Row], draw: Draw, mark: str, every_node: bool) -> list[Part]:
+    """The part of one table: a line for each point; with ``every_node`` another with a line for each row.
+
+    draw  figure name and its rows -> the figure as the document has it
+    """
+    if not fleet.spots(rows):
+        return []
+    first = table is subsystem_tables(table.subsystem)[0]
+    grid, members = nodes.grid(results, rows[0].table, rows, mark)
+    typical = fleet.typical(rows)
+    sources = formulas.build(typical, {}, mark)
+    if sources["lines"]:
+        sources["sources"] = [f"Of {typical[0].key.node}, the node nearest to the median of all.", *sources["sources"]]
+    found = [_part(first, grid.title, page_tables.table(grid, members, mark))]
+    found[0]["findings"] = [vars(finding) for finding in fleet_text.of(rows, mark)]
+    found[0]["figures"] = [one for name, drawn in figures_of(table, rows) if (one := draw(name, drawn)) is not None]
+    found[0]["formulas"] = sources
+    if every_node:
+        each = presentation.grid(results, rows[0].table, rows, mark)
+        title = f"{each.title}: every node"
+        found.append(_part(False, title, page_tables.table(replace(each, title=title), rows, mark)))
+    return found
+
+
+def _part(first: bool, title: str, table: Mapping[str, Any]) -> Part:
+    empty = {"findings": [], "figures": [], "formulas": {"lines": [], "sources": []}}
+    return {"first": first, "title": title, "name": str(table["title"]).rstrip("."), "table": table, **empty}
+
+
+def alike(machines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The facts of many nodes as those of one: what all have alike, group by group, and what differs, with the nodes."""
+    if len(machines) <= fleet.MANY:
+        return [dict(one) for one in machines]
+    values: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for machine in machines:
+        for group in machine["groups"]:
+            for what, value in group["items"]:
+                values.setdefault((group["title"], what), {}).setdefault(value, []).append(str(machine["name"]))
+    groups: dict[str, list[list[str]]] = {}
+    for (title, what), found in values.items():
+        if len(found) == 1 and len(next(iter(found.values()))) == len(machines):
+            groups.setdefault(title, []).append([what, next(iter(found))])
+        else:
+            groups.setdefault("What differs between the nodes", []).append([what, _differing(found)])
+    differs = groups.pop("What differs between the nodes", None)
+    if differs:
+        groups["What differs between the nodes"] = differs
+    name = f"{len(machines)} nodes: {machines[0]['name']} to {machines[-1]['name']}"
+    return [{"name": name, "groups": [{"title": title, "items": items} for title, items in groups.items()]}]
+
+
+def _differing(found: Mapping[str, Sequence[str]]) -> str:
+    """``A (60 nodes); B (node3 and node9)``; of more than four values the most frequent ones and how many others there are."""
+    ordered = sorted(found.items(), key=lambda pair: -len(pair[1]))
+    shown = [f"{value} ({who(names)})" for value, names in ordered[:4]]
+    more = f"; {len(ordered) - 4} other values" if len(ordered) > 4 else ""
+    return "; ".join(shown) + more
+
+
+def who(names: Sequence[str]) -> str:
+    """``node3 and node9``, or how many nodes."""
+    return listed(names) if len(names) <= NAMED else f"{len(names)} nodes"
+
+
+def joined(lines: Iterable[tuple[str, Sequence[str]]]) -> list[list[str]]:
+    """Lines of node and texts, those with the same texts as one with their nodes."""
+    by_text: dict[tuple[str, ...], list[str]] = {}
+    for name, texts in lines:
+        by_text.setdefault(tuple(texts), []).append(name)
+    counts = Counter({texts: len(names) for texts, names in by_text.items()})
+    return [[who(list(dict.fromkeys(by_text[texts]))), *texts] for texts in counts]

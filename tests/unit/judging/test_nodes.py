@@ -1,0 +1,144 @@
+"""Many nodes: the median speaks for all, slow nodes are named, and paper has a line for each point, not for each node."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit import pdf
+
+from peakmark.figures import figures
+from peakmark.judging import fleet, fleet_text, rows, verdict
+from peakmark.reporting import many, report, runs_text, webpage
+from peakmark.running import summary
+from peakmark.storage.results import Results
+from peakmark.tables import tables
+
+SLOW = {"node10": {"memory": 0.88}, "node3": {"cpu": 0.9}}
+
+
+def campaign(folder: Path, nodes: int, slow: Mapping[str, Mapping[str, float]] = SLOW, repetitions: int = 3) -> Path:
+    """Four CPU rows and two memory rows on each node; the values of a node lie within one per cent of the others'."""
+    records = []
+    for number in range(1, nodes + 1):
+        name = f"node{number}"
+        for repetition in range(repetitions):
+            wobble = 1 + 0.002 * ((number * 7 + repetition * 3) % 5 - 2)
+            for place, workload in enumerate(("QP", "HP", "SP", "DP")):
+                of = make.cell("cpubench", workload, subsystem="cpu", node=name, repetition=repetition)
+                value = 4e11 / 2**place * wobble * slow.get(name, {}).get("cpu", 1.0)
+                records.append(make.record(of, [make.measurement(of, "rate", value)], host=name))
+            for workload in ("RS", "WS"):
+                of = make.cell("rambench", workload, subsystem="memory", variant="pool", block=1 << 20, node=name,
+                               repetition=repetition)  # fmt: skip
+                value = 1.5e10 * wobble * slow.get(name, {}).get("memory", 1.0)
+                records.append(make.record(of, [make.measurement(of, "throughput", value)], host=name))
+    return make.write(folder, records)
+
+
+@pytest.fixture(scope="module")
+def twelve(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return campaign(tmp_path_factory.mktemp("nodes") / "twelve", 12)
+
+
+def test_node2_comes_before_node10(twelve: Path) -> None:
+    found = rows.build(Results.read(twelve))
+    assert fleet.nodes(found) == [f"node{number}" for number in range(1, 13)]
+    names = list(dict.fromkeys(row.key.node for row in found["cpu"]))
+    assert names == fleet.nodes(found)
+
+
+def test_the_median_speaks_for_all_and_the_slowest_is_named(twelve: Path) -> None:
+    found = rows.build(Results.read(twelve))
+    spot = verdict.headline_spot(found, "memory")
+    assert spot is not None
+    assert len(spot.rows) == 12
+    assert spot.median == pytest.approx(1.5e10, rel=0.005)
+    assert spot.worst.key.node == "node10"
+    assert [row.key.node for row in spot.slow] == ["node10"]
+    memory = next(one for one in verdict.verdicts(found) if one.subsystem == "memory")
+    assert memory.measured == "15.00 GB/s"
+    assert memory.slowest.startswith("node10: 13.")
+    assert "12." in memory.slowest.partition(", ")[2]
+    assert "median of 12 nodes" in summary.describe(twelve)
+    assert "slowest node10" in summary.describe(twelve)
+
+
+def test_slow_nodes_are_sentences_and_quiet_ones_are_not(twelve: Path, tmp_path: Path) -> None:
+    said = fleet_text.slow(rows.build(Results.read(twelve)))
+    assert said[0].startswith("node10 is slow: its memory is 12.")
+    assert said[0].endswith("behind the median of all nodes (in all 2 rows).")
+    assert said[1].startswith("node3 is slow: its CPU is 10.")
+    assert len(said) == 3
+    even = fleet_text.slow(rows.build(Results.read(campaign(tmp_path / "even", 6, {}))))
+    assert even[0] == "No node of 6 is slow in most rows of a resource."
+
+
+def test_a_node_whose_interval_reaches_the_median_is_not_apart(tmp_path: Path) -> None:
+    folder = campaign(tmp_path / "c", 6, {})
+    found = rows.build(Results.read(folder))["cpu"]
+    (spot, *_) = fleet.spots(found)
+    assert not spot.slow
+    assert not spot.fast
+    assert spot.behind(spot.worst) < fleet.BEYOND
+
+
+def test_every_node_is_in_the_csv_and_says_whether_it_lies_apart(twelve: Path) -> None:
+    tables.build(twelve)
+    with (twelve / "tables" / "nodes.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 12 * 6
+    assert {(line["node"], line["table"]) for line in lines if line["apart"]} == {
+        ("node10", "memory_throughput"), ("node3", "cpu"),
+    }  # fmt: skip
+    with (twelve / "tables" / "cpu.csv").open() as file:
+        assert [line["Node"] for line in csv.DictReader(file)][:8:4] == ["node1", "node2"]
+
+
+def test_latex_has_a_line_for_each_point_and_the_slowest_node(twelve: Path) -> None:
+    tables.build(twelve)
+    text = (twelve / "tables" / "memory_throughput.tex").read_text()
+    assert text.count("node10") == 2
+    assert "node2" not in text
+
+
+def test_paper_has_a_line_for_each_point_and_the_page_one_for_each_node(tmp_path: Path) -> None:
+    pages = {}
+    for nodes in (6, 24):
+        folder = campaign(tmp_path / str(nodes), nodes, {"node3": {"memory": 0.8}}, repetitions=1)
+        figures.build(folder)
+        made = report.build(folder)
+        text, pages[nodes] = pdf.text(made), pdf.text(made).count("\f")
+        assert "node3 is slow" in text
+        assert "node2 " not in text
+        page = webpage.build(folder).read_text()
+        assert "node3 is slow" in page
+        assert page.count('<th scope="row">node2</th>') == 6
+    assert pages[6] == pages[24]
+
+
+def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path: Path) -> None:
+    cells = [make.cell("hpl", "DP", subsystem="cpu", node=f"node{number}") for number in range(1, 13)]
+    folder = make.write(tmp_path / "c", [make.record(of, status="unavailable", reason="no HPL", host=of.node) for of in cells[:10]],
+                        planned=cells[10:])  # fmt: skip
+    assert runs_text.problems(Results.read(folder))["lines"] == [
+        ["hpl DP_none_x1 on 10 nodes (10 cells)", "not possible here", "no HPL"],
+        ["hpl DP_none_x1 on node11 and node12 (2 cells)", "not measured", "no record yet"],
+    ]
+
+
+def test_what_machines_have_alike_is_said_once() -> None:
+    machines = [
+        {"name": f"node{number}", "groups": [{"title": "Processor", "items": [["Model", "one"], ["Turbo", on]]}]}
+        for number, on in enumerate(("on", "on", "off", "on", "on"), 1)
+    ]
+    (one,) = many.alike(machines)
+    assert one["name"] == "5 nodes: node1 to node5"
+    assert one["groups"] == [
+        {"title": "Processor", "items": [["Model", "one"]]},
+        {"title": "What differs between the nodes", "items": [["Turbo", "on (4 nodes); off (node3)"]]},
+    ]
+    assert many.alike(machines[:2]) == machines[:2]
