@@ -469,6 +469,7 @@ def test_a_full_standard_output_is_one_sentence(small: Path) -> None:
 SLOW = """
 import sys, time
 from peakmark import cli
+from peakmark.commands import status
 def slow(_):
     try:
         print("measuring", flush=True)
@@ -477,7 +478,7 @@ def slow(_):
         print("putting away", flush=True)
         sys.stdin.readline()
         print("done", flush=True)
-cli._status = slow
+status._status = slow
 raise SystemExit(cli.main(["status", "c"]))
 """
 
