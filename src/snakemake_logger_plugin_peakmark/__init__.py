@@ -82,6 +82,8 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.PROGRESS:
             self.bar.counted(record.__dict__["done"], record.__dict__["total"])
         elif event == LogEvent.JOB_ERROR:
+            # Its time is spent and not ahead any more; where all cells of a node are one job, that is most of the campaign.
+            self.bar.finished(record.__dict__.get("jobid", -1))
             self._failure(record.__dict__)
         elif event == LogEvent.SHELLCMD:
             if self.common_settings.printshellcmds:

@@ -68,6 +68,20 @@ def test_what_jobs_waited_and_that_they_ran_side_by_side_makes_no_time_longer(
     assert "40 s left" in send(handler, LogEvent.PROGRESS, done=2, total=11)
 
 
+def test_a_failed_job_is_not_ahead_any_more(handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All cells of a node in one job, of which one has failed: what is left is the other job."""
+    monkeypatch.setattr(
+        progress, "estimates", {"results/a/cells/1.json": 960.0, **{f"results/a/cells/{n}.json": 20.0 for n in (2, 3)}}
+    )
+    for number in (1, 2, 3):
+        send(handler, LogEvent.JOB_INFO, **job(number))
+    monkeypatch.setattr(progress, "started", handler.now[0])  # type: ignore[attr-defined]
+    handler.now[0] += 980.0  # type: ignore[attr-defined]
+    send(handler, LogEvent.JOB_ERROR, logging.ERROR, **job(1), log=[])
+    send(handler, LogEvent.JOB_FINISHED, job_id=2)
+    assert "20 s left" in send(handler, LogEvent.PROGRESS, done=1, total=3)
+
+
 def test_without_estimates_no_time_is_promised(handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "estimates", {})
     send(handler, LogEvent.JOB_INFO, jobid=1, rule_name="plan", wildcards={}, resources=None)
