@@ -255,7 +255,7 @@ def _parts(
         said.append(({row.key for row in rest}, None))
     for number, (keys, _) in enumerate(said):  # two sheets of the same rows have their notes once, below the last
         again = [later for later in range(number + 1, len(said)) if said[later][0] == keys]
-        if again and (grids[number][0].notes or any(one.startswith("All rows:") for one in grids[number][0].remarks)):
+        if again and (grids[number][0].notes or grids[number][0].shared):
             grid, members = grids[number]
             grids[number] = (presentation.without_notes(grid, grids[again[-1]][0].title), members)
     if not grids:
