@@ -117,7 +117,7 @@ class Ways:
         self.snakemake(folder, *words)
 
     def own(self, name: str, fan_out: Any, cells: int, seconds: float) -> None:
-        """A campaign of ours to its report."""
+        """A campaign of ours to its report; as many cells more when it is there already."""
         config = self.checkout.configure(
             name,
             nodes="all",

@@ -15,7 +15,7 @@ from testcluster import Cluster
 from testcluster.config import LOGIN
 from testcluster.processes import wait_until
 
-from workflow import Workflow
+from workflow import TO_TABLES, Workflow
 
 DISK = {"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}
 
@@ -41,7 +41,7 @@ def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> N
     wait_until(lambda: not workflow.cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split(), 60, "no job is left", 0.2)
     before = workflow.started()
     (workflow.directory / "hold").unlink()
-    again = workflow.snakemake()
+    again = workflow.snakemake(*TO_TABLES)
     assert again.returncode == 0, again.stdout + again.stderr
     after = workflow.started()
     assert len(after) == 6 and {name: after[name] for name in before} == before

@@ -27,6 +27,9 @@ TINY: dict[str, Any] = {
     "network": [{"workloads": ["TCP", "LAT-TCP"], "blocks": ["1B"], "concurrency": [1]}],
 }
 
+TO_TABLES = ("--until", "tables")
+"""Words for snakemake: without figures and documents, which take most of a tiny campaign's time."""
+
 
 @dataclass
 class Checkout:
@@ -39,25 +42,29 @@ class Checkout:
         path.write_text(yaml.safe_dump(values))
         return path
 
-    def run(self, *argv: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *argv: str, env: dict[str, str] | None = None, limit_s: float = LIMIT_S
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             argv,
             cwd=self.directory,
             env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **(env or {})},
             capture_output=True,
             text=True,
-            timeout=LIMIT_S,
+            timeout=limit_s,
             check=False,
         )
 
-    def start(self, *argv: str, env: dict[str, str] | None = None, own_session: bool = False) -> subprocess.Popen[str]:
+    def start(
+        self, *argv: str, env: dict[str, str] | None = None, own_session: bool = False, stdout: Any = subprocess.PIPE
+    ) -> subprocess.Popen[str]:
         """The same in the background; in a session of its own it can be sent what a terminal sends to all."""
         return subprocess.Popen(
             argv,
             cwd=self.directory,
             env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **(env or {})},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=own_session,

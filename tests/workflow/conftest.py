@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from checkout import LIMIT_S, ROOT, Checkout
 
+OTHERS = ("tests", "address", "thread", "aarch64", "fuzz")
+"""What test-kernels leaves beside the kernels: much, and needed by no checkout."""
+
 
 @pytest.fixture(scope="session")
 def kernels() -> Path:
@@ -28,7 +31,7 @@ def checkout(tmp_path: Path, kernels: Path) -> Checkout:
             if name in (".git", ".venv", ".snakemake", "results", "build", "__pycache__", "tests", ".mypy_cache")
         ],
     )
-    shutil.copytree(kernels, directory / "build" / "kernels")
+    shutil.copytree(kernels, directory / "build" / "kernels", ignore=shutil.ignore_patterns(*OTHERS))
     for source in (directory / "build" / "kernels").iterdir():
         source.touch()
     return Checkout(directory)

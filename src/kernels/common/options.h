@@ -68,34 +68,18 @@ struct common_options {
     { .threads = 1, .cpus = {.count = 0}, .seconds = 1.0, .warmup = 0.1, .seed = 1 }
 #define THREADS_MAX 4096
 
+/* clang-format off */
 #define COMMON_OPTIONS(c)                                                                                    \
-    {.name = "threads",                                                                                      \
-     .kind = OPTION_INTEGER,                                                                                 \
-     .value = &(c)->threads,                                                                                 \
-     .argument = "N",                                                                                        \
-     .minimum = 1,                                                                                           \
-     .maximum = THREADS_MAX,                                                                                 \
-     .help = "threads, each pinned to a CPU (default 1)"},                                                   \
-        {.name = "cpus",                                                                                     \
-         .kind = OPTION_CPUS,                                                                                \
-         .value = &(c)->cpus,                                                                                \
-         .argument = "LIST",                                                                                 \
-         .help = "CPUs to use, e.g. 0,2-3 (default: those allowed, one per physical core first)"},           \
-        {.name = "seconds",                                                                                  \
-         .kind = OPTION_SECONDS,                                                                             \
-         .value = &(c)->seconds,                                                                             \
-         .argument = "S",                                                                                    \
-         .given = &(c)->seconds_given,                                                                       \
-         .help = "measure for at least S seconds (default 1)"},                                              \
-        {.name = "warmup",                                                                                   \
-         .kind = OPTION_SECONDS,                                                                             \
-         .value = &(c)->warmup,                                                                              \
-         .argument = "S",                                                                                    \
-         .help = "run S seconds before the clock starts (default 0.1)"},                                     \
-    {                                                                                                        \
-        .name = "seed", .kind = OPTION_SEED, .value = &(c)->seed, .argument = "N",                           \
-        .help = "seed of data and random order (default 1)"                                                  \
-    }
+    {"threads", OPTION_INTEGER, &(c)->threads, "N", .help = "threads, each pinned to a CPU (default 1)",     \
+        .minimum = 1, .maximum = THREADS_MAX},                                                               \
+    {"cpus", OPTION_CPUS, &(c)->cpus, "LIST",                                                                \
+        .help = "CPUs to use, e.g. 0,2-3 (default: those allowed, one per physical core first)"},            \
+    {"seconds", OPTION_SECONDS, &(c)->seconds, "S", .help = "measure for at least S seconds (default 1)",    \
+        .given = &(c)->seconds_given},                                                                       \
+    {"warmup", OPTION_SECONDS, &(c)->warmup, "S",                                                              \
+    .help = "run S seconds before the clock starts (default 0.1)"},                                             \
+    {"seed", OPTION_SEED, &(c)->seed, "N", .help = "seed of data and random order (default 1)"}
+/* clang-format on */
 
 #define END_OF_OPTIONS                                                                                       \
     { .name = NULL }

@@ -81,6 +81,14 @@ void report_clock_loaded(struct json *json, const struct team *team) {
     clock_or_null(json, "clock_hz_loaded", team->clock_hz_loaded);
 }
 
+void report_percentiles(struct json *json, const struct histogram *latency) {
+    json_double(json, "p50", (double)histogram_percentile(latency, 0.5) * 1e-9);
+    json_double(json, "p90", (double)histogram_percentile(latency, 0.9) * 1e-9);
+    json_double(json, "p99", (double)histogram_percentile(latency, 0.99) * 1e-9);
+    json_double(json, "p999", (double)histogram_percentile(latency, 0.999) * 1e-9);
+    json_double(json, "max", (double)latency->maximum * 1e-9);
+}
+
 void report_end(struct json *json, const struct report *report) {
     json_begin_array(json, "warnings");
     for (int i = 0; i < report->warnings->count; i++) {

@@ -2,6 +2,7 @@
 #ifndef PEAKMARK_REPORT_H
 #define PEAKMARK_REPORT_H
 
+#include "histogram.h"
 #include "json.h"
 #include "team.h"
 
@@ -37,6 +38,9 @@ void report_clock(struct json *json, const struct team *team);
 
 /* Writes clock_hz_loaded, the clock under the work; null where it could not be told. */
 void report_clock_loaded(struct json *json, const struct team *team);
+
+/* Writes p50, p90, p99, p999 and max in seconds, of values in ns. */
+void report_percentiles(struct json *json, const struct histogram *latency);
 
 /* Writes warnings[], ends the object. Ends the program with exit 1 if stdout cannot be written. */
 void report_end(struct json *json, const struct report *report);

@@ -207,24 +207,12 @@ int main(int argc, char **argv) {
     const char *workload = NULL, *isa = isa_choices[0], *reason;
     uint64_t operations = 0;
     const struct option_spec specs[] = {
-        {.name = "workload",
-         .kind = OPTION_CHOICE,
-         .value = &workload,
-         .argument = "NAME",
-         .choices = workloads,
-         .help = "what to compute"},
+        {"workload", OPTION_CHOICE, &workload, "NAME", .help = "what to compute", .choices = workloads},
         COMMON_OPTIONS(&common),
-        {.name = "operations",
-         .kind = OPTION_COUNT,
-         .value = &operations,
-         .argument = "N",
+        {"operations", OPTION_COUNT, &operations, "N",
          .help = "do N operations in all, e.g. 1e12, instead of --seconds"},
-        {.name = "isa",
-         .kind = OPTION_CHOICE,
-         .value = &isa,
-         .argument = "NAME",
-         .choices = isa_choices,
-         .help = "instruction set (default auto)"},
+        {"isa", OPTION_CHOICE, &isa, "NAME", .help = "instruction set (default auto)",
+         .choices = isa_choices},
         END_OF_OPTIONS,
     };
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));

@@ -42,52 +42,25 @@ static void parse(struct disk_options *options, int argc, char **argv) {
     static const char *const engines[] = {"psync", "io_uring", NULL};
     static const char *const switches[] = {"on", "off", NULL};
     const struct option_spec specs[] = {
-        {.name = "workload",
-         .kind = OPTION_CHOICE,
-         .value = &options->workload,
-         .argument = "W",
-         .help = "what is measured",
+        {"workload", OPTION_CHOICE, &options->workload, "W", .help = "what is measured",
          .choices = workloads},
-        {.name = "record",
-         .kind = OPTION_SIZE,
-         .value = &options->record,
-         .argument = "SIZE",
+        {"record", OPTION_SIZE, &options->record, "SIZE",
          .help = "bytes of one operation, at most 1GiB (default 4KiB)"},
-        {.name = "size",
-         .kind = OPTION_SIZE,
-         .value = &options->size,
-         .argument = "SIZE",
+        {"size", OPTION_SIZE, &options->size, "SIZE",
          .help = "bytes of all threads' files together (default 1GiB)"},
-        {.name = "directory",
-         .kind = OPTION_TEXT,
-         .value = &options->directory,
-         .argument = "D",
+        {"directory", OPTION_TEXT, &options->directory, "D",
          .help = "where the files are made (default: the working directory)"},
-        {.name = "engine",
-         .kind = OPTION_CHOICE,
-         .value = &options->engine,
-         .argument = "E",
-         .help = "how requests are made (default psync)",
+        {"engine", OPTION_CHOICE, &options->engine, "E", .help = "how requests are made (default psync)",
          .choices = engines},
-        {.name = "depth",
-         .kind = OPTION_INTEGER,
-         .value = &options->depth,
-         .argument = "N",
-         .minimum = 1,
-         .maximum = 4096,
-         .help = "requests in flight per thread; above 1 with io_uring only (default 1)"},
-        {.name = "total",
-         .kind = OPTION_SIZE,
-         .value = &options->total,
-         .argument = "SIZE",
-         .given = &options->total_given,
-         .help = "move SIZE bytes, shared by the threads, instead of --seconds"},
-        {.name = "huge-pages",
-         .kind = OPTION_CHOICE,
-         .value = &options->huge_pages,
-         .argument = "WHETHER",
-         .choices = switches,
-         .help = "ask for huge pages for the buffers of records above 4KiB (default on)"},
+        {"depth", OPTION_INTEGER, &options->depth, "N",
+         .help = "requests in flight per thread; above 1 with io_uring only (default 1)", .minimum = 1,
+         .maximum = 4096},
+        {"total", OPTION_SIZE, &options->total, "SIZE",
+         .help = "move SIZE bytes, shared by the threads, instead of --seconds",
+         .given = &options->total_given},
+        {"huge-pages", OPTION_CHOICE, &options->huge_pages, "WHETHER",
+         .help = "ask for huge pages for the buffers of records above 4KiB (default on)",
+         .choices = switches},
         COMMON_OPTIONS(&options->common),
         END_OF_OPTIONS,
     };
@@ -192,11 +165,7 @@ static void verify(struct disk_test *test, int threads, int64_t *verified) {
 
 static void json_latency(struct json *json, const struct histogram *latency) {
     json_double(json, "latency_mean", histogram_mean(latency) * 1e-9);
-    json_double(json, "p50", (double)histogram_percentile(latency, 0.5) * 1e-9);
-    json_double(json, "p90", (double)histogram_percentile(latency, 0.9) * 1e-9);
-    json_double(json, "p99", (double)histogram_percentile(latency, 0.99) * 1e-9);
-    json_double(json, "p999", (double)histogram_percentile(latency, 0.999) * 1e-9);
-    json_double(json, "max", (double)latency->maximum * 1e-9);
+    report_percentiles(json, latency);
 }
 
 static void print(const struct disk_options *options, struct disk_test *test, const struct team *team,

@@ -281,11 +281,7 @@ static void latency(struct session *session, struct client_options *options) {
     report_begin(&json, &report);
     json_double(&json, "half_rtt", mean / 2);
     json_double(&json, "min", (double)all.minimum * 1e-9);
-    json_double(&json, "p50", (double)histogram_percentile(&all, 0.5) * 1e-9);
-    json_double(&json, "p90", (double)histogram_percentile(&all, 0.9) * 1e-9);
-    json_double(&json, "p99", (double)histogram_percentile(&all, 0.99) * 1e-9);
-    json_double(&json, "p999", (double)histogram_percentile(&all, 0.999) * 1e-9);
-    json_double(&json, "max", (double)all.maximum * 1e-9);
+    report_percentiles(&json, &all);
     json_unsigned(&json, "round_trips", all.count);
     json_unsigned(&json, "lost", outcome.lost);
     json_bool(&json, "busy_poll", plan->busy_poll);

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from peakmark.lean import Any
@@ -67,17 +67,32 @@ def collect_libraries(host: Host, programs: Iterable[str]) -> dict[str, str]:
     The file's own name, behind all links, holds the version: ``libopenblas.so.0 -> .../libopenblasp-r0.3.21.so``.
     """
     found: dict[str, str] = {}
-    for program in sorted(set(programs)):
-        for name, path in linked(host, program).items():
-            if _TELLING.match(name):
-                found.setdefault(name, os.path.realpath(path))
+    for name, path in _linked(host, sorted(program for program in set(programs) if _may_be_linked(host, program))):
+        if _TELLING.match(name):
+            found.setdefault(name, os.path.realpath(path))
     return dict(sorted(found.items()))
 
 
 def linked(host: Host, program: str) -> dict[str, str]:
     """Shared libraries of a program as the loader finds them: name -> path. Empty for scripts and static programs."""
-    text = host.run(["env", *_search_path(), "ldd", program]) or ""
-    return dict(re.findall(r"^\s*(\S+) => (/\S+) \(0x", text, re.M))
+    return dict(_linked(host, [program]))
+
+
+def _linked(host: Host, programs: Sequence[str]) -> list[tuple[str, str]]:
+    """All of several programs: ldd is a script, and is started once if it takes them all."""
+    text = host.run(["env", *_search_path(), "ldd", *programs]) if programs else ""
+    if text is None and len(programs) > 1:  # one of them is static, which ldd calls a failure
+        return [pair for program in programs for pair in _linked(host, [program])]
+    return re.findall(r"^\s*(\S+) => (/\S+) \(0x", text or "", re.MULTILINE)
+
+
+def _may_be_linked(host: Host, program: str) -> bool:
+    """Whether a program may have libraries: a script has none."""
+    try:
+        with host.path(program).open("rb") as stream:
+            return stream.read(4) == b"\x7fELF"
+    except OSError:
+        return True
 
 
 def collect_blas(host: Host, hpl: str | None) -> dict[str, Any]:
@@ -88,7 +103,7 @@ def collect_blas(host: Host, hpl: str | None) -> dict[str, Any]:
     names.sort(key=lambda path: Path(path).name.startswith("libblas"))
     for library in names or ["libopenblas.so.0", "libblis.so.4", "libblas.so.3"]:
         threads = [f"{name}=1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS")]
-        answer = host.run_json(["env", *_search_path(), *threads, sys.executable, "-c", _ASK, library])
+        answer = host.run_json(["env", *_search_path(), *threads, sys.executable, "-I", "-S", "-c", _ASK, library])
         if isinstance(answer, dict):
             facts.update(answer, library=os.path.realpath(library) if library.startswith("/") else library)
             break

@@ -258,29 +258,36 @@ def _hot(host: Host) -> int | None:
 
 
 def _processes(host: Host) -> dict[int, Process]:
-    """Every process that may be seen. One that ends while being looked at is left out."""
+    """Every process that may be seen. One that ends while being looked at is left out.
+
+    By hand, as this is most of what a reading takes where there are many processes.
+    """
     found = {}
-    with os.scandir(host.path("/proc")) as entries:
-        for entry in entries:
-            if not entry.name.isdigit():
-                continue
+    place = os.open(host.path("/proc"), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with os.scandir(place) as entries:
+            names = [entry.name for entry in entries if entry.name.isdigit()]
+        for name in names:
             try:
-                user = entry.stat().st_uid
-                # The name in brackets may hold anything, brackets and blanks too.
-                fields = _stat_of(entry.path).rpartition(b")")[2].split()
-                ticks = int(fields[11]) + int(fields[12])
-                found[int(entry.name)] = Process(
-                    int(fields[1]), user, fields[0] == b"R", ticks / _HERTZ, int(fields[19])
-                )
+                found[int(name)] = _process(name, place)
             except (OSError, ValueError, IndexError):
                 continue
+    finally:
+        os.close(place)
     return found
 
 
-def _stat_of(process: str) -> bytes:
-    """One line of some hundred bytes; by hand, as this is most of what a reading takes where there are many processes."""
-    descriptor = os.open(f"{process}/stat", os.O_RDONLY | os.O_CLOEXEC)
+def _process(name: str, place: int) -> Process:
+    """One process below ``place``. Errors: OSError, ValueError, IndexError when it is gone or tells nothing."""
+    descriptor = os.open(f"{name}/stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=place)
     try:
-        return os.read(descriptor, 4096)
+        line = os.read(descriptor, 4096)
     finally:
         os.close(descriptor)
+    # The name in brackets may hold anything, brackets and blanks too.
+    fields = line[line.rindex(b")") + 1 :].split(None, 20)
+    parent = int(fields[1])
+    # Threads of the kernel are root's, and on an idle node nearly all that there is.
+    user = 0 if parent == _KERNEL_THREADS else os.stat(name, dir_fd=place).st_uid
+    seconds = (int(fields[11]) + int(fields[12])) / _HERTZ
+    return Process(parent, user, fields[0] == b"R", seconds, int(fields[19]))

@@ -16,7 +16,7 @@ from peakmark.judging import caveats, findings, fleet, fleet_text, verdict
 from peakmark.judging.row import Key, Row
 from peakmark.judging.rows import figures_of, layout_of
 from peakmark.judging.words import Words
-from peakmark.reporting import artifact, formulas, machine_text, many, method_text, provenance, runs_text
+from peakmark.reporting import artifact, chapters, formulas, machine_text, many, method_text, provenance, runs_text
 from peakmark.storage.results import Results
 from peakmark.tables import captions, page_tables, presentation, sheets
 from peakmark.tables.presentation import Grid
@@ -41,6 +41,7 @@ def build(
     several = len(fleet.nodes(rows)) > 1
     return {
         "meta": _meta(results, rows, logo, partial),
+        "chapters": chapters.build(results),
         "verdicts": [_verdict_of_nodes(entry, mark) if several else _verdict(entry, mark) for entry in judged],
         "slow": fleet_text.slow(rows, mark),
         "caveats": [typeset(sentence, mark) for sentence in caveats.build(rows, judged, results.config)],
