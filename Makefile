@@ -62,7 +62,7 @@ test-kernels: setup-test
 
 fuzz: setup-test kernels ## the parsers of C and Python against made-up input, for ten minutes
 	@$(MAKE) --no-print-directory -C src/kernels fuzz FUZZ_SECONDS=120
-	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/instruments/test_broken.py tests/unit/test_integrity.py
+	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/instruments/test_broken.py tests/unit/storage/test_integrity.py
 
 test-emulated: setup-test kernels ## the kernels on CPUs that bochs emulates: instruction sets this one lacks; ARGS="--cpu corei7_skylake_x"
 	@$(MAKE) --no-print-directory -C src/kernels ../../build/kernels/tests/test_sweeps
@@ -80,13 +80,13 @@ test-cluster: setup-test
 test-debian13: ## the tests in a minimal Debian 13 below build/, as root; ARGS="lint test-kernels"
 	@tests/debian13/run $(ARGS)
 
-test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, hanging tools, presets on two clusters: an hour more
+test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, hanging tools, every preset: an hour more
 	for folder in faults workflow cluster; do python -m pytest tests/$$folder -m trouble || exit 1; done
 
 CELLS ?= 2000
 SEED ?= 1
 soak: setup-test kernels ## CELLS=2000 short cells on the test cluster while everything breaks (root); see docs/soak.md
-	@python tests/cluster/soak.py --cells $(CELLS) --seed $(SEED)
+	@PYTHONPATH=. python tests/cluster/soak.py --cells $(CELLS) --seed $(SEED)
 
 cluster: setup-test ## a real Slurm cluster of two nodes on this machine, to try things on (root)
 	@python -m tests.cluster.testcluster up

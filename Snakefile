@@ -33,8 +33,8 @@ onstart:
 
 
 onsuccess:
-    shell("peakmark summary {RUN.folder:q}")
+    or_sentence(RUN.last_words)
 
 
 onerror:
-    shell("peakmark status {RUN.folder:q} --failed")
+    or_sentence(RUN.what_failed)

@@ -27,10 +27,9 @@ rule measure:
     wildcard_constraints:
         cell="(cpu|memory|disk|network)/.+/[0-9]+",
     priority: RUN.priority
+    threads: RUN.threads
     resources:
         **RUN.resources,
-        # The local profile allows one at a time: nothing else may run beside a measurement.
-        cell=1,
     params:
         words=RUN.words,
     shell:
@@ -48,9 +47,9 @@ rule measure_job:
         "results/{campaign}/logs/nodes/{job}.log",
     wildcard_constraints:
         job="[^/]+[.](own|disk|pair)([.][0-9]+)?",
+    threads: RUN.threads
     resources:
         **RUN.resources,
-        cell=1,
     params:
         words=RUN.job_words,
     shell:

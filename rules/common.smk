@@ -2,22 +2,12 @@
 
 from functools import partial
 
-from snakemake.exceptions import WorkflowError
-
 from peakmark.config import given
-from peakmark.errors import PeakmarkError
 from peakmark.measuring import build
 from peakmark.reporting import makers
 from peakmark.running import run
+from peakmark.running.told import or_sentence
 from peakmark.tables import captions
-
-
-def or_sentence(function):
-    """What a user did wrong is told in a sentence."""
-    try:
-        return function()
-    except PeakmarkError as error:
-        raise WorkflowError(str(error)) from None
 
 
 def on_command_line():

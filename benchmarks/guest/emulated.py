@@ -119,6 +119,9 @@ def kernel() -> Path:
             words = ["tar", "--extract", "--wildcards", "--no-same-owner", *KEPT]
             subprocess.run(words, cwd=root, stdin=whole.stdout, stderr=subprocess.DEVNULL, check=False)
         package.unlink()
+        if not (root / "lib").exists():
+            # Debian 13 packs the modules below usr/lib; depmod, and what a guest sees, have them below lib.
+            (root / "lib").symlink_to("usr/lib")
         _run("depmod", "-b", str(root), _one(root, "lib/modules/*").name, cwd=root)
         (root / "complete").touch()
     return root

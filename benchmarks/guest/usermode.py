@@ -14,7 +14,8 @@ from benchmarks.guest.common import GuestError
 PROGRAM = "linux.uml"
 NEEDED = {PROGRAM: "user-mode-linux", "modprobe": "kmod", "ip": "iproute2", "gcc": "gcc"}
 MEMORY_MIB = 1024
-OWN = 'mount -t hostfs -o "$GUEST" none "$GUEST"'
+# Since Linux 6.10 the folder is an option with a name; before, the option is the folder.
+OWN = 'mount -t hostfs -o "$GUEST" none "$GUEST" 2>/dev/null || mount -t hostfs -o "hostfs=$GUEST" none "$GUEST"'
 MODULES = "/usr/lib/uml/modules"
 
 

@@ -17,7 +17,7 @@ import yaml
 from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
 
-PARTS = ("Snakefile", "rules", "src", "config", "reports", "local", "slurm", "pyproject.toml")
+PARTS = ("Snakefile", "rules", "src", "config", "reports", "local", "slurm", "profiles", "pyproject.toml")
 LIMIT_S = 1200.0
 
 SHORT: dict[str, Any] = {

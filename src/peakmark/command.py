@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from peakmark import interrupts
+from peakmark import interrupts, output
 from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
 
 
@@ -20,16 +20,16 @@ def outcome(run: Callable[[], int]) -> int:
             try:
                 return run()
             finally:
-                sys.stdout.flush()  # here, where what cannot be written is still one sentence
+                output.flush()  # here, where what cannot be written is still one sentence
     except ConfigError as error:
         return _said(str(error), 2)
     except PeakmarkError as error:
         return _said(str(error), 1)
     except BrokenPipeError:
-        _drop_output()
+        output.drop()
         return 1
     except OSError as error:
-        _drop_output()
+        output.drop()
         return _said(sentence(error), 1)
     except Terminated:
         return _said("told to end", 128 + signal.SIGTERM)
@@ -41,13 +41,6 @@ def _said(text: str, code: int) -> int:
     with suppress(OSError):
         print(f"peakmark: {text}", file=sys.stderr)
     return code
-
-
-def _drop_output() -> None:
-    """What is still to be printed goes nowhere: Python would try once more at its end, and complain in many lines."""
-    if sys.stdout is sys.__stdout__ and sys.stdout is not None:
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def end_cleanly() -> None:

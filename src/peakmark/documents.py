@@ -31,15 +31,11 @@ def write(target: Path, content: bytes, campaign: Path | None = None) -> None:
 
 
 def _write(target: Path, content: bytes, campaign: Path | None) -> None:
-    place = Path(os.path.realpath(target))
     if is_stream(target):
         with target.open("wb") as stream:
             stream.write(content)
         return
-    if place.is_dir():
-        raise PeakmarkError(f"cannot write {target}: it is a folder; give the name of a file in it")
-    if not place.parent.is_dir():
-        raise PeakmarkError(f"cannot write {target}: there is no folder {place.parent}")
+    place = place_of(target)
     if place.exists() and place.read_bytes() == content:
         return
     if not _may_replace(target, place, campaign):
@@ -61,6 +57,19 @@ def _write(target: Path, content: bytes, campaign: Path | None) -> None:
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def place_of(target: Path) -> Path:
+    """Where a document goes that is no stream. Asked before it is made, too: that may take long.
+
+    Errors: PeakmarkError when it is a folder, or there is none for it.
+    """
+    place = Path(os.path.realpath(target))
+    if place.is_dir():
+        raise PeakmarkError(f"cannot write {target}: it is a folder; give the name of a file in it")
+    if not place.parent.is_dir():
+        raise PeakmarkError(f"cannot write {target}: there is no folder {place.parent}")
+    return place
 
 
 def _may_replace(target: Path, place: Path, campaign: Path | None) -> bool:

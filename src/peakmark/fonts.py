@@ -44,10 +44,10 @@ def check(report: Mapping[str, Any]) -> None:
             )
 
 
-def needed(report: Mapping[str, Any]) -> list[Path]:
-    """Font files for the words of ``report:``, none for most. Errors: ConfigError, see ``check``."""
+def needed(report: Mapping[str, Any], text: str = "") -> list[Path]:
+    """Font files for the words of ``report:`` and for ``text``, none for most. Errors: ConfigError, see ``check``."""
     check(report)
-    return _choose("".join(_written(report, key) for key in WRITTEN))[0]
+    return _choose("".join(_written(report, key) for key in WRITTEN) + text)[0]
 
 
 def _written(report: Mapping[str, Any], key: str) -> str:

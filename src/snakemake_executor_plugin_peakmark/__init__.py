@@ -12,13 +12,12 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.settings import CommonSettings
 
 from peakmark.running.queue import Task
-from peakmark.running.run import Run
+from peakmark.running.told import Told
 
 common_settings = CommonSettings(
     non_local_exec=True,
@@ -34,8 +33,10 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
 
     def __init__(self, workflow: Any, logger: Any) -> None:
         """What the thread needs is there before the interface starts it, which it does long before ``__post_init__``."""
+        from peakmark.running.run import Run  # not before Snakemake has gone to the folder of --directory
+
         if Run.current is None or Run.current.plan.cluster is None:
-            raise WorkflowError("the executor peakmark runs the Snakefile of peakmark, on a cluster, and nothing else")
+            raise Told("the executor peakmark runs the Snakefile of peakmark, on a cluster, and nothing else")
         self.run_of = Run.current
         self.queue = self.run_of.queue(say=lambda sentence: self.logger.warning(f"peakmark: {sentence}"))
         self.infos: dict[Path, SubmittedJobInfo] = {}

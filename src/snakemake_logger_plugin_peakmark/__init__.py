@@ -7,38 +7,51 @@ job waited in a queue says nothing about those that run side by side.
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from logging import INFO, WARNING, LogRecord
+from logging import ERROR, INFO, WARNING, LogRecord
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from snakemake_interface_common.exceptions import ApiError
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
 from peakmark.config import given
-from peakmark.errors import PeakmarkError
 from peakmark.formatting import duration
+from peakmark.running import folders
+from peakmark.running.told import Told, or_sentence
 
 PLAIN_STEP = 0.1
 """Without a terminal a line is printed each time this share of the expected time has passed."""
 
+ANSWERS = ("Report created", "Unlocked", "Congratulations", "Will exit after finishing", "Would delete", "Deleting")
+"""How messages begin that answer what somebody asked of Snakemake."""
+
+SAID_ANYHOW = ("Look above for error messages", "At least one job did not complete successfully.")
+
 
 @dataclass
 class LogHandlerSettings(LogHandlerSettingsBase):
-    """No settings: made before Snakemake reads its configuration files, of which a broken one is a traceback there."""
+    """No settings: made before Snakemake reads its configuration files, of which a broken one is a traceback there, and
+    before it writes anything."""
 
     def __post_init__(self) -> None:
-        try:
-            given.check_command_line(sys.argv[1:])
-        except PeakmarkError as error:
-            raise ApiError(str(error)) from None
+        or_sentence(lambda: _begin(sys.argv[1:]))
+
+
+def _begin(words: Sequence[str]) -> None:
+    given.check_command_line(words)
+    folders.check_state(Path((given.named(words, ("--directory", "-d")) or ["."])[-1]))
+    folders.give_cache()
+    # What Snakemake's own log has no room for is said by the campaign's, once, not in forty lines for each message.
+    logging.raiseExceptions = False
 
 
 class LogHandler(LogHandlerBase):
@@ -53,9 +66,9 @@ class LogHandler(LogHandlerBase):
         """Show one record. Never raises: a broken line must not end a campaign."""
         try:
             event = getattr(record, "event", None)
-            if self.common_settings.dryrun:
+            if self.common_settings.dryrun and record.levelno < ERROR:
                 if event != LogEvent.SHELLCMD or self.common_settings.printshellcmds:
-                    self.console.print(self.format(record), markup=False, soft_wrap=True)
+                    self._say(self.format(record))
             else:
                 self._show(event, record)
         except Exception:
@@ -69,27 +82,45 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.PROGRESS:
             self.bar.counted(record.__dict__["done"], record.__dict__["total"])
         elif event == LogEvent.JOB_ERROR:
+            # Its time is spent and not ahead any more; where all cells of a node are one job, that is most of the campaign.
+            self.bar.finished(record.__dict__.get("jobid", -1))
             self._failure(record.__dict__)
         elif event == LogEvent.SHELLCMD:
             if self.common_settings.printshellcmds:
-                self.console.print(self.format(record), markup=False, soft_wrap=True)
+                self._say(self.format(record))
         elif event == LogEvent.ERROR and getattr(record, "exception", "") == "RuleException":
             pass  # repeats, with the whole command, what the failure line and the log have said
         elif event is None and record.getMessage().startswith("Nothing to be done"):
-            self.console.print("nothing to do: every cell is measured and the report is newer than all of them")
+            self._say("nothing to do: every cell is measured and the report is newer than all of them")
             self._last_words()
         elif event == LogEvent.ERROR or (event is None and record.levelno >= WARNING):
-            self.bar.stop()
-            self.console.print(self.format(record), markup=False, soft_wrap=True)
-        elif event is None and record.levelno >= INFO and self.common_settings.verbose:
-            self.console.print(self.format(record), markup=False, soft_wrap=True)
+            self._trouble(self.format(record).strip("\n"))
+        elif event is None and record.levelno >= INFO:
+            text = self.format(record)
+            if self.common_settings.verbose or text.startswith(ANSWERS):
+                self._say(text)
+
+    def _say(self, text: str, to: Console | None = None) -> None:
+        (to or self.console).print(text, markup=False, soft_wrap=True)
+
+    def _trouble(self, text: str) -> None:
+        """What is wrong, unless the failures and the list at the end say it."""
+        self.bar.stop()
+        of_full_disk = "[Errno 28]" in text or "metadata record" in text
+        if text.endswith(SAID_ANYHOW) or (of_full_disk and self._full_disk("")):
+            return
+        # A dry run prints its plan on standard output, where nobody looks for what is wrong.
+        self._say(text, Console(stderr=True, highlight=False) if self.common_settings.stdout else None)
 
     def _last_words(self) -> None:
         """What a run that had something to do says when it ends."""
-        from peakmark.running import progress, summary
+        from peakmark.running.run import Run
 
-        if progress.campaign:
-            print(summary.describe(Path(progress.campaign)))
+        if Run.current is not None:
+            try:
+                or_sentence(Run.current.last_words)
+            except Told as told:
+                self._say(str(told))
 
     def _failure(self, values: dict[str, Any]) -> None:
         name = _name(values)
@@ -106,7 +137,7 @@ class LogHandler(LogHandlerBase):
         message = str(values.get("rule_msg") or "")
         self.console.print(f"[red]failed[/red] {name}{': ' + escape(message) if message else ''}", soft_wrap=True)
         if text:
-            self.console.print(text, markup=False, soft_wrap=True)
+            self._say(text)
 
     def _full_disk(self, text: str) -> bool:
         """Whether the disk of the results is full, which is said once: no log has room for a reason then, and every cell
@@ -114,13 +145,13 @@ class LogHandler(LogHandlerBase):
         """
         from peakmark import files
 
-        full = None if text else files.full(Path("results"))
+        full = None if text else files.full(Path("results")) or files.full(folders.STATE)
         if full is None and "was not measured: No space left" in text:
             full = text
         if full is None:
             return False
         if not self.disk_was_full:
-            self.console.print(full, markup=False, soft_wrap=True)
+            self._say(full)
         self.disk_was_full = True
         return True
 
@@ -208,7 +239,8 @@ class _Bar:
         return max(0.0, expected - self.expected_done) * elapsed / self.expected_done
 
     def stop(self) -> None:
-        self.progress.stop()
+        if self.progress.live.is_started:  # else rich prints an empty line
+            self.progress.stop()
 
 
 def _estimate(values: dict[str, Any]) -> float:

@@ -14,6 +14,7 @@ import pytest
 from testcluster import Cluster
 from testcluster.config import LOGIN
 from testcluster.processes import wait_until
+from tests.checkout import TO_TABLES
 
 from workflow import Workflow
 
@@ -41,7 +42,7 @@ def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> N
     wait_until(lambda: not workflow.cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split(), 60, "no job is left", 0.2)
     before = workflow.started()
     (workflow.directory / "hold").unlink()
-    again = workflow.snakemake()
+    again = workflow.snakemake(*TO_TABLES)
     assert again.returncode == 0, again.stdout + again.stderr
     after = workflow.started()
     assert len(after) == 6 and {name: after[name] for name in before} == before

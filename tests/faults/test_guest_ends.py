@@ -53,6 +53,7 @@ def test_a_user_mode_kernel_that_does_not_boot_says_why(monkeypatch: pytest.Monk
         guest.call(tmp_path, "builtins:int", "1", limit_s=LIMIT_S)
 
 
+@pytest.mark.trouble  # an emulated machine takes half a minute of a core to boot
 def test_a_machine_has_the_shape_it_was_given(tmp_path: Path) -> None:
     machine = Machine(sockets=2, cores=2, threads=2, nodes=2)
     if reason := guest.why_not(machine):

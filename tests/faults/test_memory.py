@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,15 +42,24 @@ def limit(group: Path, size: int) -> None:
 
 
 def test_a_tool_without_memory_is_told_from_one_that_somebody_killed(bench: Bench, group: Path) -> None:
-    # The pool alone fits, as far as the cell can know before; Python beside it does not.
+    # The pool alone fits, as far as the cell can know before; beside another program of the job it does not.
     cell = Cell(
         "memory", "rambench", "RS", "pool", MIB, 1, "any", 0, {"seconds": 0.1, "warmup": 0.0, "pool": 160 * MIB}
     )
     limit(group, 180 * MIB)
     join = ["sh", "-c", f'echo $$ > "{group}/cgroup.procs" && exec "$@"', "sh"]
-    done = subprocess.run(
-        [*join, *bench.argv(cell)], env=bench.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
-    )
+    other = [*join, sys.executable, "-c", f"held = b'x' * {30 * MIB}; print('held', flush=True); input()"]
+    with subprocess.Popen(other, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as beside:
+        assert beside.stdin and beside.stdout and beside.stdout.readline() == "held\n"
+        done = subprocess.run(
+            [*join, *bench.argv(cell)],
+            env=bench.environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        beside.stdin.write("\n")
     assert done.returncode == 1, done.stderr
     words = ["rambench ended with signal SIGKILL", "OUT_OF_MEMORY: the 180MiB that it may use were used up"]
     bench.assert_failed(cell, done.stderr, *words)

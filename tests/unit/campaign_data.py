@@ -13,6 +13,8 @@ from typing import Any
 from peakmark.cell import Cell, Scalar
 from peakmark.storage.records import text_of
 
+DATA = Path(__file__).parent / "data"
+"""Outputs of real tools, facts of real machines, and what published reports printed."""
 UNITS = {"rate": "op/s", "throughput": "B/s", "latency": "s", "iops": "1/s"}
 
 

@@ -338,17 +338,23 @@ def test_nothing_is_overwritten_but_what_this_campaign_wrote(
     assert f"{target} is there already" in refused.stderr and target.read_bytes() == first
     assert peakmark(command, folder, "-o", target).returncode == 0
     assert target.read_bytes() != first
+
+
+def test_links_are_followed_and_what_is_behind_them_is_safe_as_well(
+    small: Path, tmp_path: Path, peakmark: Callable[..., Said]
+) -> None:
+    folder, target = copied(small, tmp_path), tmp_path / "r.pdf"
     # Somebody's thesis, by its name or through a link; a link to an own document stays a link.
     for name in ("thesis", "link"):
         thesis = tmp_path / "thesis"
         thesis.write_text("years of work")
         if name == "link":
             (tmp_path / name).symlink_to(thesis)
-        assert peakmark(command, folder, "-o", tmp_path / name).returncode == 1
+        assert peakmark("report", folder, "-o", tmp_path / name).returncode == 1
         assert thesis.read_text() == "years of work"
     (tmp_path / "own").symlink_to(target)
     target.write_bytes(b"")
-    assert peakmark(command, folder, "-o", tmp_path / "own").returncode == 0
+    assert peakmark("report", folder, "-o", tmp_path / "own").returncode == 0
     assert (tmp_path / "own").is_symlink() and target.stat().st_size > 1000
     assert not list(tmp_path.rglob("*.tmp"))
 
@@ -456,13 +462,14 @@ def test_a_full_standard_output_is_one_sentence(small: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("peakmark: No space left on device") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("peakmark: standard output: No space left on device") and done.stderr.count("\n") == 1
 
 
 # Puts away slowly, as after a large file, and says when it has begun to.
 SLOW = """
 import sys, time
 from peakmark import cli
+from peakmark.commands import status
 def slow(_):
     try:
         print("measuring", flush=True)
@@ -471,7 +478,7 @@ def slow(_):
         print("putting away", flush=True)
         sys.stdin.readline()
         print("done", flush=True)
-cli._status = slow
+status._status = slow
 raise SystemExit(cli.main(["status", "c"]))
 """
 

@@ -154,6 +154,56 @@ def test_an_environment_is_whole_for_its_folder_and_python_only(checkout: Path, 
     assert stamp(checkout_in(tmp_path / "elsewhere")) != here
 
 
+CLUSTER = {"slurm-wlm", "slurmdbd", "mariadb-server", "munge"}
+APT = """#!/bin/sh
+for word; do case $word in DPkg::Path=*) first=${word#*=}; ls "${first%%:*}" >"$SAID.services" ;; esac; done
+echo "$*" >>"$SAID"
+"""
+"""Installs nothing, keeps what it was told, and what stands before the programs that packages call."""
+
+
+@needs_dpkg
+@needs_root
+@pytest.mark.parametrize("there", ["nothing", "SLURM_CONF", "programs", "configuration"])
+def test_where_a_slurm_is_no_package_of_one_comes(checkout: Path, tmp_path: Path, there: str) -> None:
+    path, own, said = (
+        path_without(tmp_path / "bin", "sinfo", "slurmd", "slurmctld"),
+        tmp_path / "own",
+        tmp_path / "said",
+    )
+    programs = {"apt-get": APT, "apt-cache": "#!/bin/sh\nshift; printf 'Package: %s\\n' \"$@\"\n"}
+    if there == "programs":
+        programs |= dict.fromkeys(("sinfo", "slurmd", "slurmctld"), "#!/bin/sh\nexit 1\n")
+    own.mkdir()
+    for name, text in programs.items():
+        (own / name).write_text(text)
+        (own / name).chmod(0o755)
+    # The machine's own /etc but for its Slurm, which it may have.
+    subprocess.run(["cp", "-a", "/etc", tmp_path / "etc"], check=True)
+    for name in ("slurm", "slurm-llnl"):
+        (tmp_path / "etc" / name / "slurm.conf").unlink(missing_ok=True)
+    if there == "configuration":
+        (tmp_path / "etc/slurm").mkdir(exist_ok=True)
+        (tmp_path / "etc/slurm/slurm.conf").touch()
+    front = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc && exec "$@"', str(tmp_path / "etc")]
+    env = {"SLURM_CONF": "/opt/slurm.conf"} if there == "SLURM_CONF" else {}
+    empty = empty_dpkg(tmp_path)
+    done = install(
+        checkout, "packages", "test", front=front, PATH=f"{own}:{path}", SAID=str(said), DPKG_ADMINDIR=empty, **env
+    )
+    assert done.returncode == 0, done.stderr
+    asked = {word for line in said.read_text().splitlines() if " install " in line for word in line.split()}
+    assert {"fio", "libcmocka-dev", "shellcheck"} <= asked, "all else is installed"
+    if there == "nothing":
+        assert asked >= CLUSTER
+        assert "a Slurm is here" not in done.stdout
+    else:
+        assert not asked & CLUSTER
+        assert "a Slurm is here already: slurm-wlm slurmdbd mariadb-server munge stay out" in done.stdout
+    before = set(Path(f"{said}.services").read_text().split())
+    assert {"invoke-rc.d", "update-rc.d", "deb-systemd-helper", "deb-systemd-invoke"} <= before
+
+
 SNIPPET = """
 if deb-systemd-helper --quiet was-enabled x.service; then
     deb-systemd-helper enable x.service >/dev/null

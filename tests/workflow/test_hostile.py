@@ -1,4 +1,6 @@
-"""Names that a shell would take for commands, and that hold everything a name may hold, from a configuration to the PDF."""
+"""Names that a shell would take for commands, and that hold everything a name may hold, from a configuration to the PDF;
+kernels, folders and a standard output that fail a run.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from checkout import TINY, Checkout
+from tests.checkout import LIMIT_S, TINY, Checkout
 
 # No slash, as it is one name; what a shell makes of it leaves a file called pwned-N.
 HOSTILE = "-x $(touch pwned-1) `touch pwned-2`; touch pwned-3 & 'q' \"d\" {b} {{c}} %s \\ é\n|* > pwned-4 #~"
@@ -56,3 +58,36 @@ def test_a_hostile_configuration_reaches_no_shell(checkout: Checkout, tmp_path: 
     again = checkout.snakemake(checkout.directory / "hostile.yaml")
     assert again.returncode == 0
     assert_untouched(tmp_path)
+
+
+def test_what_fails_a_run_is_said_and_the_next_one_goes_on(checkout: Checkout) -> None:
+    """A kernel that is cut off measured nothing; a full standard output and a file in the way lose nothing."""
+    values = {**TINY, "memory": [], "disk": [], "network": [], "repetitions": 1}
+    config = checkout.write_config("tiny.yaml", {**values, "cpu": [{"workloads": ["DP"], "concurrency": [1]}]})
+    kernel = checkout.directory / "build/kernels/cpubench"
+    whole = kernel.read_bytes()
+    kernel.write_bytes(whole[: len(whole) // 2])
+    cut = checkout.snakemake(config)
+    assert cut.returncode == 1
+    assert "1 failed; the next run measures them again" in cut.stdout
+    assert "make clean kernels" in cut.stderr
+    assert "WorkflowError" not in cut.stderr and "Snakefile" not in cut.stderr, "nothing of Snakemake's own"
+    assert not checkout.records("tiny")
+
+    kernel.write_bytes(whole)
+    words = ["snakemake", "--cores", "1", "--configfile", str(config)]  # without a profile of its own
+    with Path("/dev/full").open("w") as full, checkout.start(*words, stdout=full) as process:
+        said = process.communicate(timeout=LIMIT_S)[1]
+    assert process.returncode == 1
+    assert said.splitlines()[-1].startswith("Error: standard output: No space left on device"), said
+    assert len(checkout.records("tiny")) == 1
+
+    tables = checkout.directory / "results/tiny/tables"
+    shutil.rmtree(tables)
+    tables.write_text("mine")
+    refused = checkout.snakemake(config)
+    assert refused.returncode == 1
+    assert refused.stderr.splitlines()[1:] == [
+        "Error: the campaign needs a folder results/tiny/tables: it is a file; move it away"
+    ]
+    assert tables.read_text() == "mine"

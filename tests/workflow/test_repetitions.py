@@ -6,12 +6,14 @@ import json
 import subprocess
 from typing import Any
 
-from checkout import TINY, Checkout
+from tests.checkout import TINY, Checkout
 
 from peakmark.storage import planfile
 
 # Nothing is as sure as that within eight repetitions; and no rate has a median below half of the highest one for long.
 NEVER, SOON = "0.000001%", "99%"
+TABLES = ("--", "results/tiny/tables/runs.csv")
+"""Words for snakemake: without figures and documents. `--until` stops at the first decision."""
 
 
 def adaptive(until: str, most: int = 8) -> dict[str, Any]:
@@ -70,14 +72,14 @@ def test_rows_are_repeated_until_they_are_sure_and_no_record_changes(checkout: C
 
     # Who wants to be surer gets more repetitions of that row; those that are there stay as they are.
     values["cpu"][0] = wanted("DP", NEVER)
-    ok(checkout.snakemake(checkout.write_config("tiny.yaml", values)))
+    ok(checkout.snakemake(checkout.write_config("tiny.yaml", values), *TABLES))
     surer = checkout.started("tiny")
     assert {name: surer[name] for name in after} == after
     assert counts(checkout) == {"DP": 8, "HP": 1, "SP": 8}
 
     # And who is content with less loses nothing.
     values["cpu"][0] = wanted("DP", SOON)
-    ok(checkout.snakemake(checkout.write_config("tiny.yaml", values)))
+    ok(checkout.snakemake(checkout.write_config("tiny.yaml", values), *TABLES))
     assert checkout.started("tiny") == surer
     assert "17 of 17 cells done" in ok(checkout.peakmark("status", "results/tiny"))
 

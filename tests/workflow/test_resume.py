@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from checkout import TINY, Checkout
+from tests.checkout import TINY, TO_TABLES, Checkout
 
 CPU = {**TINY, "cpu": [{"workloads": ["DP", "SP"], "concurrency": [1]}], "memory": [], "disk": [], "network": []}
 LIMIT_S = 60
@@ -33,7 +33,7 @@ def values(checkout: Checkout) -> dict[str, float]:
 def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(checkout: Checkout) -> None:
     three = {**CPU, "cpu": [{**CPU["cpu"][0], "workloads": ["DP", "HP", "SP"]}]}
     config = checkout.write_config("tiny.yaml", three)
-    first = checkout.snakemake(config)
+    first = checkout.snakemake(config, *TO_TABLES)
     assert first.returncode == 0, first.stderr
     before, cells = checkout.started("tiny"), checkout.directory / "results/tiny/cells"
     edited, cut, swapped, flipped, emptied, sound = sorted(before)
@@ -65,7 +65,7 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(c
     assert dry.returncode == 0, dry.stderr
     assert (cells / f"{edited}.json").read_text() == forged, "a dry run changes nothing"
 
-    second = checkout.snakemake(config)
+    second = checkout.snakemake(config, *TO_TABLES)
     assert second.returncode == 0, second.stderr
     assert "5 cells are measured again" in second.stderr
     after = checkout.started("tiny")
@@ -76,7 +76,7 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(c
     assert kept.read_text() == forged, "what was edited is kept aside"
 
     changed = {**CPU, "repetitions": 1, "cpu": [{"workloads": ["SP"], "concurrency": [1], "seconds": 0.04}]}
-    third = checkout.snakemake(checkout.write_config("tiny.yaml", changed))
+    third = checkout.snakemake(checkout.write_config("tiny.yaml", changed), *TO_TABLES)
     assert third.returncode == 0, third.stderr
     assert "1 cell is measured anew because their options have changed" in third.stderr
     assert "5 records are of cells that the configuration does not ask for: kept, but in no table" in third.stderr
@@ -84,7 +84,7 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(c
     assert in_tables(checkout) == {one: values(checkout)[one]}
     newest = checkout.started("tiny")
     assert {name for name in after if newest[name] != after[name]} == {one}
-    fourth = checkout.snakemake(config=checkout.write_config("tiny.yaml", changed))
+    fourth = checkout.snakemake(checkout.write_config("tiny.yaml", changed), *TO_TABLES)
     assert fourth.returncode == 0, fourth.stderr
     assert checkout.started("tiny") == newest
     assert "measured anew" not in fourth.stderr
@@ -93,7 +93,7 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(c
     (facts,) = (checkout.directory / "results/tiny/machine").glob("*.json")
     whole = facts.read_text()
     facts.write_text(json.dumps({**json.loads(whole), "host": "another"}))
-    fifth = checkout.snakemake(checkout.directory / "tiny.yaml")
+    fifth = checkout.snakemake(checkout.directory / "tiny.yaml", *TO_TABLES)
     assert fifth.returncode == 0, fifth.stderr
     assert f"machine/{facts.name} are not as they were written" in fifth.stderr
     assert "1 cell is measured again" in fifth.stderr
@@ -162,7 +162,7 @@ def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_compl
     long = {**CPU, "cpu": [], "scratch": str(scratch), "repetitions": 1}
     long["disk"] = [{**TINY["disk"][0], "workloads": ["WS", "RS"], "seconds": 60}]
     config = checkout.write_config("tiny.yaml", {**CPU, "repetitions": 1})
-    first = checkout.snakemake(config)
+    first = checkout.snakemake(config, *TO_TABLES)
     assert first.returncode == 0, first.stderr
     finished = checkout.started("tiny")
     checkout.write_config("tiny.yaml", {**long, "cpu": CPU["cpu"]})
@@ -180,7 +180,7 @@ def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_compl
     assert checkout.started("tiny") == finished
 
     checkout.write_config("tiny.yaml", {**long, "cpu": CPU["cpu"], "disk": [{**long["disk"][0], "seconds": 0.05}]})
-    again = checkout.snakemake(config)
+    again = checkout.snakemake(config, *TO_TABLES)
     assert again.returncode == 0, again.stderr
     after = checkout.started("tiny")
     assert len(after) == 4

@@ -53,6 +53,8 @@ def write(
     results = Results.read(campaign_dir)
     report.must_be_complete(results, partial, "bundle")
     target = target or campaign_dir.resolve().parent / f"{campaign_dir.resolve().name}.zip"
+    if not documents.is_stream(target):
+        documents.place_of(target)
     with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
         folder = Path(name) / results.name
         paths = staging.copy(results, folder, replace)

@@ -78,13 +78,13 @@ def check_command_line(argv: Sequence[str]) -> None:
 
     Errors: ConfigError.
     """
-    for path in _named(argv, _FILES):
+    for path in named(argv, _FILES):
         yamlfile.read(Path(path))
-    pairs(_named(argv, _WORDS))
+    pairs(named(argv, _WORDS))
 
 
-def _named(argv: Sequence[str], options: tuple[str, ...]) -> list[str]:
-    """The values of the last of ``options`` on a command line, as argparse takes them."""
+def named(argv: Sequence[str], options: tuple[str, ...]) -> list[str]:
+    """The values of the last of ``options`` on a command line of Snakemake, as argparse takes them."""
     found: list[str] = []
     taking = False
     for word in argv:

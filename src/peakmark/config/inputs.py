@@ -1,4 +1,4 @@
-"""Files that ``report:`` of the configuration names: logo, layout of the tables, published results.
+"""Files that ``report:`` of the configuration names: logo, layout of the tables, published results, the author's texts.
 
 A bundle holds copies of them below ``inputs/`` with a list of which stands for what; where such a list is, its copies
 are used, so that the report can be built where the files are not.
@@ -16,7 +16,10 @@ from peakmark.errors import ConfigError, RecordError
 
 FOLDER = "inputs"
 INDEX = f"{FOLDER}/inputs.json"
-KEYS = ("logo", "tables", "published")
+KEYS = ("logo", "tables", "published", "text", "bibliography")
+TEXTS = ("introduction", "design", "discussion", "improvements", "conclusion", "contributions", "acknowledgements")
+"""Chapters of ``report.text``, in their order."""
+KINDS = {"text": (".md", ".typ"), "bibliography": (".bib", ".yml", ".yaml")}
 
 
 LOGOS = {".svg": b"<", ".png": b"\x89PNG", ".jpg": b"\xff\xd8", ".jpeg": b"\xff\xd8"}
@@ -40,13 +43,43 @@ def check_logo(name: str | None) -> Path | None:
     return path
 
 
+def check_text(key: str, name: Any) -> Path:
+    """The file of a chapter (``text.design``) or of the bibliography. Errors: ConfigError when it is none that can be read."""
+    path, kinds = Path(str(name)), KINDS[key.partition(".")[0]]
+    why = ""
+    if path.suffix.lower() not in kinds:
+        why = "of no kind that a report takes"
+    elif not path.is_file():
+        why = "not a file that exists here"
+    else:
+        try:
+            path.read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            why = "not readable as UTF-8 text"
+    if why:
+        raise ConfigError(f"report.{key}: {str(name)!r} is {why}: allowed are {' and '.join(kinds)} files")
+    return path
+
+
+def check_texts(section: Mapping[str, Any]) -> None:
+    """Errors: ConfigError for a text or bibliography that cannot be read."""
+    for key, value in (section.get("text") or {}).items():
+        if value:
+            check_text(f"text.{key}", value)
+    if section.get("bibliography"):
+        check_text("bibliography", section["bibliography"])
+
+
+def _values(value: Any) -> list[Any]:
+    """What a key names: one file, a list of them, or some by name."""
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
+
+
 def names(section: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(key, value) of all files that a ``report:`` section names."""
     found = []
     for key in KEYS:
-        value = section.get(key)
-        values = value if isinstance(value, list) else [value]
-        found += [(key, str(one)) for one in values if one]
+        found += [(key, str(one)) for one in _values(section.get(key)) if one]
     return found
 
 
@@ -107,5 +140,8 @@ def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
     for key in KEYS:
         value = section.get(key)
         if value:
-            changed[key] = [copy(key, one) for one in value] if isinstance(value, list) else copy(key, value)
+            if isinstance(value, dict):
+                changed[key] = {name: copy(key, one) for name, one in value.items()}
+            else:
+                changed[key] = [copy(key, one) for one in value] if isinstance(value, list) else copy(key, value)
     return changed

@@ -21,7 +21,7 @@ MESSAGE_MAX = 65507
 _TESTS = {"tcp_lat": "LAT-TCP", "udp_lat": "LAT-UDP"}
 _FIELD = re.compile(r"^    (\w+) += +(\S+) (ns|/sec|bytes|% cpus)?\s*$", re.MULTILINE)
 # In this order; the last one proves that the section is whole.
-_NEEDED = ("latency", "msg_rate", "msg_size", "time", "rem_recv_msgs")
+_NEEDED = ("latency", "msg_rate", "msg_size", "time", "loc_real_time", "rem_real_time", "rem_recv_msgs")
 
 
 class Qperf(common.Program):
@@ -105,7 +105,10 @@ def _section(text: str, test: str) -> dict[str, str]:
 def _row(cell: Cell, test: str, fields: dict[str, str]) -> Measurement:
     one_way = common.number(fields["latency"], f"qperf: latency of {test}") * 1e-9
     rate = common.number(fields["msg_rate"], f"qperf: msg_rate of {test}")
-    common.agree(one_way * rate, 1.0, 1e-2, f"qperf: latency and msg_rate of {test}")
+    # The latency is of the time at this end, the rate of both ends' mean, and their clocks count hundredths of a second.
+    here = common.number(fields["loc_real_time"], f"qperf: loc_real_time of {test}")
+    there = common.number(fields["rem_real_time"], f"qperf: rem_real_time of {test}")
+    common.agree(one_way * rate * (here + there) / (2 * here), 1.0, 1e-2, f"qperf: latency and msg_rate of {test}")
     if common.whole(fields["msg_size"], "qperf: msg_size") != _message(cell):
         raise ParseError(f"qperf: {test} ran with messages of {fields['msg_size']} B, not {_message(cell)} B")
     return Measurement.of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
@@ -24,12 +24,12 @@ from peakmark.errors import (
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Tool, Workspace
 from peakmark.instruments.common import on_path
-from peakmark.lean import TYPE_CHECKING, Any, asdict, dataclass, field, replace
+from peakmark.lean import TYPE_CHECKING, Any, asdict, dataclass, replace
 from peakmark.machine import limits, topology
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
-from peakmark.measuring import code, execute, guard, kernels, known, lock, modules, noise, placing, scratch
-from peakmark.storage import attempts, records
+from peakmark.measuring import code, execute, guard, keeping, kernels, known, lock, modules, noise, placing, scratch
+from peakmark.storage import records
 from peakmark.units import format_size
 
 if TYPE_CHECKING:
@@ -39,33 +39,6 @@ NOT_POSSIBLE = 77
 STACK_BYTES = 16 << 20
 MARGIN = 1.2
 """Free space asked for before a disk cell starts, as a multiple of what it will write."""
-
-
-@dataclass
-class _Context:
-    """What becomes the ``context`` of the record, filled in as far as the attempt came."""
-
-    host: str
-    started: str
-    peakmark: str
-    load_before: float | None
-    seconds: float = 0.0
-    load_after: float | None = None
-    server_host: str | None = None
-    network: dict[str, Any] | None = None
-    job_id: str | None = None
-    tool: dict[str, str] | None = None
-    library: dict[str, Any] = field(default_factory=dict)
-    cpus: list[int] = field(default_factory=list)
-    allowed: dict[str, Any] | None = None
-    placed: dict[str, Any] | None = None
-    clock_hz_before: float | None = None
-    clock_hz_after: float | None = None
-    scratch: str | None = None
-    noise: dict[str, Any] = field(default_factory=dict)
-    server_noise: dict[str, Any] = field(default_factory=dict)
-    io_limits: dict[str, int] | None = None
-    commands: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -100,7 +73,7 @@ def measure(request: Request) -> dict[str, Any]:
     full = files.full(request.campaign)
     if full:
         raise MeasurementError(f"{cell.id} was not measured: {full}")
-    context = _Context(
+    context = keeping.Context(
         host=lean.host_name(),
         started=lean.now(),
         peakmark=code.running(request.campaign),
@@ -128,33 +101,20 @@ def measure(request: Request) -> dict[str, Any]:
         status, reason, failure = "failed", sentence(error), MeasurementError(sentence(error))
     context.seconds = time.monotonic() - clock
     context.load_after = _load()
-    record = _record(cell, status, reason, parsed, context)
+    record = keeping.record(cell, status, reason, parsed, context)
     if failure is not None:
         try:
-            kept = f"attempt kept in {_store_attempt(request, record, completed)}"
+            kept = f"attempt kept in {keeping.attempt(request.campaign, cell, record, completed)}"
         except (OSError, RecordError) as error:
             kept = f"and the attempt could not be kept: {error}"
         raise MeasurementError(f"{cell.id} failed on {context.host}: {reason} ({kept})") from failure
     if REGISTRY[cell.instrument].reference:
-        record["raw"] = _keep_raw(request, completed)
+        record["raw"] = keeping.raw(request.output, cell, completed)
     records.write(request.output, record)
     return record
 
 
-def _keep_raw(request: Request, completed: Sequence[Completed]) -> dict[str, str]:
-    """What a reference tool printed, stored beside the record. Errors: MeasurementError when it cannot be."""
-    folder = request.output.with_suffix(".raw")
-    try:
-        return _store_raw(folder, completed)
-    except OSError as error:
-        lean.remove_tree(folder)
-        raise MeasurementError(
-            f"{request.cell.id} was measured, but what its tool printed cannot be written to {folder} "
-            f"({error.strerror}): make room or mend its rights, then start again; what was written before is whole"
-        ) from error
-
-
-def _attempt(request: Request, context: _Context, completed: list[Completed]) -> Parsed:
+def _attempt(request: Request, context: keeping.Context, completed: list[Completed]) -> Parsed:
     cell = request.cell
     instrument = REGISTRY.get(cell.instrument)
     if instrument is None:
@@ -263,7 +223,7 @@ def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: 
 
 
 def _execute(
-    request: Request, invocation: Invocation, space: Workspace, context: _Context, completed: list[Completed]
+    request: Request, invocation: Invocation, space: Workspace, context: keeping.Context, completed: list[Completed]
 ) -> None:
     """Run the commands, beside the server if there is one; ``completed`` gets each that has ended, however it did.
 
@@ -343,44 +303,6 @@ def _disk_limit(cell: Cell) -> int:
 def _words(done: Completed) -> str:
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     return lines[-1] if lines else ""
-
-
-def _record(cell: Cell, status: str, reason: str | None, parsed: Parsed, context: _Context) -> dict[str, Any]:
-    noises = {"noise": context.noise or None, "server_noise": context.server_noise or None}
-    return {
-        "schema": records.SCHEMA_VERSION,
-        "cell": cell.to_json(),
-        "status": status,
-        "reason": reason,
-        "measurements": [
-            {**asdict(one), "details": dict(one.details)} for one in (parsed.measurements if status == "ok" else ())
-        ],
-        "context": {**asdict(context), **noises},
-        "warnings": list(parsed.warnings),
-        "raw": {},
-    }
-
-
-def _store_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
-    """Keep what a tool printed beside the record: file name (relative to the record's folder) -> SHA-256."""
-    checksums = {}
-    lean.remove_tree(folder)
-    for number, done in enumerate(completed):
-        texts = {"stdout": done.stdout, "stderr": done.stderr, **done.files}
-        for name, text in texts.items():
-            if text:
-                path = folder / f"{number}.{name}"
-                files.write_text(path, text)
-                checksums[f"{folder.name}/{path.name}"] = lean.sha256(text.encode())
-    return checksums
-
-
-def _store_attempt(request: Request, record: dict[str, Any], completed: Sequence[Completed]) -> Path:
-    """Every failed attempt is kept under its own number."""
-    path = attempts.new(request.campaign, request.cell)
-    record["raw"] = _store_raw(path.with_suffix(".raw"), completed)
-    records.write(path, record)
-    return path
 
 
 def _lock_name() -> str:

@@ -144,6 +144,7 @@ def complete(config: Mapping[str, Any], on_cluster: bool = False, checked: bool 
     if not checked:
         fonts.check(completed["report"])
     inputs.check_logo(completed["report"]["logo"])
+    inputs.check_texts(completed["report"])
     return completed
 
 

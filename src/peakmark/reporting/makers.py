@@ -14,7 +14,7 @@ from peakmark.config import inputs
 from peakmark.resources import ROOT
 
 # Of the package, what neither tables nor report are made by. All else counts, as a new module will.
-_MEASURES = ("measuring", "running", "bundling", "cli.py", "__main__.py")
+_MEASURES = ("measuring", "running", "bundling", "commands", "cli.py", "__main__.py")
 _DRAWS = ("figures", "reporting")
 _PAGES = ("template", "captions", "html")
 

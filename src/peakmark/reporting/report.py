@@ -14,7 +14,7 @@ from peakmark import documents, fonts
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
 from peakmark.judging.judged import Judged
-from peakmark.reporting import document
+from peakmark.reporting import chapters, document, markdown
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 
@@ -45,7 +45,10 @@ def build(
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
         figures = _figures(results.directory / "figures", folder / "figures", document.figure_names(rows))
         data = document.build(results, rows, figures, _logo(results, folder), partial)
-        more = fonts.needed(results.report_config)
+        for place, source in chapters.sources(results).items():
+            (folder / place).parent.mkdir(exist_ok=True)
+            shutil.copyfile(source, folder / place)
+        more = fonts.needed(results.report_config, "".join(markdown.texts(data["chapters"])))
         text = json.dumps(printable(data, fonts.known(more)), ensure_ascii=False)
         (folder / "data.json").write_text(text, encoding="utf-8")
         (folder / "fonts").mkdir()

@@ -18,7 +18,7 @@ from peakmark import documents
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
 from peakmark.judging.judged import Judged
-from peakmark.reporting import document
+from peakmark.reporting import document, prose
 from peakmark.reporting.report import must_be_complete
 from peakmark.resources import ROOT
 from peakmark.tables import webtables
@@ -57,10 +57,14 @@ def page(data: Data, folder: Path, mark: str = ".") -> str:
     meta = data["meta"]
     style, script = ((PARTS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     policy = f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'"
+    own = data["chapters"]
     chapters = [
+        *_written(own["before"]),
         *((section["title"], _section(section, folder, mark)) for section in data["sections"]),
+        *_written(own["behind"]),
         ("Machine", _machine(data["machine"])),
         ("Method", _method(data["method"])),
+        *([("How each kernel measures", prose.blocks(own["kernels"]))] if own["kernels"] else []),
         ("Every run", _runs(data["runs"], mark)),
         (_PROBLEMS, _problems(data["problems"])),
         ("Artifact description", _artifact(data["artifact"])),
@@ -81,6 +85,12 @@ def page(data: Data, folder: Path, mark: str = ".") -> str:
         f"{_title(meta)}{_bar(links)}\n<main>\n{_summary(data, folder)}{body}</main>\n</div>\n"
         f"{_DIALOG}\n<script>{script}</script>\n</body>\n</html>\n"
     )
+
+
+def _written(chapters: Iterable[Data]) -> list[tuple[str, str]]:
+    """The author's chapters; one written in Typst stands in the PDF alone."""
+    elsewhere = "<p>This chapter is written in Typst; it stands in the PDF.</p>"
+    return [(one["title"], elsewhere if one["file"] else prose.blocks(one["blocks"])) for one in chapters]
 
 
 _DIALOG = (

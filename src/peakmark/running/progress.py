@@ -7,6 +7,3 @@ estimates: dict[str, float] = {}
 
 started: float | None = None
 """When the first job began to measure, by ``time.monotonic``: what it waited before is no measure of what is left."""
-
-campaign: str = ""
-"""Folder of the campaign, for the last words of a run that has nothing to do."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import peakmark
-from peakmark import files, interrupts
+from peakmark import files, interrupts, output
 from peakmark.cell import Cell
 from peakmark.formatting import duration, plural
 from peakmark.measuring import build, code, guard, job, lock
@@ -23,12 +23,14 @@ from peakmark.planning import adaptive, cluster, grouping, jobs, plan
 from peakmark.planning.cluster import Cluster, settings_of
 from peakmark.planning.plan import Plan
 from peakmark.planning.plan_text import shown
-from peakmark.running import head, preflight, progress, resume
+from peakmark.running import folders, head, preflight, progress, resume
 from peakmark.running.queue import MAX_JOBS, Queue, Task, written
 from peakmark.storage import decisions, integrity, planfile
 from peakmark.units import parse_duration
 
 GIVEN = jobs.GIVEN
+EVERY_CPU = 1 << 20
+"""Snakemake makes of it as many as it was given."""
 NEWER = Path(".snakemake/peakmark-again")
 Callback = Callable[[Any], Any]
 
@@ -58,12 +60,13 @@ class Run:
         )
         self.folder = str(self.plan.directory)
         self.cells = {cell.id: cell for cell in self.plan.cells}
+        if main:
+            folders.check_campaign(self.plan.directory, self.plan.cells)
         self.found = resume.survey(self.plan.directory, self.plan.cells) if main else {}
         self.kernels_ready = build.up_to_date() if main else True
         if main:
             preflight.say(preflight.check(self.plan, [one for one in self.wanted if not self.is_measured(one)]))
         Run.current = self
-        progress.campaign = self.folder
 
     # -- what is asked for
 
@@ -180,6 +183,11 @@ class Run:
         return lambda wildcards: most - places[wildcards.cell]
 
     @property
+    def threads(self) -> int:
+        """Here, nothing may run beside a measurement. On a cluster it has a job of its own."""
+        return EVERY_CPU if self.plan.cluster is None else 1
+
+    @property
     def resources(self) -> dict[str, Callback]:
         """For Snakemake's own Slurm executor; ours asks the plan."""
         if self.plan.cluster is None:
@@ -229,6 +237,7 @@ class Run:
 
         Two campaigns that measure at once would measure each other. Errors: PeakmarkError.
         """
+        folders.check_room(self.plan.directory)
         interrupts.once()  # the last words are said undisturbed, however often Ctrl-C is pressed
         held = [head.lock(self.plan.directory)]
         if self.plan.cluster is None:
@@ -247,6 +256,21 @@ class Run:
         resume.begin(self.plan, self.found)
         self._estimate()
         return held
+
+    # -- ending
+
+    def last_words(self) -> None:
+        """Where the results are. Errors: PeakmarkError; OSError when they cannot be printed."""
+        from peakmark.running import summary  # takes longer to load than the Snakefile to read
+
+        output.say(summary.describe(self.plan.directory))
+
+    def what_failed(self) -> None:
+        """The same for a run that did not do all."""
+        from peakmark.running import status
+        from peakmark.storage.results import Results
+
+        output.say(status.describe(Results.read(self.plan.directory), only_failed=True).text)
 
     def _write(self) -> None:
         """Everything that a cell needs to be measured, by a job or again by hand; the plan last, as it tells that all is

@@ -25,8 +25,13 @@ _SHAPE: dict[str, tuple[type, ...]] = {
     "config": (dict, _NOTHING),
     "config.report": (dict, _NOTHING),
     **dict.fromkeys(
-        [f"config.report.{key}" for key in ("title", "author", "course", "logo", "tables")], (str, _NOTHING)
+        [f"config.report.{key}" for key in ("title", "author", "course", "logo", "tables", "bibliography")],
+        (str, _NOTHING),
     ),
+    "config.report.text": (dict, _NOTHING),
+    "config.report.text.*": (str, _NOTHING),
+    "config.report.authors": (list, _NOTHING),
+    "config.report.authors.*": (dict,),
     "config.report.published": (list, _NOTHING),
     "config.report.published.*": (str,),
     "references": (list, _NOTHING),

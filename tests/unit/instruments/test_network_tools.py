@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import pytest
 from tests.unit.instruments import samples
@@ -11,7 +12,7 @@ from tests.unit.instruments import samples
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import REGISTRY, ping
-from peakmark.instruments.base import Invocation
+from peakmark.instruments.base import Completed, Invocation
 
 
 def net(instrument: str, workload: str, block: int, n: int = 1, variant: str = "", **options: object) -> Cell:
@@ -113,6 +114,22 @@ def test_results_must_be_the_cells() -> None:
         cell, completed = samples.load(case)
         with pytest.raises(ParseError, match=words):
             REGISTRY[cell.instrument].parse(dataclasses.replace(cell, **changed), [completed])  # type: ignore[arg-type]
+
+
+def test_qperf_whose_ends_measured_different_times() -> None:
+    """Seen on a busy machine: the clocks of both ends count hundredths of a second; latency and rate differ by that."""
+    cell, completed = samples.load("qperf/lat-udp")
+    fields = {"latency": 1553846, "msg_rate": 637, "loc_real_time": 1010000000, "rem_real_time": 1030000000}
+
+    def told(changed: dict[str, int]) -> Completed:
+        text = completed.stdout
+        for name, value in changed.items():
+            text = re.sub(rf"({name} +=) +\S+", rf"\1 {value}", text)
+        return dataclasses.replace(completed, stdout=text)
+
+    assert samples.only(REGISTRY["qperf"].parse(cell, [told(fields)])).value == pytest.approx(2 * 1553846e-9, rel=0.02)
+    with pytest.raises(ParseError, match="contradicts itself"):
+        REGISTRY["qperf"].parse(cell, [told(fields | {"rem_real_time": 1010000000})])
 
 
 def test_iperf3_before_it_told_the_receivers_rate() -> None:

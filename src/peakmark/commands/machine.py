@@ -1,0 +1,77 @@
+"""``peakmark machine``, ``doctor``, ``clean`` and ``sbom``: about this machine and this installation."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from peakmark import output
+from peakmark.measuring.build import BUILD
+
+
+def add(commands: Any) -> None:
+    """Declare the commands."""
+    machine = commands.add_parser("machine", help="facts of this machine, as any user can read them (JSON)")
+    machine.add_argument("--scratch", type=Path, default=None, help="directory whose disk is described")
+    machine.add_argument("--kernels", type=Path, default=BUILD, help="folder of the compiled kernels, for the clock")
+    machine.set_defaults(run=_machine)
+
+    doctor = commands.add_parser("doctor", help="what is here, what is missing, and the command that would mend it")
+    doctor.add_argument("--scratch", type=Path, default=None, help="directory for the disk cells")
+    doctor.add_argument("--slurm", action="store_true", help="the same by a job on one node of each kind")
+    doctor.add_argument("--site", type=Path, help="site file with partition, account and the like, for --slurm")
+    doctor.add_argument(
+        "--wait", type=float, default=300.0, metavar="SECONDS", help="how long a job may wait, for --slurm"
+    )
+    doctor.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
+    doctor.set_defaults(run=_doctor)
+
+    clean = commands.add_parser("clean", help="remove what dead runs left on scratch disks, and nothing else")
+    clean.add_argument(
+        "places", type=Path, nargs="*", metavar="PLACE", help="scratch directories or campaigns; default: $TMPDIR, /tmp"
+    )
+    clean.add_argument("--dry-run", action="store_true", help="only say what would go")
+    clean.set_defaults(run=_clean)
+
+    sbom = commands.add_parser("sbom", help="what this installation consists of: a CycloneDX bill of materials (JSON)")
+    sbom.add_argument("--kernels", type=Path, default=BUILD, help="folder of the compiled kernels")
+    sbom.set_defaults(run=_sbom)
+
+
+def _machine(options: argparse.Namespace) -> int:
+    from peakmark import machine
+    from peakmark.measuring import tools
+
+    found = tools.present(options.kernels)
+    facts = machine.collect(options.scratch, tools=found, cpubench=options.kernels / "cpubench")
+    output.say(json.dumps(facts, indent=1, sort_keys=True))
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from peakmark.config import site
+    from peakmark.running import doctor, probe
+
+    if options.slurm:
+        facts = site.load(str(options.site), None) if options.site else {}
+        text, healthy = probe.examine(dict(facts.get("slurm") or {}), options.scratch, options.wait)
+    else:
+        text, healthy = doctor.examine(options.scratch, BUILD, options.node)
+    output.say(text)
+    return 0 if healthy else 1
+
+
+def _clean(options: argparse.Namespace) -> int:
+    from peakmark.running import clean
+
+    output.say(clean.clean(options.places, options.dry_run))
+    return 0
+
+
+def _sbom(options: argparse.Namespace) -> int:
+    from peakmark.bundling import sbom
+
+    print(sbom.make(options.kernels), end="")
+    return 0

@@ -1,0 +1,178 @@
+"""``peakmark tables``, ``figures``, ``report``, ``html``, ``bundle`` and ``summary``: what is made of a campaign."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from peakmark import output
+from peakmark.measuring.build import BUILD
+
+ANONYMOUS = {"report": "report-anonymous.pdf", "html": "report-anonymous.html"}
+
+
+def add(commands: Any) -> None:
+    """Declare the commands."""
+    for name, run, text in (
+        ("tables", _tables, "records -> measurements.csv and the tables"),
+        ("figures", _figures, "records -> figures"),
+        ("report", _report, "tables and records -> figures and report.pdf"),
+        ("html", _html, "records and figures -> report.html, one page that needs nothing else"),
+        ("summary", _summary, "where the results are, and the five most telling numbers"),
+    ):
+        command = commands.add_parser(name, help=text)
+        also = ", or a bundle" if name == "report" else ""
+        command.add_argument("campaign", type=Path, help=f"folder of the campaign, e.g. results/quick{also}")
+        command.set_defaults(run=run)
+        if name in ("report", "html"):
+            command.add_argument(
+                "--partial", action="store_true", help="also when cells are missing, with the holes marked"
+            )
+            command.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it there")
+            command.add_argument(
+                "--anonymise",
+                action="store_true",
+                help=f"{ANONYMOUS[name]} without names of hosts and users, and addresses",
+            )
+        if name == "report":
+            command.add_argument("--html", action="store_true", help="the page report.html too")
+
+    bundle = commands.add_parser(
+        "bundle",
+        help="a campaign as one zip file, from which its report can be built elsewhere",
+        description="Records, raw outputs, plan, configuration, machine facts, tables, report, checksums and an RO-Crate "
+        "description. `peakmark report FILE.zip` builds the same PDF from it.",
+    )
+    bundle.add_argument("campaign", type=Path, help="folder of the campaign, e.g. results/quick")
+    bundle.add_argument("-o", "--output", type=Path, metavar="FILE.zip", help="default: beside the campaign's folder")
+    bundle.add_argument("--partial", action="store_true", help="also when cells are missing")
+    bundle.add_argument(
+        "--license", metavar="NAME", help="of the data: an SPDX identifier such as CC-BY-4.0, or an address"
+    )
+    bundle.add_argument("--anonymise", action="store_true", help="without names of hosts and users, and addresses")
+    bundle.set_defaults(run=_bundle)
+
+
+def _tables(options: argparse.Namespace) -> int:
+    from peakmark.storage import measurements
+    from peakmark.tables import tables
+
+    measurements.build(options.campaign)
+    tables.build(options.campaign)
+    return 0
+
+
+def _figures(options: argparse.Namespace) -> int:
+    from peakmark.figures import figures
+
+    figures.build(options.campaign)
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from peakmark.bundling import unbundle
+    from peakmark.figures import figures
+    from peakmark.judging.judged import Judged
+    from peakmark.reporting import report, webpage
+    from peakmark.storage import measurements
+    from peakmark.tables import tables
+
+    if unbundle.is_bundle(options.campaign):
+        rebuilt = unbundle.report(options.campaign, options.output, options.partial)
+        _print_path(rebuilt.path, f": {rebuilt.comparison}")
+        return 0
+    if options.anonymise:
+        return _anonymous_report(options)
+    with _workplace(options) as folder:
+        judged = Judged.of(folder)
+        if options.partial:
+            measurements.build(folder)
+            tables.build(judged)
+        figures.build(judged)
+        _print_path(report.build(judged, options.partial, options.output, options.campaign))
+        if options.html:
+            _print_path(webpage.build(judged, options.partial, owner=options.campaign))
+    return 0
+
+
+def _html(options: argparse.Namespace) -> int:
+    from peakmark.figures import figures
+    from peakmark.judging.judged import Judged
+    from peakmark.reporting import webpage
+
+    if options.anonymise:
+        return _anonymous_report(options, "html")
+    with _workplace(options) as folder:
+        judged = Judged.of(folder)
+        figures.build(judged)
+        _print_path(webpage.build(judged, options.partial, options.output, options.campaign))
+    return 0
+
+
+def _summary(options: argparse.Namespace) -> int:
+    from peakmark.running import summary
+
+    output.say(summary.describe(options.campaign))
+    return 0
+
+
+def _bundle(options: argparse.Namespace) -> int:
+    from peakmark.bundling import anonymise, bundle, sbom
+    from peakmark.bundling.crate import Extra
+    from peakmark.reporting import document
+    from peakmark.storage.results import Results
+
+    results = Results.read(options.campaign)
+    # The bill says nothing of hosts and users; its time is that of the newest record, so that bundles can be compared.
+    bill = sbom.make(BUILD, document.newest(results), results.config.get("tools"))
+    said = "CycloneDX bill of materials of the installation that made this bundle"
+    path = bundle.write(
+        options.campaign,
+        options.output,
+        partial=options.partial,
+        licence=options.license,
+        extra=[Extra("sbom.cdx.json", "Software bill of materials", said, bill.encode(), sbom.MEDIA_TYPE)],
+        replace=anonymise.replacer(results) if options.anonymise else None,
+    )
+    _print_path(path)
+    return 0
+
+
+def _anonymous_report(options: argparse.Namespace, form: str = "report") -> int:
+    """The report, or the page of the ``form`` html, of a copy in which every name is replaced."""
+    import tempfile
+
+    from peakmark import documents
+    from peakmark.bundling import anonymise, bundle, staging
+    from peakmark.storage.results import Results
+
+    results = Results.read(options.campaign)
+    target = options.output or options.campaign / ANONYMOUS[form]
+    with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
+        folder = Path(name) / results.name
+        staging.copy(results, folder, anonymise.replacer(results))
+        pdf = bundle.build_all(folder, options.partial)
+        made = pdf if form == "report" else pdf.with_suffix(".html")
+        documents.write(target, made.read_bytes(), options.campaign)
+    _print_path(target)
+    return 0
+
+
+def _workplace(options: argparse.Namespace) -> AbstractContextManager[Path]:
+    """Where tables and figures are built: below the campaign, unless it is read-only and its report goes elsewhere."""
+    from peakmark import documents
+    from peakmark.bundling import unbundle
+
+    if options.output is None:
+        return nullcontext(options.campaign)
+    return documents.workplace(options.campaign, unbundle.SOURCES)
+
+
+def _print_path(path: Path, more: str = "") -> None:
+    """Say where a document is; beside one that went through a pipe or standard output the line would be part of it."""
+    from peakmark import documents
+
+    print(f"{path}{more}", file=sys.stderr if documents.is_stream(path) else sys.stdout)

@@ -1,0 +1,82 @@
+"""Folders that Snakemake and a campaign write into, looked at before either begins: neither says in a sentence what is
+wrong with one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from peakmark import files
+from peakmark.cell import Cell
+from peakmark.errors import PeakmarkError
+
+STATE = Path(".snakemake")
+OF_CAMPAIGN = ("cells", "logs", "attempts", "machine", "nodes", "repetitions", "set-aside", "tables", "figures")
+FILES = ("plan.json", "config.json", "code.json", "report.pdf", "report.html", "running")
+CACHE = "XDG_CACHE_HOME"
+ELSEWHERE = "or work in another folder with --directory FOLDER"
+
+
+def check_state(workplace: Path) -> None:
+    """Where Snakemake keeps what it knows of its jobs. Errors: PeakmarkError."""
+    _check(workplace / STATE, f"Snakemake keeps its notes in {workplace / STATE}")
+
+
+def check_campaign(directory: Path, cells: Iterable[Cell]) -> None:
+    """That what a campaign has are folders and files as they should be. Errors: PeakmarkError."""
+    subsystems = {f"{top}/{cell.subsystem}" for cell in cells for top in ("cells", "logs")}
+    for path in (directory, *(directory / name for name in (*OF_CAMPAIGN, *sorted(subsystems)))):
+        why = _no_folder(path)
+        if why:
+            raise PeakmarkError(f"the campaign needs a folder {path}: {why}")
+    for name in FILES:
+        if (directory / name).is_dir():
+            raise PeakmarkError(f"{directory / name} is a folder where the campaign needs a file: move it away")
+
+
+def check_room(directory: Path) -> None:
+    """That a campaign can be written to. Errors: PeakmarkError."""
+    _check(directory, f"the campaign lies in {directory}")
+
+
+def _check(path: Path, what: str) -> None:
+    why = _no_folder(path)
+    if why:
+        raise PeakmarkError(f"{what}: {why}, {ELSEWHERE}")
+    found = path
+    while not found.exists():
+        found = found.absolute().parent
+    if not os.access(found, os.W_OK | os.X_OK):
+        which = "it" if found == path else found
+        raise PeakmarkError(f"{what}: {which} cannot be written to; mend its rights, {ELSEWHERE}")
+    full = files.full(found)
+    if full:
+        raise PeakmarkError(full)
+
+
+def _no_folder(path: Path) -> str | None:
+    """Why the path neither is a folder nor can become one."""
+    try:
+        for one in (*reversed(path.parents), path):
+            which = "it" if one == path else one
+            if one.is_symlink() and not one.exists():
+                return f"{which} is a link to {one.readlink()}, which is not there; make that, or remove the link"
+            if one.exists() and not one.is_dir():
+                return f"{which} is a file; move it away"
+    except OSError as error:
+        return f"{error.filename} cannot be looked at ({error.strerror}); mend its rights"
+    return None
+
+
+def give_cache() -> None:
+    """Snakemake wants a cache in the home directory, which some users lack: there is one for this process then."""
+    try:
+        place = Path(os.environ.get(CACHE) or Path("~/.cache").expanduser()) / "snakemake"
+        place.mkdir(parents=True, exist_ok=True)
+        usable = os.access(place, os.W_OK | os.X_OK)
+    except (OSError, RuntimeError):  # RuntimeError: no home directory at all
+        usable = False
+    if not usable:
+        os.environ[CACHE] = str((STATE / "cache").absolute())

@@ -1,0 +1,115 @@
+"""A folder from which snakemake and peakmark are run as a user would."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+LIMIT_S = 300
+LEFT_OUT = (".git", ".venv", ".snakemake", "results", "build", "__pycache__", "tests", ".mypy_cache", ".ruff_cache")
+OTHER_BUILDS = ("tests", "address", "thread", "aarch64", "fuzz")
+"""What test-kernels leaves beside the kernels: much, and needed by no checkout."""
+
+TINY: dict[str, Any] = {
+    "campaign": "tiny",
+    "seconds": 0.03,
+    "warmup": 0.0,
+    "repetitions": 2,
+    "reference_repetitions": 1,
+    "cpu": [{"workloads": ["DP", "SP"], "concurrency": [1]}],
+    "memory": [{"workloads": ["RWS"], "blocks": ["1KiB"], "concurrency": [1]}],
+    "disk": [{"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}],
+    "network": [{"workloads": ["TCP", "LAT-TCP"], "blocks": ["1B"], "concurrency": [1]}],
+}
+
+TO_TABLES = ("--until", "tables")
+"""Words for snakemake: without figures and documents, which take most of a tiny campaign's time."""
+
+
+def copy(directory: Path) -> None:
+    """The sources and the compiled kernels of this checkout, of which none is older than its sources."""
+    subprocess.run(["make", "-s", "-C", str(ROOT / "src/kernels"), "-j2"], check=True, timeout=LIMIT_S)
+    shutil.copytree(ROOT, directory, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    built = directory / "build" / "kernels"
+    shutil.copytree(ROOT / "build" / "kernels", built, ignore=shutil.ignore_patterns(*OTHER_BUILDS))
+    for program in built.iterdir():
+        program.touch()
+
+
+def records(results: Path) -> dict[str, dict[str, Any]]:
+    """Cell id -> record of a campaign's folder."""
+    cells = results / "cells"
+    return {
+        str(path.relative_to(cells).with_suffix("")): json.loads(path.read_text())
+        for path in cells.rglob("*.json")
+        if ".raw" not in str(path)
+    }
+
+
+@dataclass
+class Checkout:
+    """A folder from which snakemake and peakmark are run as a user would."""
+
+    directory: Path
+
+    @classmethod
+    def copied(cls, directory: Path) -> Checkout:
+        """This checkout with its compiled kernels, in another folder."""
+        copy(directory)
+        return cls(directory)
+
+    def write_config(self, name: str, values: dict[str, Any]) -> Path:
+        path = self.directory / name
+        path.write_text(yaml.safe_dump(values))
+        return path
+
+    def run(
+        self, *argv: str, env: dict[str, str] | None = None, limit_s: float = LIMIT_S
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            argv,
+            cwd=self.directory,
+            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=limit_s,
+            check=False,
+        )
+
+    def start(
+        self, *argv: str, env: dict[str, str] | None = None, own_session: bool = False, stdout: Any = subprocess.PIPE
+    ) -> subprocess.Popen[str]:
+        """The same in the background; in a session of its own it can be sent what a terminal sends to all."""
+        return subprocess.Popen(
+            argv,
+            cwd=self.directory,
+            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=own_session,
+        )
+
+    def snakemake(self, config: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        return self.run("snakemake", "--profile", "local", "--configfile", str(config), *words, **more)
+
+    def peakmark(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        return self.run("peakmark", *words, **more)
+
+    def records(self, campaign: str) -> dict[str, dict[str, Any]]:
+        """Cell id -> record of a campaign."""
+        return records(self.directory / "results" / campaign)
+
+    def started(self, campaign: str) -> dict[str, str]:
+        """Cell id -> when it was measured: what a second run must not change."""
+        return {name: record["context"]["started"] for name, record in self.records(campaign).items()}

@@ -1,0 +1,134 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import snakemake.cli
+
+from peakmark import yamlfile
+from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.config import campaign as config
+from peakmark.config import given
+from peakmark.errors import ConfigError
+from peakmark.planning import plan
+from peakmark.resources import ROOT, schema
+
+CPU = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
+PRESETS = sorted((ROOT / "config" / "presets").glob("*.yaml"))
+
+
+def test_defaults_are_filled_in() -> None:
+    completed = config.complete(CPU)
+    assert completed["campaign"] == "node"
+    assert completed["memory"] == []
+    assert completed["report"]["decimal_mark"] == "."
+
+
+def test_the_former_name_of_the_dates_language_is_taken_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    completed = config.complete({**CPU, "report": {"language": "de"}})
+    assert completed["report"]["date_language"] == "de" and "language" not in completed["report"]
+    assert "report.language is called report.date_language now" in capsys.readouterr().err
+    config.complete({**CPU, "report": {"date_language": "de"}})
+    assert capsys.readouterr().err == ""
+
+
+def test_every_key_is_described() -> None:
+    for name, part in schema("config")["properties"].items():
+        assert part.get("description"), name
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
+def test_presets_are_valid(preset: Path) -> None:
+    config.complete(given.read([preset]))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"repetitions": 0}, ["repetitions", "0", "at least 1"]),
+        ({"repetitions": "three"}, ["repetitions", '"three"', "whole number"]),
+        ({"isa": "avx9"}, ["isa", "avx9", "avx2"]),
+        ({"campain": "x"}, ["campain", "campaign"]),
+        ({"campaign": "../x"}, ["campaign", "../x"]),
+        ({"campaign": "a b; rm -rf $(HOME)"}, ["campaign"]),
+        ({"cpu": [{"workloads": ["XP"], "concurrency": [1]}]}, ["cpu[0].workloads", "XP", "DP"]),
+        ({"cpu": [{"workloads": ["DP"]}]}, ["cpu[0]", "concurrency"]),
+        ({"cpu": [{"workloads": ["DP"], "concurrency": [0]}]}, ["cpu[0].concurrency[0]", "0", "at least 1"]),
+        ({"cpu": [{"workloads": ["DP"], "concurrency": [1], "blocks": ["1KiB"]}]}, ["cpu[0]", "blocks"]),
+        ({"cpu": [{"workloads": ["DP"], "concurrency": [1], "total": "lots"}]}, ["cpu[0].total", "lots"]),
+        ({"memory": [{"workloads": ["RWS"], "concurrency": [1]}]}, ["memory[0]", "blocks"]),
+        (
+            {"memory": [{"workloads": ["RWS"], "concurrency": [1], "blocks": ["1KB"]}]},
+            ["memory[0].blocks", "1KB", "KiB"],
+        ),
+        (
+            {"memory": [{"workloads": ["RWS"], "concurrency": [1], "blocks": ["1KiB"], "variants": ["cache"]}]},
+            ["memory[0].variants", "cache", "block, pool and pool-temporal"],
+        ),
+        (
+            {"disk": [{"workloads": ["RS"], "concurrency": [1], "blocks": ["1MiB"], "references": {"dd": {}}}]},
+            ["disk[0].references", "dd", "fio"],
+        ),
+        ({"tools": {"hpl": 3}}, ["tools.hpl", "3"]),
+        ({"cpu": []}, ["measures nothing"]),
+    ],
+)
+def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(
+    change: dict[str, Any], words: list[str]
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config.complete({**CPU, **change})
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+
+
+def test_later_files_win_by_key(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("campaign: a\nreport: {title: A, author: B}\n")
+    (tmp_path / "b.yaml").write_text("report: {title: C}\ncpu: [x]")
+    read = given.read([tmp_path / "a.yaml", tmp_path / "b.yaml"], ["scale=0.5", "report={author: D}"])
+    assert (read["campaign"], read["report"]) == ("a", {"title": "C", "author": "D"})
+    assert (read["scale"], read["cpu"]) == (0.5, ["x"])
+
+
+def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path: Path) -> None:
+    """The grids of config/config.yaml belong to the campaign that it describes; its other keys are defaults."""
+    base = yamlfile.read(ROOT / "config" / "config.yaml")
+    (tmp_path / "cpu.yaml").write_text("cpu: [{workloads: [DP], concurrency: [1, 2]}]\n")
+    (tmp_path / "site.yaml").write_text("site: config/sites/example.yaml\ndisk: []\n")
+    only = given.read([tmp_path / "cpu.yaml"])
+    assert [key for key in WORKLOADS if only.get(key)] == ["cpu"]
+    assert only["repetitions"] == base["repetitions"]
+    made = plan.make({**only, "seconds": 0.1})
+    assert len(made.cells) == 2 * base["repetitions"]
+    without = given.read([tmp_path / "site.yaml"])
+    assert [key for key in WORKLOADS if without.get(key)] == ["cpu", "memory", "network"]
+    assert [key for key in WORKLOADS if given.read([], ["disk=[]"]).get(key)] == ["cpu", "memory", "network"]
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["scale=0.1", "seed=7", "isa=scalar", "checked=True", "x_y=False", "title='a b'", "name=1e-3", "disk=[]", "site="],
+)
+def test_a_word_of_the_command_line_is_what_snakemake_takes_it_for(word: str) -> None:
+    assert given.pairs([word]) == snakemake.cli.parse_config([word])
+
+
+def test_numbers_within_a_word_are_numbers() -> None:
+    read = given.pairs(["cpu=[{workloads: [DP], concurrency: [1, 2]}]", "tools={hpl: false}"])
+    assert read == {"cpu": [{"workloads": ["DP"], "concurrency": [1, 2]}], "tools": {"hpl": False}}
+
+
+@pytest.mark.parametrize("key", ["campaign", "nodes", "interface"])
+@pytest.mark.parametrize("word", ["$(id)", "../x", "-x", "a b", "a\nb", "a\n", "a;b", "a'b", "é", "."])
+def test_what_becomes_part_of_a_path_or_a_command_is_a_plain_name(key: str, word: str) -> None:
+    with pytest.raises(ConfigError, match=r"allowed is"):
+        config.complete({**CPU, key: word})
+
+
+@pytest.mark.parametrize("word", [False, "false", "none", "no", "off"])
+def test_a_tool_that_is_not_to_be_used_is_no_program(word: Any) -> None:
+    grid = {"workloads": ["DP"], "concurrency": [1], "references": {"hpl": {}}}
+    made = plan.make({"cpu": [grid], "tools": {"hpl": word}, "tools_on": "nodes"})
+    assert {cell.instrument for cell in made.cells} == {"cpubench"}
+    assert made.references[0].reason == "left out by tools.hpl"

@@ -1,0 +1,265 @@
+"""Site files: those that come with the project, and what is said about wrong ones."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from snakemake_executor_plugin_slurm.validation import get_forbidden_slurm_options
+
+from peakmark import peaks
+from peakmark.config import site
+from peakmark.errors import ConfigError
+from peakmark.resources import ROOT
+
+SITES = ROOT / "config" / "sites"
+
+
+@pytest.mark.parametrize("path", sorted(SITES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_site_file_is_valid(path: Path) -> None:
+    assert site.load(path)["name"] == path.stem
+    for name in site.load(path).get("formulas", {}):
+        assert site.load(path, name)["formula_set"] == name
+
+
+# Name of the site file, set of formulas, row (subsystem, workload, block, concurrency, metric), value in the published
+# table and its unit in SI base units.
+PUBLISHED = [
+    ("hyperion", "report-1", ("cpu", "QP", None, 1, "rate"), 588.8, 1e9),
+    ("hyperion", "report-1", ("cpu", "HP", None, 2, "rate"), 294.4, 1e9),
+    ("hyperion", "report-1", ("cpu", "SP", None, 4, "rate"), 147.2, 1e9),
+    ("hyperion", "report-1", ("cpu", "DP", None, 1, "rate"), 73.6, 1e9),
+    ("hyperion", "report-1", ("memory", "RWS", 1024, 1, "throughput"), 63.56835, 1e9),
+    ("hyperion", "report-1", ("memory", "LAT", 1, 1, "latency"), 0.01406, 1e-6),
+    ("hyperion", "report-1", ("disk", "RR", 1 << 20, 1, "throughput"), 600, 1e6),
+    ("hyperion", "report-1", ("disk", "RR", 1024, 8, "latency"), 4.16, 1e-3),
+    ("hyperion", "report-1", ("disk", "WR", 1024, 128, "iops"), 5782.4991, 1),
+    ("hyperion", "report-1", ("network", "TCP", 1024, 1, "throughput"), 56000, 1e6),
+    ("hyperion", "report-1", ("network", "LAT-UDP", 1, 8, "latency"), 0.0007, 1e-3),
+    ("hyperion", "report-2", ("cpu", "QP", None, 4, "rate"), 588.8, 1e9),
+    ("hyperion", "report-2", ("cpu", "HP", None, 1, "rate"), 294.4, 1e9),
+    ("hyperion", "report-2", ("cpu", "SP", None, 1, "rate"), 147.2, 1e9),
+    ("hyperion", "report-2", ("cpu", "DP", None, 1, "rate"), 73.6, 1e9),
+    ("hyperion", "report-2", ("memory", "RWR", 10_000_000, 4, "throughput"), 68.256, 1e9),
+    ("hyperion", "report-2", ("memory", "LAT", 1, 1, "latency"), 0.015, 1e-6),
+    ("hyperion", "report-2", ("network", "UDP", 32768, 8, "throughput"), 10000, 1e6),
+    ("hyperion", "report-2", ("network", "LAT-TCP", 1, 1, "latency"), 0.0007, 1e-3),
+    ("prometheus", "report-2", ("disk", "RS", 1 << 20, 1, "throughput"), 372, 1e6),
+    ("prometheus", "report-2", ("disk", "RS", 1 << 20, 4, "throughput"), 1488, 1e6),
+    ("prometheus", "report-2", ("disk", "RR", 1 << 20, 2, "throughput"), 1080, 1e6),
+    ("prometheus", "report-2", ("disk", "WS", 1 << 20, 4, "throughput"), 688, 1e6),
+    ("prometheus", "report-2", ("disk", "WR", 1 << 20, 4, "throughput"), 1640, 1e6),
+    ("prometheus", "report-2", ("disk", "WR", 1024, 1, "iops"), 363281.25, 1),
+    ("prometheus", "report-2", ("disk", "WR", 1024, 128, "iops"), 46_500_000, 1),
+    ("prometheus", "report-2", ("disk", "RR", 1024, 1, "iops"), 167968.75, 1),
+    ("prometheus", "report-2", ("disk", "WR", 1024, 64, "latency"), 0.5, 1e-3),
+    ("chameleon-skylake-ssd", "report-3", ("disk", "WS", 65536, 48, "throughput"), 510, 1e6),
+    ("chameleon-skylake-ssd", "report-3", ("disk", "RR", 4096, 1, "iops"), 90000, 1),
+    ("chameleon-skylake-ssd", "report-3", ("disk", "WR", 4096, 1, "iops"), 10000, 1),
+]
+
+
+@pytest.mark.parametrize(("name", "formulas", "row", "value", "scale"), PUBLISHED)
+def test_published_theoretical_values_come_out(
+    name: str, formulas: str, row: tuple[str, str, int | None, int, str], value: float, scale: float
+) -> None:
+    facts = site.load(SITES / f"{name}.yaml", formulas)
+    subsystem, workload, block, concurrency, metric = row
+    peak = peaks.for_row(subsystem, workload, "", block, concurrency, metric, {}, facts)
+    assert peak.value is not None
+    # The published figures are rounded, the least precise to four digits.
+    digits = len(f"{value:.12g}".replace(".", "").strip("0"))
+    assert peak.value / scale == pytest.approx(value, rel=0.6 * 10 ** (1 - min(digits, 8)) if digits > 3 else 1e-9)
+    assert formulas in peak.source
+    assert peak.note
+
+
+def test_the_mixed_units_are_named() -> None:
+    facts = site.load(SITES / "hyperion.yaml", "report-1")
+    iops = peaks.for_row("disk", "RR", "", 1024, 1, "iops", {}, facts)
+    assert iops.note is not None and "1/s^2" in iops.note
+    memory = peaks.for_row("memory", "RWS", "pool", 1024, 1, "throughput", {}, facts)
+    assert memory.note is not None and "GiB/s printed as GB/s" in memory.note
+    other = site.load(SITES / "prometheus.yaml", "report-2")
+    for workload in ("RR", "WS"):
+        swapped = peaks.for_row("disk", workload, "", 1 << 20, 1, "throughput", {}, other)
+        assert swapped.note is not None and "reading and writing changed places" in swapped.note
+
+
+def test_without_formulas_the_limits_of_the_same_machine_are_computed() -> None:
+    facts = site.load(SITES / "hyperion.yaml")
+    double = peaks.for_row("cpu", "DP", "", None, 4, "rate", {}, facts)
+    assert double.value == pytest.approx(73.6e9)
+    assert peaks.for_row("cpu", "DP", "", None, 1, "rate", {}, facts).value == pytest.approx(36.8e9)
+    integers = peaks.for_row("cpu", "SP", "", None, 2, "rate", {}, facts)
+    assert integers.value == pytest.approx(2 * 2.3e9 * 8)
+    assert peaks.for_row("memory", "RWS", "pool", 1024, 1, "throughput", {}, facts).value == pytest.approx(68.256e9)
+    tcp = peaks.for_row("network", "TCP", "", 1024, 1, "throughput", {}, facts)
+    assert tcp.value == pytest.approx(10e9 * 1448 / 1538)
+    assert peaks.for_row("disk", "RR", "", 1024, 1, "iops", {}, facts).value is None
+
+
+def test_a_row_the_report_has_no_formula_for_gets_the_computed_limit() -> None:
+    facts = site.load(SITES / "hyperion.yaml", "report-2")
+    fp32 = peaks.for_row("cpu", "FP32", "", None, 2, "rate", {}, facts)
+    assert fp32.value == pytest.approx(2 * 2.3e9 * 32)
+    assert "report-2" not in fp32.source
+
+
+def test_nodes_lie_over_the_rest() -> None:
+    facts = site.load(SITES / "example.yaml")
+    assert site.for_host(facts, "fat-3")["memory"]["channels"] == 16
+    assert site.for_host(facts, "fat-3")["memory"]["speed_mts"] == 3200
+    assert site.for_host(facts, "thin-3")["memory"]["channels"] == 8
+    assert site.for_host({}, "any") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("schema: 1\nname: x\nmemory: {channels: six}", r'memory\.channels is "six": allowed is a whole number'),
+        (
+            "schema: 1\nname: x\nmemory: {chanels: 6}",
+            r"memory has the unknown key chanels: allowed are .*channels.*type",
+        ),
+        (
+            "schema: 1\nname: x\ncpu: {clock: turbo}",
+            r'cpu\.clock is "turbo": allowed are "observed", "nominal", "maximum"',
+        ),
+        ("schema: 1\nname: x\ncpu: {nominal_hz: 2.3e9}", r'cpu\.nominal_hz is "2\.3e9": allowed is a number.*2.3e\+9'),
+        (
+            "schema: 1\nname: x\ndisk: {throughput: {RS: 0}}",
+            r"disk\.throughput\.RS is 0, which is not plausible: allowed is B/s",
+        ),
+        ("name: x", r"the top level lacks schema"),
+        ("- 1", r"must hold keys and values"),
+        ("schema: 1\nname: [x", r"line 2 is not valid YAML"),
+        ("schema: 1\nname: x\nformula_set: y", r"formula_set is 'y' but the formulas there are none"),
+    ],
+)
+def test_wrong_site_files_get_one_sentence(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message) as caught:
+        site.load(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("a * (2", "is not arithmetic"),
+        ("a * missing", "missing is not defined; known are a, block, concurrency"),
+        ("__import__('os')", "allowed are numbers"),
+        ("a ** 9", "allowed are numbers"),
+        ("a / (1 - 1)", "divides by zero"),
+        ("a if a else 1", "allowed are numbers"),
+    ],
+)
+def test_wrong_formulas_are_found_when_the_file_is_read(tmp_path: Path, formula: str, message: str) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(
+        "schema: 1\nname: x\nformulas:\n  r:\n    - subsystem: cpu\n      workloads: [DP]\n      metric: rate\n"
+        f'      unit: op/s\n      formula: "{formula}"\n      where: {{a: 1}}\n'
+    )
+    with pytest.raises(ConfigError, match=message):
+        site.load(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml cannot be read: No such file"):
+        site.load(tmp_path / "nowhere.yaml")
+
+
+@pytest.mark.parametrize("key", ["partition", "account", "qos", "constraint", "extra"])
+@pytest.mark.parametrize(
+    "word", ["a; id", "$(id)", "`id`", "a'b", 'a"b', "a\nb", "a\n", "--x=$(id)", "-x; id", "-x id", ""]
+)
+def test_what_jobs_tell_slurm_is_no_shell(tmp_path: Path, key: str, word: str) -> None:
+    """The plugin hands `extra` to a shell as it is."""
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump({"schema": 1, "name": "s", "slurm": {key: word}}))
+    with pytest.raises(ConfigError, match=rf"slurm\.{key}"):
+        site.load(path)
+
+
+def test_what_clusters_use_is_allowed(tmp_path: Path) -> None:
+    slurm = {
+        "partition": "main,long",
+        "account": "project-1",
+        "qos": "normal",
+        "constraint": "(skylake|zen3)&ib*2",
+        "extra": "--reservation=acceptance  --nice=100 --mail-user=a@b.c",
+    }
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump({"schema": 1, "name": "s", "slurm": slurm}))
+    assert site.load(path)["slurm"] == slurm
+
+
+@pytest.mark.parametrize(
+    ("word", "instead"),
+    [("--mem=0", "slurm.memory_factor"), ("--partition=a", "slurm.partition"), ("--gres=gpu:1", "for each job")],
+)
+def test_an_option_that_would_be_refused_for_each_job_is_refused_at_once(
+    tmp_path: Path, word: str, instead: str
+) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump({"schema": 1, "name": "s", "slurm": {"extra": f"--nice=100 {word}"}}))
+    with pytest.raises(ConfigError, match=rf"slurm\.extra has {word}, which cannot be given there: .*{instead}"):
+        site.load(path)
+
+
+def test_the_refused_options_are_those_of_the_plugin() -> None:
+    patterns = get_forbidden_slurm_options()
+    for name in site.MANAGED:
+        assert any(re.search(pattern, f"--{name} ") for pattern in patterns), name
+    assert len(site.MANAGED) == len(patterns)
+
+
+def test_several_files_are_laid_over_each_other(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    first.write_text(
+        "schema: 1\nname: a\nmemory: {channels: 6, speed_mts: 2400, source: board}\nnodes: [{match: n*, cpu: {cores: 2}}]\n"
+    )
+    second.write_text(
+        "schema: 1\nname: b\nmemory: {channels: 8, source: tender}\nnodes: [{match: n1, cpu: {cores: 4}}]\nformula_set: r\n"
+    )
+    formulas = tmp_path / "c.yaml"
+    formulas.write_text(
+        "schema: 1\nname: c\nformulas: {r: [{subsystem: cpu, workloads: [DP], metric: rate, unit: op/s, formula: '1'}]}\n"
+    )
+    files = [str(first), str(second), str(formulas)]
+    merged = site.load(files)
+    assert merged["name"] == "a and b and c"
+    assert merged["memory"] == {"channels": 8, "speed_mts": 2400, "source": "board; tender"}
+    assert [site.for_host(merged, host)["cpu"]["cores"] for host in ("n1", "n2")] == [4, 2]
+    assert site.conflicts(files) == [f"site file {second} says memory.channels: 8, an earlier one 6: the later counts"]
+    assert site.load(str(first))["memory"]["channels"] == 6
+    with pytest.raises(ConfigError, match="formula_set is 'r' but the formulas there are none"):
+        site.load(files[:2])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("disk.throughput.RS", "3.2", "B/s.*3.2e.9 for 3.2 GB/s"),
+        ("memory.bandwidth", "204.8", "B/s.*204.8 GB/s"),
+        ("memory.latency", "90", "seconds"),
+        ("memory.speed_mts", "3200.0e+6", "MT/s"),
+        ("memory.channels", "3200", "channels"),
+        ("cpu.nominal_hz", "2.45", "Hz.*GHz"),
+        ("network.speed_bps", "100", "bit/s"),
+        ("network.latency.TCP", "12", "seconds"),
+        ("disk.iops.RR", "0", "operations per second"),
+    ],
+)
+def test_values_in_another_unit_are_told_by_what_is_plausible(tmp_path: Path, key: str, value: str, words: str) -> None:
+    path = tmp_path / "site.yaml"
+    for text in ("{}", "nodes: [{{match: n1, {}}}]"):
+        part = value
+        for step in reversed(key.split(".")):
+            part = f"{{{step}: {part}}}"
+        path.write_text("schema: 1\nname: s\n" + text.format(part[1:-1]) + "\n")
+        with pytest.raises(ConfigError, match=rf"{key} is .*, which is not plausible: allowed is .*{words}"):
+            site.load(path)

@@ -1,0 +1,106 @@
+"""What the compiler or assembler cannot make is left out and said: an assembler before binutils 2.36, and a gcc before 11, in
+front of the real ones, which refuse what those refuse, in their words. And clang, which refuses nothing."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from peakmark.machine import libraries
+from peakmark.machine.host import Host
+from peakmark.resources import ROOT
+from peakmark.running import doctor
+
+KERNELS = ROOT / "src" / "kernels"
+OLD_AS = """#!/bin/sh
+for last in "$@"; do :; done
+line=$(sed -n '/{vex}[[:space:]]*vpdpbusd/{=;q}' "$last")
+if [ -n "$line" ]; then
+    echo "$last: Assembler messages:" >&2
+    echo "$last:$line: Error: unsupported instruction \\`vpdpbusd'" >&2
+    exit 1
+fi
+exec %s "$@"
+"""
+
+# gcc 8.5 of RHEL 8 with binutils 2.30: the option is not known to it, and it would not come to assembling.
+OLD_GCC = """#!/bin/sh
+for word in "$@"; do
+    if [ "$word" = -mavxvnni ]; then
+        echo "gcc: error: unrecognized command line option '-mavxvnni'; did you mean '-mavx512vnni'?" >&2
+        exit 1
+    fi
+done
+exec gcc "$@"
+"""
+
+pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="AVX-VNNI is x86's")
+
+
+def make(build: Path, compiler: str, target: str) -> str:
+    """What make prints when it builds ``target`` with this compiler."""
+    argv = ["make", "--no-print-directory", "-C", str(KERNELS), f"BUILD={build}", f"CC={compiler}", "PROGRAMS=", target]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A compiler that runs the old assembler."""
+    folder = tmp_path_factory.mktemp("old")
+    (folder / "as").write_text(OLD_AS % shutil.which("as"))
+    (folder / "as").chmod(0o755)
+    return f"gcc -B{folder}"
+
+
+def test_an_old_assembler_leaves_out_what_it_lacks_and_everybody_says_so(tmp_path: Path, old: str) -> None:
+    last = make(tmp_path, old, "all").splitlines()[-1]
+    assert last.startswith("left out, as this compiler or assembler cannot make it: avxvnni (")
+    assert "unsupported instruction vpdpbusd" in last
+    facts = libraries.collect_build(Host(), tmp_path)
+    assert facts["left_out"] == {"avxvnni": "unsupported instruction vpdpbusd"}
+    assert "avxvnni" not in facts["isa_flags"] and "avx2" in facts["isa_flags"]
+    text, _ = doctor.examine(None, tmp_path)
+    assert "built without avxvnni (unsupported instruction vpdpbusd)" in text
+
+
+def test_an_old_compiler_leaves_out_what_it_lacks(tmp_path: Path) -> None:
+    compiler = tmp_path / "gcc-8"
+    compiler.write_text(OLD_GCC)
+    compiler.chmod(0o755)
+    last = make(tmp_path / "build", str(compiler), "all").splitlines()[-1]
+    assert "avxvnni (unrecognized command line option -mavxvnni; did you mean -mavx512vnni" in last
+    facts = libraries.collect_build(Host(), tmp_path / "build")
+    assert set(facts["left_out"]) == {"avxvnni"} and "avx512vnni" in facts["isa_flags"]
+
+
+def test_clang_makes_all(tmp_path: Path) -> None:
+    if shutil.which("clang") is None:
+        pytest.skip("no clang here")
+    assert "left out" not in make(tmp_path, "clang", "all")
+    facts = libraries.collect_build(Host(), tmp_path)
+    assert facts["left_out"] == {} and "clang" in facts["compiler"]
+    make(tmp_path, "clang", str(tmp_path / "cpubench"))
+    argv = [tmp_path / "cpubench", "--workload", "QPDOT", "--operations", "1e6"]
+    result = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
+    assert not any("lacks" in text or "without" in text for text in result["warnings"])
+
+
+def test_the_program_links_without_it_and_its_version_tells(tmp_path: Path, old: str) -> None:
+    make(tmp_path, old, str(tmp_path / "cpubench"))
+    said = subprocess.run([tmp_path / "cpubench", "--version"], check=True, capture_output=True, text=True).stdout
+    assert "without avxvnni, which its compiler or assembler lacks" in said
+    argv = [tmp_path / "cpubench", "--workload", "QPDOT", "--isa", "sse2", "--operations", "1e6"]
+    result = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
+    has_it = "avx_vnni" in Path("/proc/cpuinfo").read_text()
+    assert any("without AVX-VNNI, which this CPU has" in text for text in result["warnings"]) == has_it
+
+
+def test_a_toolchain_that_makes_all_leaves_out_nothing_and_is_silent(tmp_path: Path) -> None:
+    version = subprocess.run(["as", "--version"], check=True, capture_output=True, text=True).stdout.split("\n")[0]
+    if tuple(map(int, version.rsplit(maxsplit=1)[1].split(".")[:2])) < (2, 36):
+        pytest.skip("the assembler here is an old one")
+    assert "left out" not in make(tmp_path, "gcc", "all")
+    assert libraries.collect_build(Host(), tmp_path)["left_out"] == {}

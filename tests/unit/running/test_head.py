@@ -1,0 +1,52 @@
+"""What the process that runs a campaign looks at before its first job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.planning.test_jobs import CPU, NETWORK, made, where
+
+from peakmark import slurm
+from peakmark.errors import PeakmarkError
+from peakmark.planning.cluster import Cluster
+from peakmark.running import head
+
+
+def three(*nodes: str) -> Cluster:
+    return where(nodes=nodes, kinds=[{"cpus": 8, "memory": 4000, "nodes": ["n1", "n2", "n3"]}])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "own", "refused"),
+    [
+        (("any",), ["n1"], None),
+        (("any",), ["n1", "n2"], "n[1-2]"),  # a network cell takes two, and one is left
+        (("n2", "n3"), ["n1"], None),
+        (("n1", "n2"), ["n1"], "n1"),
+        (("n1", "n2", "n3"), ["x7"], None),  # of another partition
+    ],
+)
+def test_a_campaign_inside_a_job_does_not_wait_for_its_own_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: tuple[str, ...], own: list[str], refused: str | None
+) -> None:
+    one = made(tmp_path, monkeypatch, three(*nodes), cpu=[CPU], network=[NETWORK])
+    head.stand_aside(one)  # no job
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setattr(slurm, "job_nodes", lambda number: own if number == "7" else [])
+    if refused is None:
+        head.stand_aside(one)
+        return
+    with pytest.raises(PeakmarkError, match="inside job 7, which holds") as told:
+        head.stand_aside(one)
+    assert f"holds {refused}, and the cells of c want {refused} for themselves" in str(told.value)
+
+
+def test_cells_that_share_their_nodes_may_share_them_with_the_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "site.yaml").write_text("{schema: 1, name: here, slurm: {exclusive: false}}")
+    one = made(tmp_path, monkeypatch, three("n1", "n2"), cpu=[CPU], site="site.yaml")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setattr(slurm, "job_nodes", lambda _: ["n1"])
+    head.stand_aside(one)

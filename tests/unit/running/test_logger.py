@@ -1,0 +1,115 @@
+"""The progress line of a run: jobs, time left by the cells' own estimates, failures with their last words."""
+
+from __future__ import annotations
+
+import io
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+from snakemake_interface_logger_plugins.common import LogEvent
+
+import snakemake_logger_plugin_peakmark as plugin
+from peakmark.running import progress
+
+
+@pytest.fixture
+def handler(monkeypatch: pytest.MonkeyPatch) -> plugin.LogHandler:
+    settings: Any = SimpleNamespace(stdout=False, dryrun=False, printshellcmds=False, verbose=False)
+    handler = plugin.LogHandler(settings, None)
+    handler.console = Console(file=io.StringIO(), width=200)
+    handler.bar = plugin._Bar(handler.console)
+    now = [100.0]
+    monkeypatch.setattr(plugin.time, "monotonic", lambda: now[0])
+    handler.now = now  # type: ignore[attr-defined]
+    return handler
+
+
+def send(
+    handler: plugin.LogHandler, event: str | None, level: int = logging.INFO, message: str = "", **values: Any
+) -> str:
+    record = logging.LogRecord("snakemake", level, __file__, 1, message, None, None)
+    record.__dict__.update(event=event, **values)
+    handler.emit(record)
+    output: str = handler.console.file.getvalue()  # type: ignore[attr-defined]
+    return output
+
+
+def job(number: int) -> dict[str, Any]:
+    return {"jobid": number, "rule_name": "measure", "output": [f"results/a/cells/{number}.json"]}
+
+
+def test_the_time_left_follows_how_wrong_the_estimates_were(
+    handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "estimates", {f"results/a/cells/{number}.json": 10.0 for number in range(1, 11)})
+    monkeypatch.setattr(progress, "started", None)
+    send(handler, LogEvent.JOB_INFO, **job(1))
+    handler.now[0] += 20.0  # type: ignore[attr-defined] - twice as long as expected
+    send(handler, LogEvent.JOB_FINISHED, job_id=1)
+    output = send(handler, LogEvent.PROGRESS, done=1, total=5)
+    assert "1 of 5 jobs, 20 s, 3 min left" in output
+
+
+def test_what_jobs_waited_and_that_they_ran_side_by_side_makes_no_time_longer(
+    handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "estimates", {f"results/a/cells/{number}.json": 10.0 for number in range(1, 11)})
+    for number in range(1, 11):
+        send(handler, LogEvent.JOB_INFO, **job(number))
+    handler.now[0] += 500.0  # type: ignore[attr-defined] - all wait for a node
+    monkeypatch.setattr(progress, "started", handler.now[0])  # type: ignore[attr-defined]
+    handler.now[0] += 10.0  # type: ignore[attr-defined]
+    send(handler, LogEvent.JOB_FINISHED, job_id=1)
+    send(handler, LogEvent.JOB_FINISHED, job_id=2)
+    assert "40 s left" in send(handler, LogEvent.PROGRESS, done=2, total=11)
+
+
+def test_a_failed_job_is_not_ahead_any_more(handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All cells of a node in one job, of which one has failed: what is left is the other job."""
+    monkeypatch.setattr(
+        progress, "estimates", {"results/a/cells/1.json": 960.0, **{f"results/a/cells/{n}.json": 20.0 for n in (2, 3)}}
+    )
+    for number in (1, 2, 3):
+        send(handler, LogEvent.JOB_INFO, **job(number))
+    monkeypatch.setattr(progress, "started", handler.now[0])  # type: ignore[attr-defined]
+    handler.now[0] += 980.0  # type: ignore[attr-defined]
+    send(handler, LogEvent.JOB_ERROR, logging.ERROR, **job(1), log=[])
+    send(handler, LogEvent.JOB_FINISHED, job_id=2)
+    assert "20 s left" in send(handler, LogEvent.PROGRESS, done=1, total=3)
+
+
+def test_without_estimates_no_time_is_promised(handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "estimates", {})
+    send(handler, LogEvent.JOB_INFO, jobid=1, rule_name="plan", wildcards={}, resources=None)
+    output = send(handler, LogEvent.PROGRESS, done=1, total=2)
+    assert "left" not in output and "done" not in output
+    assert "2 of 2 jobs, 0 s, done" in send(handler, LogEvent.PROGRESS, done=2, total=2)
+
+
+def test_a_failure_is_named_with_the_end_of_its_log(handler: plugin.LogHandler, tmp_path: Path) -> None:
+    log = tmp_path / "0.log"
+    log.write_text("peakmark: [red]no luck[/red]\n")
+    values = {"rule_name": "measure", "output": ["results/a/cells/disk/fio/x/any/0.json"], "log": [str(log)]}
+    output = send(handler, LogEvent.JOB_ERROR, logging.ERROR, **values)
+    assert "failed disk/fio/x/any/0" in output
+    assert "[red]no luck[/red]" in output, "what a tool says is no markup"
+
+
+def test_warnings_are_shown_and_chatter_is_not(handler: plugin.LogHandler) -> None:
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    assert "careful" in send(handler, None, logging.WARNING, "careful")
+    assert "chatter" not in send(handler, None, logging.INFO, "chatter")
+
+
+def test_the_bar_is_gone_when_all_is_done(handler: plugin.LogHandler) -> None:
+    handler.bar = plugin._Bar(Console(file=io.StringIO(), width=200, force_terminal=True))
+    send(handler, LogEvent.JOB_INFO, **job(1))
+    assert handler.bar.progress.live.is_started
+    send(handler, LogEvent.PROGRESS, done=1, total=2)
+    assert handler.bar.progress.live.is_started
+    send(handler, LogEvent.PROGRESS, done=2, total=2)
+    assert not handler.bar.progress.live.is_started

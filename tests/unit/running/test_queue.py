@@ -1,0 +1,278 @@
+"""Jobs in Slurm: handed over, waited for, given up; with the words that real Slurms say, and no Slurm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.planning.test_jobs import CPU, made
+
+from peakmark import slurm
+from peakmark.planning import jobs, plan
+from peakmark.running import progress, refusals
+from peakmark.running import queue as queues
+from peakmark.running.queue import Ended, Queue, Task
+from peakmark.storage import attempts, records
+
+LIMIT = (
+    "sbatch failed: sbatch: error: QOSMaxSubmitJobPerUserLimit sbatch: error: Batch job submission failed: "
+    "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+)
+ACCOUNT = (
+    "sbatch failed: sbatch: error: Batch job submission failed: Invalid account or account/partition combination "
+    "specified"
+)
+
+
+class Site:
+    """What Slurm answers: state and reason of each job, the nodes that take none, and whether sbatch takes another."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.submitted, self.cancelled = 0.0, [], []  # type: ignore[var-annotated]
+        self.states: dict[str, tuple[str, str]] = {}
+        self.comments: dict[str, str] = {}
+        self.nodes: dict[str, str] = {}
+        self.refuses: Callable[[int], str | None] = lambda _: None
+        self.silent = False
+        monkeypatch.setattr(slurm, "submit", self.submit)
+        monkeypatch.setattr(slurm, "jobs", self.jobs)
+        monkeypatch.setattr(slurm, "cancel", self.cancelled.extend)
+        monkeypatch.setattr(progress, "started", None)
+        monkeypatch.setattr(queues, "AT_ONCE", 1)  # numbers in the order of the cells
+        monkeypatch.setattr(slurm, "unusable", lambda: self.nodes)
+        monkeypatch.setattr(slurm, "job", lambda _: {"BatchHost": "n1", "ExitCode": "1:0"})
+
+    def submit(self, options: Any, _script: str) -> str:
+        words = self.refuses(len(self.submitted))
+        if words:
+            raise slurm.SlurmError(words)
+        self.submitted.append(tuple(options))
+        number = str(len(self.submitted))
+        self.states[number] = ("PENDING", "Priority")
+        self.comments[number] = next(word.partition("=")[2] for word in options if word.startswith("--comment="))
+        return number
+
+    def jobs(self, _states: str = "") -> list[slurm.Job]:
+        if self.silent:
+            raise slurm.SlurmError("squeue failed: slurm_load_jobs error: Unable to contact slurm controller")
+        return [
+            slurm.Job(number, state, self.comments.get(number, ""), "n1", why, "0:01")
+            for number, (state, why) in self.states.items()
+        ]
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Site:
+    return Site(monkeypatch)
+
+
+def filled(one: plan.Plan, site: Site, **more: Any) -> tuple[Queue, list[str]]:
+    said: list[str] = []
+    queue = Queue(one, say=said.append, clock=lambda: site.now, **more)
+    for place, cell in enumerate(one.cells):
+        output = Path(one.record_name(cell))
+        queue.add(Task(place, (cell,), output, jobs.comment(one, [cell]), ("--nodes=1",), "#!/bin/bash\n"))
+    return queue, said
+
+
+def steps(queue: Queue, site: Site, seconds: int) -> list[Ended]:
+    ended = []
+    for _ in range(seconds):
+        ended += queue.step()
+        site.now += 1.0
+    return ended
+
+
+@pytest.fixture
+def four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> plan.Plan:
+    return made(tmp_path, monkeypatch, cpu=[{**CPU, "workloads": ["DP", "SP"]}])
+
+
+def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(four: plan.Plan, site: Site) -> None:
+    queue, _ = filled(four, site, max_jobs=3)
+    steps(queue, site, 1)
+    assert [words[-1] for words in site.submitted] == [
+        f"--comment={jobs.comment(four, [cell])}" for cell in four.cells[:3]
+    ]
+    site.states["1"] = ("COMPLETED", "None")
+    (ended,) = steps(queue, site, 3)
+    assert ended.task.cells == four.cells[:1] and ended.words is None
+    assert len(site.submitted) == 4, "one has ended, so there is room for the last"
+
+
+def test_a_limit_of_submissions_is_waited_for_and_told_once(four: plan.Plan, site: Site) -> None:
+    site.refuses = lambda _: LIMIT if len([1 for s, _ in site.states.values() if s == "PENDING"]) >= 2 else None
+    queue, said = filled(four, site)
+    assert steps(queue, site, 10) == []
+    assert len(site.submitted) == 2 and len(said) == 1 and "Slurm takes no further jobs for now" in said[0]
+    site.states = dict.fromkeys(site.states, ("COMPLETED", "None"))
+    assert len(steps(queue, site, 10)) == 2 and len(site.submitted) == 4
+    assert not list(attempts.paths(four.directory, four.cells[3])), "that is no failure"
+
+
+def test_a_job_whose_submission_was_not_answered_is_not_handed_over_twice(four: plan.Plan, site: Site) -> None:
+    """slurmctld took it and answered too late: what sbatch says then, and the job is in the queue."""
+    queue, _ = filled(four, site)
+    late = "sbatch failed: sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
+    real = site.submit
+
+    def answers_late(options: Any, script: str) -> str:
+        number = real(options, script)
+        if number == "2":
+            site.silent = True
+            raise slurm.SlurmError(late)
+        return number
+
+    slurm.submit = answers_late  # put back by the fixture's monkeypatch
+    steps(queue, site, 10)
+    assert len(queue.active) == 3 and len(site.submitted) == 4, "whether it is there is not known"
+    site.silent = False
+    steps(queue, site, 10)
+    assert sorted(queue.active) == ["1", "2", "3", "4"] and len(site.submitted) == 4
+
+
+def test_jobs_of_lost_submissions_are_ended_too(four: plan.Plan, site: Site) -> None:
+    queue, _ = filled(four, site)
+    real = site.submit
+
+    def never_answers(options: Any, script: str) -> str:
+        real(options, script)
+        raise slurm.SlurmError("sbatch got no answer from Slurm within 60 s: is slurmctld up?")
+
+    slurm.submit = never_answers
+    queue.step()
+    assert not queue.active
+    queue.cancel()
+    assert sorted(site.cancelled) == ["1", "2", "3", "4"]
+    assert queue.step() == [] and len(site.submitted) == 4, "nothing is submitted afterwards"
+
+
+def test_a_refusal_is_an_attempt_like_any_failure(four: plan.Plan, site: Site) -> None:
+    site.refuses = lambda _: ACCOUNT
+    queue, _ = filled(four, site)
+    ended = steps(queue, site, 2)
+    assert len(ended) == 4 and not queue.waiting and not queue.active
+    for cell in four.cells:
+        (path,) = attempts.paths(four.directory, cell)
+        reason = records.read(path)["reason"]
+        assert "Invalid account" in reason and "slurm.account in the site file" in reason and "sbatch" not in reason
+
+
+def test_a_controller_that_is_away_ends_no_job(four: plan.Plan, site: Site) -> None:
+    queue, said = filled(four, site)
+    steps(queue, site, 2)
+    site.silent = True
+    assert steps(queue, site, 60) == [] and len(queue.active) == 4
+    assert len(said) == 1 and "waiting until it answers" in said[0]
+    site.silent = False
+    site.states = dict.fromkeys(site.states, ("COMPLETED", "None"))
+    assert len(steps(queue, site, 30)) == 4
+
+
+def test_a_forgotten_job_is_known_by_what_it_made(four: plan.Plan, site: Site) -> None:
+    queue, _ = filled(four, site)
+    steps(queue, site, 2)
+    made_it = four.record_path(four.cells[0])
+    made_it.parent.mkdir(parents=True)
+    made_it.write_text("{}")
+    site.states = {"4": ("RUNNING", "None")}
+    ended = {one.task.cells[0]: one.words for one in steps(queue, site, 4)}
+    assert ended[four.cells[0]] is None and "forgotten job 2" in str(ended[four.cells[1]])
+    assert set(queue.active) == {"4"}
+
+
+@pytest.mark.parametrize("state", sorted(slurm.ENDED_BADLY))
+def test_every_bad_end_is_told(four: plan.Plan, site: Site, state: str) -> None:
+    queue, _ = filled(four, site)
+    steps(queue, site, 1)
+    site.states["1"] = (state, "None")
+    (ended,) = steps(queue, site, 2)
+    assert state in str(ended.words) and len(list(attempts.paths(four.directory, four.cells[0]))) == 1
+
+
+def test_a_record_that_was_finished_counts_whatever_became_of_its_job(four: plan.Plan, site: Site) -> None:
+    queue, _ = filled(four, site)
+    steps(queue, site, 1)
+    path = four.record_path(four.cells[0])
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    site.states["1"] = ("NODE_FAIL", "None")
+    (ended,) = steps(queue, site, 2)
+    assert ended.words is None and not list(attempts.paths(four.directory, four.cells[0]))
+
+
+@pytest.mark.parametrize("few", [64, 1])
+def test_who_has_made_a_record_is_not_asked_for(
+    four: plan.Plan, site: Site, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(queues, "FEW", few)
+    queue, _ = filled(four, site)
+    steps(queue, site, 2)
+    site.states["2"] = ("RUNNING", "None")
+    steps(queue, site, 2)
+    site.silent = True
+    path = four.record_path(four.cells[1])
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    (ended,) = steps(queue, site, 1)
+    assert ended.words is None and ended.task.cells == (four.cells[1],) and progress.started is not None
+    assert set(queue.active) == {"1", "3", "4"}
+
+
+@pytest.mark.parametrize(
+    "reason", ["ReqNodeNotAvail, UnavailableNodes:n1", "Nodes required for job are DOWN, DRAINED or reserved", "Held"]
+)
+def test_a_node_that_takes_no_jobs_is_given_up_after_a_while(four: plan.Plan, site: Site, reason: str) -> None:
+    queue, said = filled(four, site, give_up_s=30.0)
+    steps(queue, site, 2)
+    site.states = dict.fromkeys(site.states, ("PENDING", reason)) | {"1": ("PENDING", "Priority")}
+    site.nodes = {"n1": "drained: bad disk"}
+    assert steps(queue, site, 20) == [] and len(said) == 1 and "bad disk" in said[0]
+    ended = steps(queue, site, 30)
+    assert len(ended) == 3 and all("given up after 30 s" in str(one.words) for one in ended)
+    assert sorted(site.cancelled) == ["2", "3", "4"] and set(queue.active) == {"1"}
+    (path,) = attempts.paths(four.directory, four.cells[1])
+    assert "bad disk" in records.read(path)["reason"]
+
+
+def test_the_jobs_of_an_earlier_run_are_taken_over(four: plan.Plan, site: Site) -> None:
+    site.states = {"77": ("RUNNING", "None")}
+    queue, _ = filled(four, site, adopted={jobs.comment(four, four.cells[:1]): "77"})
+    steps(queue, site, 2)
+    assert len(site.submitted) == 3 and "77" in queue.active
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        LIMIT,
+        "sbatch failed: sbatch: error: AssocMaxSubmitJobLimit sbatch: error: Batch job submission failed: Job violates",
+        "sbatch failed: sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)",
+        "sbatch got no answer from Slurm within 60 s: is slurmctld up?",
+        "sbatch failed: sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying",
+        "sbatch failed: sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
+    ],
+)
+def test_what_may_go_better_later(words: str) -> None:
+    assert refusals.later(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        (ACCOUNT, "slurm.account"),
+        (
+            "sbatch: error: QOSMaxWallDurationPerJobLimit sbatch: error: Batch job submission failed: Job violates",
+            "slurm.",
+        ),
+        ("allocation failure: Memory specification can not be satisfied", "slurm.memory"),
+        ("allocation failure: Node count specification invalid", "slurm.partition"),
+        ("sbatch: error: exclusive jobs are not allowed here", "slurm.exclusive: false"),
+        ("allocation failure: Access/permission denied", "slurm.partition"),
+    ],
+)
+def test_what_will_not_is_a_sentence_with_a_remedy(words: str, remedy: str) -> None:
+    assert not refusals.later(words)
+    assert remedy in refusals.sentence(words) and "sbatch" not in refusals.sentence(words)

@@ -1,0 +1,297 @@
+"""Presets that repeat published reports: their grids become tables with the headings, rows and order of the report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from tests.unit import campaign_data as make
+
+from peakmark.catalogue.tables import BY_NAME, TABLES
+from peakmark.cell import Cell
+from peakmark.config import given, layouts
+from peakmark.errors import ConfigError
+from peakmark.judging.rows import build as build_rows
+from peakmark.planning import plan
+from peakmark.reporting import document
+from peakmark.resources import ROOT
+from peakmark.storage.results import Results
+from peakmark.tables import sheets, tables
+
+SEEDS = make.DATA / "seeds"
+PRESETS = (
+    "four-subsystems-2018-hyperion",
+    "four-subsystems-2018-prometheus",
+    "disk-patterns-2020",
+    "six-core-evaluation",
+    "file-io-lab",
+)
+METRICS = {"cpu": ["rate"], "disk": ["throughput", "iops", "latency"]}
+
+
+def planned(name: str, **changes: Any) -> plan.Plan:
+    """The plan of a preset, every reference tool taken for there."""
+    values = given.read([ROOT / "config" / "presets" / f"{name}.yaml"])
+    return plan.make({**values, "tools_on": "nodes", **changes})
+
+
+def record(cell: Cell, number: int) -> dict[str, Any]:
+    """A record with all the values that the cell's instrument would give, none of them measured."""
+    latency = cell.workload.startswith("LAT")
+    metrics = METRICS.get(cell.subsystem, ["latency" if latency else "throughput"])
+    if cell.workload != "ALL":
+        return make.record(cell, [make.measurement(cell, metric, 1e9 + number) for metric in metrics])
+    return make.record(
+        cell,
+        [
+            make.measurement(cell, metric, 2e9 + number, workload=workload)
+            for workload in ("RS", "WS", "RR", "WR")
+            for metric in (("iops", "latency") if cell.options.get("ops") else ("throughput",))
+        ],
+    )
+
+
+def small_campaign(folder: Path, name: str) -> Path:
+    """A campaign of every planned cell of a preset, one repetition each, except where three runs are listed."""
+    made = planned(name)
+    kept = 3 if name == "disk-patterns-2020" else 1
+    cells = [cell for cell in made.cells if cell.repetition < kept]
+    return make.write(folder / name, [record(cell, number) for number, cell in enumerate(cells)], config=made.config)
+
+
+@pytest.fixture(scope="module", params=PRESETS)
+def printed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """A preset's name and its tables, built from a small campaign."""
+    name = str(request.param)
+    folder = small_campaign(tmp_path_factory.mktemp("results"), name)
+    tables.build(folder)
+    return name, folder / "tables" / name
+
+
+def facts(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = yaml.safe_load((SEEDS / f"{name}.yaml").read_text(encoding="utf-8"))
+    return data
+
+
+def _same(heading: str) -> str:
+    """A heading without what printing changes: case and spaces."""
+    return re.sub(r"\s+", "", heading).lower()
+
+
+def _corrected(entries: list[Mapping[str, str]], table: str) -> dict[str, str]:
+    return {str(one["printed"]): str(one["shown"]) for one in entries if one["table"] == table}
+
+
+def test_headings_are_the_reports_own(printed: tuple[str, Path]) -> None:
+    name, folder = printed
+    expected = facts(name)
+    for table, seed in expected["tables"].items():
+        corrected = _corrected(expected["corrected_headings"], table)
+        assert set(corrected) <= set(seed["headings"]), table
+        headings = [corrected.get(heading, heading) for heading in seed["headings"]]
+        shown = list(pd.read_csv(folder / f"{table}.csv").columns)
+        assert [_same(heading) for heading in shown] == [_same(heading) for heading in headings], table
+
+
+def test_rows_are_the_reports_own_in_its_order(printed: tuple[str, Path]) -> None:
+    name, folder = printed
+    expected = facts(name)
+    for table, seed in expected["tables"].items():
+        corrected = _corrected(expected["corrected_keys"], table)
+        keys = [" | ".join(corrected.get(part, part) for part in key.split(" | ")) for key in seed["keys"]]
+        frame = pd.read_csv(folder / f"{table}.csv", dtype=str, keep_default_na=False)
+        width = seed["keys"][0].count("|") + 1
+        assert [" | ".join(line[:width]) for line in frame.values.tolist()] == keys, table
+
+
+def test_tables_stand_in_the_order_of_the_report(printed: tuple[str, Path]) -> None:
+    name, _ = printed
+    seed = list(facts(name)["tables"])
+    assert [sheet.name for sheet in layouts.load(name).sheets][: len(seed)] == seed
+
+
+def test_every_own_value_is_there_and_no_row_is_lost(printed: tuple[str, Path]) -> None:
+    name, folder = printed
+    results = Results.read(folder.parents[1])
+    rows = build_rows(results)
+    layout = layouts.load(name)
+    for sheet in layout.sheets:
+        own = [column.heading for column in sheet.columns if column.instrument == sheet.table.own.instrument]
+        frame = sheets.frame(sheet, rows[sheet.table.name])
+        measured = [column.heading for column in sheet.columns if column.value in ("measured", "mean", "run")]
+        for heading in set(own) & set(measured):
+            assert frame[heading].notna().all(), (sheet.name, heading)
+    for table in TABLES:
+        if rows[table.name] and table.name != "disk_latency" and table.name != "disk_iops":
+            assert sheets.left_over(layout, table.name, rows[table.name]) == [], table.name
+
+
+def test_full_is_the_union_of_all_reports() -> None:
+    def points(name: str) -> set[tuple[str, str, str, int | None, int]]:
+        return {
+            (cell.subsystem, cell.workload, cell.variant, cell.block, cell.concurrency)
+            for cell in planned(name).cells
+            if cell.instrument in ("cpubench", "rambench", "diskbench", "netbench")
+        }
+
+    union = set[tuple[str, str, str, int | None, int]]().union(*(points(name) for name in PRESETS))
+    assert points("full") == union
+
+
+def test_full_gives_each_point_at_least_the_work_of_the_reports() -> None:
+    def work(name: str) -> dict[tuple[Any, ...], tuple[str, float]]:
+        return {
+            (cell.subsystem, cell.workload, cell.variant, cell.block, cell.concurrency): (key, float(value))
+            for cell in planned(name).cells
+            for key, value in cell.options.items()
+            if key in ("operations", "total", "accesses", "round_trips") and isinstance(value, int | float)
+            if cell.instrument in ("cpubench", "rambench", "diskbench", "netbench")
+        }
+
+    full = work("full")
+    for name in PRESETS:
+        for point, (key, amount) in work(name).items():
+            assert full[point][0] == key
+            assert full[point][1] >= amount, (name, point)
+
+
+def test_amounts_of_work_are_those_of_the_reports() -> None:
+    amounts = {
+        (cell.subsystem, key, cell.options[key])
+        for cell in planned("four-subsystems-2018-hyperion").cells
+        for key in ("operations", "total", "accesses", "round_trips")
+        if key in cell.options and cell.instrument in ("cpubench", "rambench", "diskbench", "netbench")
+    }
+    assert amounts == {
+        ("cpu", "operations", 10**12),
+        ("memory", "total", 100 * 10**9),
+        ("memory", "accesses", 100 * 10**6),
+        ("disk", "total", 10 << 30),
+        ("disk", "total", 1 << 30),
+        ("network", "total", 100 * 10**9),
+        ("network", "round_trips", 10**6),
+    }
+
+
+def test_scale_shortens_every_total_size_and_time_but_leaves_a_block_for_each_thread() -> None:
+    whole = {cell.id: cell for cell in planned("four-subsystems-2018-hyperion").cells}
+    scaled = {cell.id: cell for cell in planned("four-subsystems-2018-hyperion", scale=0.001).cells}
+    assert whole.keys() == scaled.keys()
+    for name, cell in scaled.items():
+        before = whole[name].options
+        for key in ("operations", "accesses", "round_trips", "budget_s", "count", "seconds", "warmup", "total", "size"):
+            if before.get(key) is not None:
+                assert float(str(cell.options[key])) < float(str(before[key])), (name, key)
+        if cell.subsystem == "disk" and cell.block:
+            for key in ("size", "total"):
+                if key in cell.options:
+                    assert int(str(cell.options[key])) % (cell.block * cell.concurrency) == 0, (name, key)
+        if cell.subsystem == "memory":
+            assert cell.options["pool"] == before["pool"]
+        if cell.subsystem == "memory" and "total" in cell.options and cell.block:
+            # A copy reads and writes: below two blocks a thread would have nothing to show.
+            assert int(str(cell.options["total"])) >= 2 * cell.block * cell.concurrency, name
+
+
+def test_a_scale_of_one_changes_nothing() -> None:
+    once = planned("file-io-lab").cells
+    assert [cell.spec() for cell in planned("file-io-lab", scale=1.0).cells] == [cell.spec() for cell in once]
+    assert {cell.options["size"] for cell in once} == {1 << 30}
+
+
+def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path: Path) -> None:
+    of = make.cell("diskbench", "RR", subsystem="disk", variant="psync", block=1024)
+    settings = {
+        "site_facts": {"disk": {"latency": {"RR": 5e-4}}},
+        "report": {"tables": "four-subsystems-2018-prometheus"},
+    }
+    records = [make.record(of, [make.measurement(of, "latency", 1e-4), make.measurement(of, "iops", 1e4)])]
+    results = Results.read(make.write(tmp_path / "c", records, config=settings))
+    sheet = next(one for one in layouts.load("four-subsystems-2018-prometheus").sheets if one.name == "disk_latency")
+    rows = build_rows(results)["disk_latency"]
+    assert sheets.frame(sheet, rows)["MyDiskBench Efficiency (%)"].item() == pytest.approx(80.0)
+    remarks = " ".join(sheets.grid(results, sheet, rows).remarks)
+    assert "100 - 100 * measured / theoretical" in remarks
+
+
+def test_three_runs_stand_beside_their_average(tmp_path: Path) -> None:
+    cells = [
+        make.cell("diskbench", "WS", subsystem="disk", variant="psync", block=1 << 20, repetition=number)
+        for number in range(3)
+    ]
+    records = [
+        make.record(of, [make.measurement(of, "throughput", value)])
+        for of, value in zip(cells, (99e6, 93e6, 97e6), strict=True)
+    ]
+    folder = make.write(tmp_path / "c", records, config={"report": {"tables": "disk-patterns-2020"}})
+    tables.build(folder)
+    line = pd.read_csv(folder / "tables" / "disk-patterns-2020" / "ws_runs.csv").iloc[0]
+    assert line["Concurrency and Record Size"] == "1 and 1MB"
+    assert [line[f"MyDiskBenchmark Run {run}"] for run in (1, 2, 3)] == [99.0, 93.0, 97.0]
+    assert line["Average MyDiskBenchmark"] == pytest.approx(289 / 3)
+    assert pd.isna(line["Iozone bench. Run 1"])
+
+
+def test_notes_of_rows_are_kept_beside_the_reports_columns(tmp_path: Path) -> None:
+    of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20)
+    other = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=16 << 20)
+    records = [
+        make.record(of, [make.measurement(of, "throughput", 1e9)], warnings=["the clock moved"]),
+        make.record(other, [make.measurement(other, "throughput", 1e9)]),
+    ]
+    results = Results.read(make.write(tmp_path / "c", records))
+    sheet = next(one for one in layouts.load("file-io-lab").sheets if one.name == "rs_throughput")
+    grid = sheets.grid(results, sheet, build_rows(results)["disk_throughput"])
+    assert [column.label for column in grid.columns][:3] == ["Workload", "Concurrency", "Record Size"]
+    assert [line[-1] for line in grid.body] == ["a", ""]
+    assert "the clock moved" in grid.notes[0][1]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"of": "gpu"}, ["tables[0].of", "gpu", "cpu"]),
+        ({"columns": [{"heading": "X"}]}, ["tables[0].columns[0]"]),
+        ({"columns": [{"heading": "X", "value": "measured", "of": "fio"}]}, ["X", "fio", "cpubench"]),
+        ({"columns": [{"heading": "X", "text": "{threads}"}]}, ["X", "{threads}", "{concurrency}"]),
+        ({"columns": [{"heading": "X", "value": "efficiency", "formula": "import os"}]}, ["X", "arithmetic"]),
+    ],
+)
+def test_a_wrong_layout_is_told_in_one_sentence(tmp_path: Path, change: dict[str, Any], words: list[str]) -> None:
+    table = {"name": "cpu", "of": "cpu", "title": "CPU", "columns": [{"heading": "Workload", "text": "{workload}"}]}
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump({"schema": 1, "name": "mine", "tables": [table | change]}))
+    with pytest.raises(ConfigError) as error:
+        layouts.load(str(path))
+    for word in words:
+        assert word in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_layout_is_refused_before_anything_is_measured() -> None:
+    with pytest.raises(ConfigError, match=r"report\.tables is 'mine'.*disk-patterns-2020"):
+        plan.make({"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "report": {"tables": "mine"}})
+
+
+def test_every_column_belongs_to_its_table() -> None:
+    for path in layouts.FOLDER.glob("*.yaml"):
+        for sheet in layouts.load(path.stem).sheets:
+            assert BY_NAME[sheet.table.name] is sheet.table
+            assert len({column.heading for column in sheet.columns}) == len(sheet.columns), sheet.name
+
+
+def test_the_report_shows_the_layouts_tables_in_its_order_and_no_others(printed: tuple[str, Path]) -> None:
+    name, folder = printed
+    results = Results.read(folder.parents[1])
+    data = document.build(results, build_rows(results), {}, None, partial=True)
+    shown = [part["table"]["name"] for section in data["sections"] for part in section["parts"]]
+    assert sorted(shown) == sorted(sheet.name for sheet in layouts.load(name).sheets)
+    for section in data["sections"]:
+        for part in section["parts"]:
+            rows_of_headings = {entry["rows"] for entry in part["table"]["head"]}
+            assert rows_of_headings == {1}, "a heading over two lines would cover the first row"

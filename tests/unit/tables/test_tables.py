@@ -1,0 +1,378 @@
+"""Rows and tables: what belongs together, under which heading, with which note."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.catalogue.tables import BY_NAME, TABLES
+from peakmark.judging import rows
+from peakmark.judging.merging import merge
+from peakmark.storage.results import Results
+from peakmark.tables import presentation, tables
+
+# As printed in the reports that students and administrators write by hand.
+CLASSIC = {
+    "cpu": [
+        "Workload", "Concurrency", "MyCPUBench Measured Ops/Sec (GigaOPS)", "HPL Measured Ops/Sec (GigaOPS)",
+        "Theoretical Ops/Sec (GigaOPS)", "MyCPUBench Efficiency (%)", "HPL Efficiency (%)", "Standard Deviation",
+    ],
+    "memory_throughput": [
+        "Workload", "Concurrency", "Block Size", "MyRAMBench Measured Throughput (GB/sec)",
+        "pmbw Measured Throughput (GB/sec)", "Theoretical Throughput (GB/sec)", "MyRAMBench Efficiency (%)",
+        "pmbw Efficiency (%)", "Standard Deviation",
+    ],
+    "memory_latency": [
+        "Workload", "Concurrency", "Block Size", "MyRAMBench Measured Latency (us)", "pmbw Measured Latency (us)",
+        "Theoretical Latency (us)", "MyRAMBench Efficiency (%)", "pmbw Efficiency (%)", "Standard Deviation",
+    ],
+    "disk_throughput": [
+        "Workload", "Concurrency", "Block Size", "MyDiskBench Measured Throughput (MB/sec)",
+        "IOZone Measured Throughput (MB/sec)", "Theoretical Throughput (MB/sec)", "MyDiskBench Efficiency (%)",
+        "IOZone Efficiency (%)", "Standard Deviation",
+    ],
+    "disk_latency": [
+        "Workload", "Concurrency", "Block Size", "MyDiskBench Measured Latency (ms)", "IOZone Measured Latency (ms)",
+        "Theoretical Latency (ms)", "MyDiskBench Efficiency (%)", "IOZone Efficiency (%)", "Standard Deviation",
+    ],
+    "disk_iops": [
+        "Workload", "Concurrency", "Block Size", "MyDiskBench Measured IOPS", "IOZone Measured IOPS",
+        "Theoretical IOPS", "MyDiskBench Efficiency (%)", "IOZone Efficiency (%)", "Standard Deviation",
+    ],
+    "network_throughput": [
+        "Protocol", "Concurrency", "Block Size", "MyNETBench Measured Throughput (Mb/sec)",
+        "iperf3 Measured Throughput (Mb/sec)", "Theoretical Throughput (Mb/sec)", "MyNETBench Efficiency (%)",
+        "iperf3 Efficiency (%)",
+    ],
+    "network_latency": [
+        "Protocol", "Concurrency", "Message Size", "MyNETBench Measured Latency (ms)", "ping Measured Latency (ms)",
+        "Theoretical Latency (ms)", "MyNETBench Efficiency (%)",
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All eight tables with figures in them, built once."""
+    folder = make.write(tmp_path_factory.mktemp("results") / "sweep", make.sweep())
+    tables.build(folder)
+    return folder
+
+
+def _read(folder: Path, name: str) -> pd.DataFrame:
+    return pd.read_csv(folder / "tables" / f"{name}.csv", keep_default_na=False)
+
+
+@pytest.mark.parametrize("name", CLASSIC)
+def test_headings_are_those_of_the_classic_reports_in_their_order(swept: Path, name: str) -> None:
+    columns = list(_read(swept, name).columns)
+    positions = [columns.index(heading) for heading in CLASSIC[name]]
+    assert positions == sorted(positions)
+
+
+def test_all_eight_tables_have_their_own_column_filled(swept: Path) -> None:
+    for table in TABLES:
+        frame = _read(swept, table.name)
+        assert len(frame) > 0, table.name
+        assert (frame[table.measured_heading(table.own)] != "").all(), table.name
+        assert (frame["n"] == 3).all(), table.name
+
+
+def test_values_are_the_median_in_the_tables_unit_with_full_precision(swept: Path) -> None:
+    results = Results.read(swept)
+    built = rows.build(results)["network_throughput"]
+    values = [
+        entry["value"]
+        for record in results.records
+        for entry in record.data["measurements"]
+        if record.cell.point == "UDP_32KiB_x2" and record.cell.instrument == "netbench"
+    ]
+    row = next(
+        row for row in built if row.key.workload == "UDP" and row.key.block == 32768 and row.key.concurrency == 2
+    )
+    assert row.measured.centre == statistics.median(values)
+    frame = _read(swept, "network_throughput")
+    line = frame[(frame["Protocol"] == "UDP") & (frame["Concurrency"] == 2) & (frame["Block Size"] == "32KiB")]
+    assert line["MyNETBench Measured Throughput (Mb/sec)"].item() == statistics.median(values) / 1e6
+    assert line["Standard Deviation"].item() == pytest.approx(statistics.stdev(values) / 1e6)
+
+
+def test_rows_are_sorted_by_workload_then_concurrency_then_block(swept: Path) -> None:
+    frame = _read(swept, "disk_throughput")
+    keys = list(zip(frame["Workload"], frame["Concurrency"], frame["Block Size"], strict=True))
+    assert keys[:4] == [("RS", 1, "1MiB"), ("RS", 1, "16MiB"), ("RS", 2, "1MiB"), ("RS", 2, "16MiB")]
+    assert list(dict.fromkeys(frame["Workload"])) == ["RS", "RR", "WS", "WR"]
+
+
+def test_the_summary_has_the_level_of_each_interval_and_the_doubt(swept: Path) -> None:
+    results = Results.read(swept)
+    found = rows.build(results)["memory_throughput"]
+    frame = tables.summary(found)
+    own = frame[frame.instrument == "rambench"]
+    assert set(own.level) == {0.75}, "of three repetitions"
+    assert list(own.doubt) == [str(row.level or "") for row in found if row.own is not None]
+
+
+def test_working_sets_are_never_in_one_row(swept: Path) -> None:
+    frame = _read(swept, "memory_throughput")
+    pool, block = (frame[frame["Working Set"] == name] for name in ("pool", "block"))
+    assert len(pool) == len(block) == 24
+    assert (pool["pmbw Measured Throughput (GB/sec)"] == "").all()
+    assert (block[block["Workload"] == "RS"]["pmbw Measured Throughput (GB/sec)"] != "").all()
+
+
+def test_small_random_accesses_are_iops_rows_and_only_those() -> None:
+    throughput, iops = BY_NAME["disk_throughput"], BY_NAME["disk_iops"]
+    for workload, block in (("RR", 4096), ("WR", 16384), ("RR", 65536), ("RS", 4096), ("WS", 1 << 20)):
+        assert throughput.takes(workload, block) != iops.takes(workload, block)
+    assert iops.takes("RR", 4096)
+    assert throughput.takes("RS", 4096)
+
+
+def test_ping_stands_beside_every_protocol_and_stream_count(swept: Path) -> None:
+    frame = _read(swept, "network_latency")
+    assert set(frame["Protocol"]) == {"TCP", "UDP"}
+    assert frame["ping Measured Latency (ms)"].nunique() == 1
+    assert list(frame[frame["Concurrency"] == 2]["qperf Measured Latency (ms)"]) == ["", ""]
+
+
+def test_ping_is_printed_with_the_decimals_that_it_gives(tmp_path: Path) -> None:
+    own = make.cell("netbench", "LAT-TCP", subsystem="network", block=1)
+    ping = make.cell("ping", "LAT-ICMP", subsystem="network")
+    measured = make.measurement(ping, "latency", 23e-6) | {"details": {"resolution": 1e-6}}
+    records = [make.record(own, [make.measurement(own, "latency", 1.5e-5)]), make.record(ping, [measured])]
+    results = Results.read(make.write(tmp_path / "c", records))
+    grid = presentation.grid(results, BY_NAME["network_latency"], rows.build(results)["network_latency"])
+    labels = [column.label for column in grid.columns]  # the measured columns come before those of the efficiency
+    shown = [grid.body[0][labels.index(name)] for name in ("MyNETBench", "ping")]
+    assert shown == ["0.01500", "0.023"]
+
+
+def test_programs_of_a_disk_that_disagree_are_asked_for_their_buffers(tmp_path: Path) -> None:
+    own = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20)
+    fio = make.cell("fio", "RS", subsystem="disk", variant="psync", block=1 << 20)
+    for given, said in (
+        (2 << 20, "MyDiskBench has huge pages"),
+        (0, "compare their buffers, files and what each counts"),
+    ):
+        measured = make.measurement(own, "throughput", 2e9) | {"details": {"huge_pages": given}}
+        records = [make.record(own, [measured]), make.record(fio, [make.measurement(fio, "throughput", 8e8)])]
+        row = rows.build(Results.read(make.write(tmp_path / str(given), records)))["disk_throughput"][0]
+        assert [note for note in row.notes if "a factor 2.5" in note and said in note], row.notes
+
+
+def test_a_latency_efficiency_is_theoretical_by_measured(tmp_path: Path) -> None:
+    of = make.cell("netbench", "LAT-TCP", subsystem="network", block=1)
+    config = {"site_facts": {"network": {"latency": {"TCP": 5e-6}}}}
+    folder = make.write(
+        tmp_path / "c", [make.record(of, [make.measurement(of, "latency", 1e-5)])], config=config, facts={}
+    )
+    row = rows.build(Results.read(folder))["network_latency"][0]
+    assert row.peak.value == 5e-6
+    assert row.measured.efficiency == pytest.approx(0.5)
+
+
+def test_a_planned_cell_without_a_record_is_a_hole_that_says_so(tmp_path: Path) -> None:
+    done = make.cell("cpubench", "DP", subsystem="cpu")
+    holes = [make.cell("cpubench", "QP", subsystem="cpu", repetition=number) for number in range(3)]
+    failed = make.record(holes[0], status="failed", reason="cpubench ended with exit code 1")
+    folder = make.write(
+        tmp_path / "c", [make.record(done, [make.measurement(done, "rate", 4e10)])], planned=holes, attempts=[failed]
+    )
+    tables.build(folder)
+    frame = _read(folder, "cpu")
+    assert list(frame["Workload"]) == ["QP", "DP"]
+    hole = frame.iloc[0]
+    assert (hole["n"], hole["MyCPUBench Measured Ops/Sec (GigaOPS)"], hole["Standard Deviation"]) == (0, "", "")
+    assert hole["Notes"] == "MyCPUBench: not measured: cpubench ended with exit code 1"
+
+
+def test_a_half_measured_row_says_how_much_is_missing(tmp_path: Path) -> None:
+    done = make.cell("cpubench", "DP", subsystem="cpu")
+    missing = make.cell("cpubench", "DP", subsystem="cpu", repetition=1)
+    folder = make.write(tmp_path / "c", [make.record(done, [make.measurement(done, "rate", 4e10)])], planned=[missing])
+    (row,) = rows.build(Results.read(folder))["cpu"]
+    assert row.missing == 1
+    assert row.notes[0] == "MyCPUBench: 1 of 2 not measured"
+
+
+def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path: Path) -> None:
+    of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20)
+    absent = {"instrument": "iozone", "executable": "iozone", "path": None, "reason": "iozone not found on PATH"}
+    folder = make.write(
+        tmp_path / "c",
+        [make.record(of, [make.measurement(of, "throughput", 1e9)])],
+        references=[absent | {"package": "iozone3"}],
+    )
+    results = Results.read(folder)
+    table = BY_NAME["disk_throughput"]
+    grid = presentation.grid(results, table, rows.build(results)[table.name])
+    assert [column.label for column in grid.columns if column.group.startswith("Measured")] == ["MyDiskBench"]
+    assert "No columns of IOZone: iozone not found on PATH; `apt install iozone3` fills them." in grid.remarks
+    assert "No columns of fio: the plan holds no cell of it." in grid.remarks
+    assert "IOZone Measured Throughput (MB/sec)" in tables.frame(table, rows.build(results)[table.name]).columns
+
+
+def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path: Path) -> None:
+    cells = [
+        make.cell("diskbench", "RS", subsystem="disk", variant="io_uring", block=1 << 20, concurrency=threads)
+        for threads in (1, 2)
+    ]
+    records = [make.record(of, [make.measurement(of, "throughput", 1e9)]) for of in cells]
+    results = Results.read(make.write(tmp_path / "c", records))
+    grid = presentation.grid(results, BY_NAME["disk_throughput"], rows.build(results)["disk_throughput"])
+    labels = [column.label for column in grid.columns]
+    assert not {"Engine", "n", "Standard Deviation", "Theoretical Throughput (MB/sec)"} & set(labels)
+    assert {"Engine: io_uring.", "n = 1 in all rows."} <= set(grid.remarks)
+    assert all(len(line) == len(labels) for line in grid.body)
+
+
+def test_times_are_printed_in_a_unit_that_reads_well_and_filed_in_that_of_the_reports(tmp_path: Path) -> None:
+    cells = [make.cell("rambench", "LAT", subsystem="memory", block=block) for block in (16 << 10, 64 << 20)]
+    records = [make.record(of, [make.measurement(of, "latency", 1.708e-9)]) for of in cells]
+    results = Results.read(make.write(tmp_path / "c", records))
+    (row, _) = found = rows.build(results)["memory_latency"]
+    grid = presentation.grid(results, row.table, found)
+    assert ("MyRAMBench", "Measured Latency (ns)") in [(column.label, column.group) for column in grid.columns]
+    assert "1.708" in grid.body[0]
+    frame = tables.frame(BY_NAME["memory_latency"], found)
+    assert frame["MyRAMBench Measured Latency (us)"].tolist() == pytest.approx([1.708e-3] * 2)
+
+
+def test_warnings_of_records_become_notes_with_their_share(tmp_path: Path) -> None:
+    cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(3)]
+    records = [
+        make.record(of, [make.measurement(of, "rate", 4e10)], warnings=["the clock moved"] if number == 1 else [])
+        for number, of in enumerate(cells)
+    ]
+    (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["cpu"]
+    assert "MyCPUBench: the clock moved (1 of 3 runs)" in row.notes
+
+
+def test_loopback_is_said_in_every_row(tmp_path: Path) -> None:
+    of = make.cell("netbench", "TCP", subsystem="network", block=1024)
+    context = {"network": {"interface": "lo", "address": "127.0.0.1", "loopback": True}}
+    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "throughput", 1e9)], context=context)])
+    (row,) = rows.build(Results.read(folder))["network_throughput"]
+    assert any(note.startswith("over loopback") for note in row.notes)
+
+
+def between(folder: Path, *pairs: tuple[str, str], node: str = "any") -> Path:
+    """A campaign whose one row has a repetition between each of these clients and servers."""
+    cells = [
+        make.cell("netbench", "TCP", subsystem="network", block=1024, node=node, repetition=number)
+        for number in range(len(pairs))
+    ]
+    records = [
+        make.record(of, [make.measurement(of, "throughput", 1e9)], host=client, context={"server_host": server})
+        for of, (client, server) in zip(cells, pairs, strict=True)
+    ]
+    return make.write(folder, records)
+
+
+def test_both_ends_of_a_pair_of_nodes_are_in_every_table(tmp_path: Path) -> None:
+    folder = between(tmp_path / "c", ("n1", "n2"))
+    tables.build(folder)
+    frame = _read(folder, "network_throughput")
+    assert list(frame["Client"]) == ["n1"] and list(frame["Server"]) == ["n2"]
+    assert list(_read(folder, "runs")["server_host"]) == ["n2"]
+    tex = (folder / "tables" / "network_throughput.tex").read_text()
+    assert r"n1 $\rightarrow$ n2" in tex and r"Client $\rightarrow$" in tex
+    results = Results.read(folder)
+    grid = presentation.grid(results, BY_NAME["network_throughput"], rows.build(results)["network_throughput"])
+    assert grid.columns[0].label == presentation.ENDS and grid.body[0][0] == "n1 → n2"
+
+
+def test_a_row_of_several_pairs_names_them_all(tmp_path: Path) -> None:
+    folder = between(tmp_path / "c", ("n1", "n2"), ("n2", "n1"), ("n1", "n2"))
+    tables.build(folder)
+    frame = _read(folder, "network_throughput")
+    assert list(frame["Client"]) == ["n1; n2"] and list(frame["Server"]) == ["n2; n1"]
+    results = Results.read(folder)
+    (row,) = rows.build(results)["network_throughput"]
+    assert "measured between different pairs of nodes, client → server: n1 → n2, n2 → n1" in row.notes
+    assert presentation.where([row]) == "2 pairs"
+
+
+def test_one_machine_is_both_ends_and_no_column_of_the_report(tmp_path: Path) -> None:
+    folder = between(tmp_path / "c", ("n1", "n1"))
+    tables.build(folder)
+    frame = _read(folder, "network_throughput")
+    assert list(frame["Client"]) == list(frame["Server"]) == ["n1"]
+    results = Results.read(folder)
+    grid = presentation.grid(results, BY_NAME["network_throughput"], rows.build(results)["network_throughput"])
+    assert grid.columns[0].label == "Protocol"
+
+
+def test_nodes_are_kept_apart_and_named(tmp_path: Path) -> None:
+    cells = [make.cell("cpubench", "DP", subsystem="cpu", node=node) for node in ("n1", "n2")]
+    records = [make.record(of, [make.measurement(of, "rate", 4e10)], host=of.node) for of in cells]
+    folder = make.write(tmp_path / "c", records)
+    tables.build(folder)
+    frame = _read(folder, "cpu")
+    assert list(frame["Node"]) == ["n1", "n2"]
+
+
+def test_mean_instead_of_median_when_the_configuration_asks(tmp_path: Path) -> None:
+    cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(3)]
+    records = [
+        make.record(of, [make.measurement(of, "rate", value)]) for of, value in zip(cells, (1e9, 2e9, 6e9), strict=True)
+    ]
+    folder = make.write(tmp_path / "c", records, config={"report": {"summary": "mean"}})
+    (row,) = rows.build(Results.read(folder))["cpu"]
+    assert row.measured.centre == pytest.approx(3e9)
+
+
+def test_runs_hold_every_repetition_and_measurements_rebuild_them(swept: Path) -> None:
+    runs = _read(swept, "runs")
+    count = sum(len(record.data["measurements"]) for record in Results.read(swept).records)
+    assert len(runs) == count
+
+
+def test_an_empty_campaign_has_all_tables_with_headings(tmp_path: Path) -> None:
+    folder = make.write(tmp_path / "c", [])
+    tables.build(folder)
+    for table in TABLES:
+        assert list(_read(folder, table.name).columns) == tables.headings(table)
+
+
+def test_building_again_gives_the_same_bytes(swept: Path) -> None:
+    folder = swept / "tables"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    tables.build(swept)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_notes_that_differ_in_numbers_alone_share_a_sentence() -> None:
+    notes = ["spread by 7% of L3, n = 3", "spread by 31% of L3, n = 3", "spread by 9.5% of L3, n = 3", "other 4"]
+    merged = merge(notes)
+    assert set(merged.values()) == {"spread by 7 – 31% of L3, n = 3", "other 4"}
+    assert merge([]) == {}
+
+
+def test_what_holds_for_all_rows_is_said_once(tmp_path: Path) -> None:
+    cells = [make.cell("netbench", "TCP", subsystem="network", block=block) for block in (1024, 32768)]
+    context = {"network": {"interface": "lo", "address": "127.0.0.1", "loopback": True}}
+    records = [make.record(of, [make.measurement(of, "throughput", 1e9)], context=context) for of in cells]
+    results = Results.read(make.write(tmp_path / "c", records))
+    table = BY_NAME["network_throughput"]
+    grid = presentation.grid(results, table, rows.build(results)[table.name])
+    assert sum("over loopback" in remark for remark in grid.shared) == 1
+    assert not [note for note in grid.notes if "over loopback" in note[1]]
+
+
+def test_a_value_above_its_limit_is_doubtful(tmp_path: Path) -> None:
+    of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20)
+    config = {"site_facts": {"disk": {"throughput": {"RS": 5e8}}}}
+    records = [make.record(of, [make.measurement(of, "throughput", 1e9)])]
+    (row,) = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))["disk_throughput"]
+    assert row.measured.efficiency == pytest.approx(2.0)
+    assert any("200% of the physical limit" in doubt.text for doubt in row.doubts)
+
+
+def test_letters_go_on_after_z() -> None:
+    assert [presentation.letter(number) for number in (0, 25, 26, 27, 52)] == ["a", "z", "aa", "ab", "ba"]

@@ -1,0 +1,187 @@
+"""Where Snakemake and a campaign write: files in the way, no rights, no room, no home; and how the Snakefile says so."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+from snakemake.exceptions import format_exception_to_string
+from snakemake_interface_logger_plugins.common import LogEvent
+from tests.unit import campaign_data as make
+
+import snakemake_logger_plugin_peakmark as plugin
+from peakmark.errors import PeakmarkError
+from peakmark.running import folders
+from peakmark.running.told import Told, or_sentence
+
+CELL = make.cell("cpubench", "DP", subsystem="cpu")
+
+
+def said(check: Callable[[], object]) -> str:
+    """The one sentence with which a check ends."""
+    with pytest.raises(PeakmarkError) as caught:
+        check()
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def as_nobody(check: Callable[[], object]) -> str:
+    """The same for a user whom the rights of a folder bind: no rights stop root."""
+    if os.geteuid() != 0:
+        return said(check)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setresuid(65534, 65534, 65534)
+            os.write(write, said(check).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read) as stream:
+        return stream.read()
+
+
+FILES_IN_THE_WAY = [
+    "results",
+    "results/c",
+    *(f"results/c/{name}" for name in folders.OF_CAMPAIGN),
+    "results/c/cells/cpu",
+]
+
+
+@pytest.mark.parametrize("name", FILES_IN_THE_WAY)
+@pytest.mark.parametrize("kind", ["a file", "a link to nowhere"])
+def test_what_is_no_folder_is_said_before_the_first_cell(
+    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    directory = Path("results/c")
+    if name != "results":
+        folders.check_campaign(directory, [CELL])
+    if kind == "a file":
+        path.write_text("mine")
+    else:
+        path.symlink_to("/nowhere/at/all")
+    text = said(lambda: folders.check_campaign(directory, [CELL]))
+    assert name in text
+    assert {"a file": "is a file; move it away", "a link to nowhere": "link to /nowhere/at/all"}[kind] in text
+
+
+@pytest.mark.parametrize("name", folders.FILES)
+def test_a_folder_where_a_file_belongs(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    assert f"{tmp_path / name} is a folder" in said(lambda: folders.check_campaign(tmp_path, [CELL]))
+
+
+def test_a_folder_is_not_needed_before_the_campaign_is(tmp_path: Path) -> None:
+    folders.check_campaign(tmp_path / "results" / "c", [CELL])
+    folders.check_room(tmp_path / "results" / "c")
+    folders.check_state(tmp_path)
+
+
+def test_no_rights_and_no_room_where_snakemake_writes(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    assert "taken is a file" in said(lambda: folders.check_state(tmp_path / "taken"))
+    closed = Path("/tmp") / f"peakmark-closed-{os.getpid()}"  # below a folder that everybody may enter
+    closed.mkdir(mode=0o555)
+    try:
+        assert f"{closed} cannot be written to" in as_nobody(lambda: folders.check_state(closed))
+        assert "--directory FOLDER" in as_nobody(lambda: folders.check_room(closed / "c"))
+    finally:
+        closed.rmdir()
+
+
+def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mounts need root")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "none", tmp_path], check=True)
+    try:
+        (tmp_path / "neighbour").write_bytes(bytes(8192))
+        for check in (folders.check_state, folders.check_room):
+            assert "No space left on device: the disk of" in said(lambda check=check: check(tmp_path))  # type: ignore[misc]
+    finally:
+        subprocess.run(["umount", "--lazy", tmp_path], check=True)
+
+
+@pytest.mark.parametrize("home", ["", "/etc/passwd", "/proc/nowhere"])
+def test_without_a_home_the_cache_is_elsewhere(home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(folders.CACHE, raising=False)
+    monkeypatch.setenv("HOME", home or str(tmp_path))
+    monkeypatch.setenv(folders.CACHE, "") if home else None
+    folders.give_cache()
+    assert os.environ.get(folders.CACHE, "") == (str(tmp_path / ".snakemake" / "cache") if home else "")
+    assert (tmp_path / ".cache").exists() is not bool(home)
+
+
+def refused() -> None:
+    raise PeakmarkError("cpu[0] is wrong: write another")
+
+
+def disk_full() -> None:
+    raise OSError(28, "No space left on device", "/t/a")
+
+
+def test_the_snakefile_speaks_without_the_place_in_the_rules() -> None:
+    """Snakemake finds places by the traceback of what it prints; this file stands for one of the rules."""
+    for function, words in (
+        (refused, "cpu[0] is wrong: write another"),
+        (disk_full, "/t/a: No space left on device; make"),
+    ):
+        try:
+            try:
+                or_sentence(function)
+            except Told as told:
+                told.__traceback__ = told.__traceback__  # as whoever passes it on does
+                raise
+        except Told as told:
+            text = format_exception_to_string(told, linemaps={__file__: {number: number for number in range(999)}})
+            assert text.startswith(f"Error: {words}") and "\n" not in text
+
+
+@pytest.fixture
+def handler() -> plugin.LogHandler:
+    settings: Any = SimpleNamespace(stdout=False, dryrun=False, printshellcmds=False, verbose=False)
+    made = plugin.LogHandler(settings, None)
+    made.console = Console(file=io.StringIO(), width=300)
+    made.bar = plugin._Bar(made.console)
+    made.setFormatter(logging.Formatter("%(message)s"))
+    return made
+
+
+SPOKEN = {
+    "\nError: campaign is wrong\n\n": "Error: campaign is wrong\n",
+    "WorkflowError:\nAt least one job did not complete successfully.": "",
+    "Exiting because a job execution failed. Look above for error messages": "",
+    "WorkflowError:\nsomething else": "WorkflowError:\nsomething else\n",
+}
+
+
+@pytest.mark.parametrize("text", SPOKEN)
+def test_of_what_snakemake_says_the_reason_stays(text: str, handler: plugin.LogHandler) -> None:
+    record = logging.LogRecord("snakemake", logging.ERROR, __file__, 1, text, None, None)
+    record.__dict__["event"] = LogEvent.ERROR
+    handler.emit(record)
+    assert handler.console.file.getvalue() == SPOKEN[text]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "text", ["Report created.", "Unlocked working directory.", "Would delete results/c/report.pdf"]
+)
+def test_answers_of_snakemake_are_heard(text: str, handler: plugin.LogHandler) -> None:
+    record = logging.LogRecord("snakemake", logging.INFO, __file__, 1, text, None, None)
+    handler.emit(record)
+    assert text in handler.console.file.getvalue()  # type: ignore[attr-defined]
