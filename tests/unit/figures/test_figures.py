@@ -196,6 +196,15 @@ def test_instruments_differ_in_marker_and_lightness_as_well_as_colour() -> None:
     assert lightness(looks[0].colour) < lightness(looks[1].colour) - 10
 
 
+@pytest.mark.parametrize("colour", [*(style.look(place).ink for place in range(3)), style.INK, style.QUIET])
+def test_words_can_be_read_on_white(colour: str) -> None:
+    """By the contrast of WCAG 2.2: 4.5 : 1 for text of this size."""
+    parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    luminance = sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    assert 1.05 / (luminance + 0.05) >= 4.5
+
+
 @given(st.lists(st.floats(min_value=0, max_value=500), max_size=12), st.floats(min_value=1, max_value=20))
 def test_labels_are_spread_in_order_without_overlap(positions: list[float], gap: float) -> None:
     moved = style.spread(positions, gap)
