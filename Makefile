@@ -86,7 +86,7 @@ test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, han
 CELLS ?= 2000
 SEED ?= 1
 soak: setup-test kernels ## CELLS=2000 short cells on the test cluster while everything breaks (root); see docs/soak.md
-	@python tests/cluster/soak.py --cells $(CELLS) --seed $(SEED)
+	@PYTHONPATH=. python tests/cluster/soak.py --cells $(CELLS) --seed $(SEED)
 
 cluster: setup-test ## a real Slurm cluster of two nodes on this machine, to try things on (root)
 	@python -m tests.cluster.testcluster up

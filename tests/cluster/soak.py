@@ -1,6 +1,6 @@
 """A long campaign of short cells on the test cluster while things break at random moments; `make soak`.
 
-    python tests/cluster/soak.py --cells 2000 --seed 1 [--write docs/soak.md]
+    PYTHONPATH=. python tests/cluster/soak.py --cells 2000 --seed 1 [--write docs/soak.md]
 
 Faults come at moments and of kinds that the seed decides. When Snakemake has ended, or was killed, it is started again,
 as its user would, until all cells are measured. Then every record is looked at: each cell has one, whole, with the

@@ -14,8 +14,9 @@ import pytest
 from testcluster import Cluster
 from testcluster.config import LOGIN
 from testcluster.processes import wait_until
+from tests.checkout import TO_TABLES
 
-from workflow import TO_TABLES, Workflow
+from workflow import Workflow
 
 DISK = {"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}
 

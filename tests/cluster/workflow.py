@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,14 +12,11 @@ from typing import Any
 import yaml
 from testcluster import Cluster
 from testcluster.processes import wait_until
+from tests import checkout
 
-ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 600.0
 """For what hangs: a report alone takes a minute where a dozen others are at work on two CPUs."""
 PRESET_LIMIT_S = 3600.0
-TO_TABLES = ("--until", "tables")
-"""Words for snakemake: without figures and documents, which take most of a short campaign's time."""
-LEFT_OUT = (".git", ".venv", ".snakemake", "results", "build", "__pycache__", "tests", ".mypy_cache", ".ruff_cache")
 
 SHORT: dict[str, Any] = {
     "campaign": "short",
@@ -55,11 +51,7 @@ class Workflow:
 
     @classmethod
     def make(cls, cluster: Cluster, directory: Path) -> "Workflow":
-        subprocess.run(["make", "-s", "-C", str(ROOT / "src/kernels")], check=True, timeout=LIMIT_S)
-        shutil.copytree(ROOT, directory, ignore=lambda _, names: [name for name in names if name in LEFT_OUT])
-        shutil.copytree(ROOT / "build" / "kernels", directory / "build" / "kernels")
-        for program in (directory / "build" / "kernels").iterdir():
-            program.touch()
+        checkout.copy(directory)
         return cls(cluster, directory)
 
     def configure(self, **values: Any) -> None:
@@ -141,12 +133,7 @@ class Workflow:
         return self.directory / "results" / self.campaign
 
     def records(self) -> dict[str, dict[str, Any]]:
-        cells = self.results / "cells"
-        return {
-            str(path.relative_to(cells).with_suffix("")): json.loads(path.read_text())
-            for path in cells.rglob("*.json")
-            if ".raw" not in str(path)
-        }
+        return checkout.records(self.results)
 
     def started(self) -> dict[str, str]:
         """Cell -> when it was measured."""

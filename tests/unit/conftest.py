@@ -21,7 +21,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "report.pdf").exists():
-            config = {"report": {"title": "Limits", "author": "Jane Dœ", "course": "CS 553", "language": "de"}}
+            config = {"report": {"title": "Limits", "author": "Jane Dœ", "course": "CS 553", "date_language": "de"}}
             make.write(folder, make.sweep(), config=config)
             figures.build(folder)
             report.build(folder)

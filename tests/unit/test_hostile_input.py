@@ -203,7 +203,7 @@ EVERY_KEY: dict[str, Any] = {
         {**GRID, "workloads": ["LAT-TCP"], "concurrency": [1], "blocks": ["1B"], "variants": [""],
          "references": {"ping": {"count": 5}, "qperf": {"seconds": 1}}},
     ],
-    "report": {"title": "t", "author": "a", "course": "c", "logo": None, "language": "en", "decimal_mark": ".",
+    "report": {"title": "t", "author": "a", "course": "c", "logo": None, "date_language": "en", "decimal_mark": ".",
                "tables": "file-io-lab", "published": ["file-io-lab"], "summary": "mean"},
 }  # fmt: skip
 EVERY_SITE_KEY: dict[str, Any] = {

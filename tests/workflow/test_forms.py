@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from checkout import TINY, Checkout
+from tests.checkout import TINY, Checkout
 
 from peakmark.tables import captions
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from checkout import LIMIT_S, TINY, Checkout
+from tests.checkout import LIMIT_S, TINY, Checkout
 
 # No slash, as it is one name; what a shell makes of it leaves a file called pwned-N.
 HOSTILE = "-x $(touch pwned-1) `touch pwned-2`; touch pwned-3 & 'q' \"d\" {b} {{c}} %s \\ é\n|* > pwned-4 #~"

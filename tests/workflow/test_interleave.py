@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checkout import TINY, Checkout
+from tests.checkout import TINY, Checkout
 
 A, B = "tiny-beside-plain", "plain-beside-tiny"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from checkout import Checkout
+from tests.checkout import Checkout
 
 # Conda or a container would bring its own tools and libraries: what is measured is the machine with what it has, and
 # envs/ says what that should be.

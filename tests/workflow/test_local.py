@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from checkout import TINY, TO_TABLES, Checkout
+from tests.checkout import TINY, TO_TABLES, Checkout
 
 from peakmark.cell import Cell
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from checkout import Checkout
 from tests import presets
+from tests.checkout import Checkout
 
 # quick, with all tools, runs on the test cluster; here the one that takes least beside it. All others by make test-trouble.
 CHEAP = "file-io-lab"

@@ -6,7 +6,7 @@ import json
 import subprocess
 from typing import Any
 
-from checkout import TINY, Checkout
+from tests.checkout import TINY, Checkout
 
 from peakmark.storage import planfile
 

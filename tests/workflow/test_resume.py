@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from checkout import TINY, TO_TABLES, Checkout
+from tests.checkout import TINY, TO_TABLES, Checkout
 
 CPU = {**TINY, "cpu": [{"workloads": ["DP", "SP"], "concurrency": [1]}], "memory": [], "disk": [], "network": []}
 LIMIT_S = 60

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -27,10 +28,11 @@ def complete(config: Mapping[str, Any], checked: bool = False) -> dict[str, Any]
     Errors: ConfigError with the key, the value and what is allowed.
     """
     config_schema = schema("config")
-    error = None if checked else schemas.problem(_plain(config), "config")
+    plain = _renamed(_plain(config), checked)
+    error = None if checked else schemas.problem(plain, "config")
     if error is not None:
         raise ConfigError(schemas.sentence(error))
-    completed = _with_defaults(_plain(config), config_schema)
+    completed = _with_defaults(plain, config_schema)
     completed["tools"] = {name: False if path in NO_TOOL else path for name, path in completed["tools"].items()}
     for key in ("repetitions", "reference_repetitions"):
         repetitions.parse(key, completed[key])
@@ -43,6 +45,20 @@ def complete(config: Mapping[str, Any], checked: bool = False) -> dict[str, Any]
             "start with --configfile config/presets/quick.yaml"
         )
     return completed
+
+
+def _renamed(config: dict[str, Any], quiet: bool) -> dict[str, Any]:
+    """``report.language`` of older configurations under its present name, which one sentence tells."""
+    report = config.get("report")
+    if isinstance(report, dict) and "language" in report:
+        report.setdefault("date_language", report.pop("language"))
+        if not quiet:
+            print(
+                "peakmark: report.language is called report.date_language now, since dates are all that it changes; it was "
+                "taken as that",
+                file=sys.stderr,
+            )
+    return config
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def at_lines(axis: Axes, labels: Sequence[Label], right: float, extent: float) -
         for (_, _, name), share in zip(labels, _spread(axis, [y for _, y, _ in labels], extent), strict=True):
             axis.annotate(
                 name, (right, share), xycoords=("data", "axes fraction"), xytext=(7, 0), textcoords="offset points",
-                fontsize=6.5, va="center", color=style.look(0).colour,
+                fontsize=6.5, va="center", color=style.look(0).ink,
             )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def beside(axis: Axes, table: Table, ends: Mapping[str, float], extent: float) -
     for (position, series), share in zip(named, shares, strict=True):
         axis.annotate(
             series.heading, (1.0, share), xycoords="axes fraction", xytext=(4, 0), textcoords="offset points",
-            fontsize=7, va="center", fontweight="bold", color=style.look(position).colour, annotation_clip=False,
+            fontsize=7, va="center", fontweight="bold", color=style.look(position).ink, annotation_clip=False,
         )  # fmt: skip
 
 

@@ -27,15 +27,20 @@ DASHES: tuple[Any, ...] = ((), (4, 1.6), (1.2, 1.4), (6, 1.5, 1.2, 1.5), (9, 2),
 @dataclass(frozen=True)
 class Look:
     """Colour (Okabe and Ito 2008), marker and its face for one instrument; own kernels are filled, references are
-    open.
+    open. ``ink`` is the colour of its name: dark enough for text on white (4.5 : 1 or more).
     """
 
     colour: str
     marker: str
     face: str
+    ink: str
 
 
-_LOOKS = (Look("#0072B2", "o", "#0072B2"), Look("#D55E00", "s", "white"), Look("#009E73", "^", "white"))
+_LOOKS = (
+    Look("#0072B2", "o", "#0072B2", "#0072B2"),
+    Look("#D55E00", "s", "white", "#B84F00"),
+    Look("#009E73", "^", "white", "#00785A"),
+)
 
 
 def look(position: int) -> Look:

@@ -16,7 +16,17 @@ from peakmark.judging import caveats, findings, fleet, fleet_text, verdict
 from peakmark.judging.row import Key, Row
 from peakmark.judging.rows import figures_of, layout_of
 from peakmark.judging.words import Words
-from peakmark.reporting import artifact, chapters, formulas, machine_text, many, method_text, provenance, runs_text
+from peakmark.reporting import (
+    alternative,
+    artifact,
+    chapters,
+    formulas,
+    machine_text,
+    many,
+    method_text,
+    provenance,
+    runs_text,
+)
 from peakmark.storage.results import Results
 from peakmark.tables import captions, page_tables, presentation, sheets
 from peakmark.tables.presentation import Grid
@@ -46,7 +56,7 @@ def build(
         "slow": fleet_text.slow(rows, mark),
         "caveats": [typeset(sentence, mark) for sentence in caveats.build(rows, judged, results.config)],
         "verdict_head": [*HEAD_OF_NODES] if several else [*VERDICT_HEAD],
-        "overview": _figure(FLEET if several else "overview", figures),
+        "overview": _overview(figures, several, judged),
         "machine": many.alike(machine_text.nodes(results, mark)),
         "method": method_text.build(results, rows, mark),
         "sections": [section for section in _sections(results, rows, figures, mark, every_node) if section["parts"]],
@@ -85,7 +95,9 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
         "authors": [one.name for one in people.authors(config)],
         "course": str(config.get("course") or ""),
         "logo": logo,
-        "date": date(newest(results), str(config.get("language") or "en")) if begun else "nothing measured yet",
+        "date": date(newest(results), str(config.get("date_language") or config.get("language") or "en"))
+        if begun
+        else "nothing measured yet",
         "campaign": results.name,
         "lead": f"This report tells how close {machine_text.short(results)} {'come' if many else 'comes'} to the limits of {'their' if many else 'its'} {named}. "
         f"{'Each resource' if len(resources) > 1 else f'The {named}'} is measured by an own kernel and, beside it, by the "
@@ -148,7 +160,7 @@ def _single(name: str, rows: Sequence[Row]) -> str:
     return f"{Words.of(rows[0]).workload(rows[0])}: " if name not in captions.FIGURES else ""
 
 
-def _figure(name: str, figures: Mapping[str, int], drawn: Sequence[Row] = ()) -> dict[str, Any] | None:
+def _figure(name: str, figures: Mapping[str, int], drawn: Sequence[Row] = (), mark: str = ".") -> dict[str, Any] | None:
     if name not in figures:
         return None
     caption = captions.text(name)
@@ -159,7 +171,17 @@ def _figure(name: str, figures: Mapping[str, int], drawn: Sequence[Row] = ()) ->
         caption = captions.text(name, any(row.peak.value is not None for row in drawn), absent)
         of = _single(name, drawn)
         caption = of + captions.inside(caption) if of else caption
-    return {"file": f"figures/{name}.svg", "width": figures[name], "caption": caption, "alt": caption}
+    alt = alternative.text(caption, drawn, mark)
+    return {"file": f"figures/{name}.svg", "width": figures[name], "caption": caption, "alt": alt}
+
+
+def _overview(figures: Mapping[str, int], several: bool, judged: Sequence[verdict.Verdict]) -> dict[str, Any] | None:
+    """The figure of page one; of one node the shares that it draws are told to those who listen."""
+    figure = _figure(FLEET if several else "overview", figures)
+    shares = [f"{one.title} {one.share} of {one.limit}" for one in judged if one.share]
+    if figure is None or several or not shares:
+        return figure
+    return {**figure, "alt": f"{figure['caption']} {'; '.join(shares)}."}
 
 
 def _dots(figures: Mapping[str, int], name: str, _: Sequence[Row]) -> dict[str, Any] | None:
@@ -233,7 +255,7 @@ def _parts(
         said.append(({row.key for row in rest}, None))
     for number, (keys, _) in enumerate(said):  # two sheets of the same rows have their notes once, below the last
         again = [later for later in range(number + 1, len(said)) if said[later][0] == keys]
-        if again and (grids[number][0].notes or any(one.startswith("All rows:") for one in grids[number][0].remarks)):
+        if again and (grids[number][0].notes or grids[number][0].shared):
             grid, members = grids[number]
             grids[number] = (presentation.without_notes(grid, grids[again[-1]][0].title), members)
     if not grids:
@@ -271,6 +293,6 @@ def _parts(
     for name, drawn in figures_of(table, rows):
         if name in figures:
             shown_by = [number for number, (keys, _) in enumerate(said) if {row.key for row in drawn} <= keys]
-            parts[shown_by[0] if shown_by else -1]["figures"].append(_figure(name, figures, drawn))
+            parts[shown_by[0] if shown_by else -1]["figures"].append(_figure(name, figures, drawn, mark))
     parts[-1]["formulas"] = formulas.build(rows, printed, mark)
     return parts

@@ -69,7 +69,10 @@ def table(grid: Grid, across: bool = False) -> str:
         f"\\end{{{kind}}}\\par",
         "\\smallskip\\sloppy\\emergencystretch=3em",
         *(f"\\noindent\\textsuperscript{{{mark}}}\\,{escape(sentence)}\\par" for mark, sentence in grid.notes),
-        *(f"\\noindent {escape(remark)}\\par" for remark in ((grid.reading,) if grid.reading else ()) + grid.remarks),
+        *(
+            f"\\noindent {escape(remark)}\\par"
+            for remark in ((grid.reading,) if grid.reading else ()) + grid.remarks + grid.shared
+        ),
         "}",
     ]
     return "\n".join(lines) + "\n"

@@ -41,7 +41,8 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         columns=_columns(table),
         body=body,
         notes=tuple((at, typeset(_where(at, sentence, notes, rows, every), mark)) for at, sentence in notes.sentences),
-        remarks=tuple(typeset(presentation.closed(one), mark) for one in (*remarks, *notes.common)),
+        remarks=tuple(typeset(presentation.closed(one), mark) for one in remarks),
+        shared=tuple(typeset(presentation.closed(one), mark) for one in notes.common),
         reading=f"A line for each point: {every} nodes. "
         + (typeset(presentation.closed(table.remark), mark) if table.remark else ""),
     )

@@ -47,7 +47,7 @@ def table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
         "whole": len(rows) <= MAX_WHOLE,
         "body": [[cell(place, text) for place, text in enumerate(line)] for line in grid.body],
         "notes": [list(note) for note in grid.notes],
-        "remarks": list(grid.remarks),
+        "remarks": [*grid.remarks, *grid.shared],
     }
 
 

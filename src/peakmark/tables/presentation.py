@@ -40,6 +40,7 @@ class Grid:
     notes    letter and sentence, in the order in which the rows refer to them
     remarks  sentences about the whole table: why a column is empty, what is not known
     reading  how to read it: what its rows are and what is counted; may be empty
+    shared   notes that all measured rows have in common: said once, after the remarks
     """
 
     name: str
@@ -49,15 +50,16 @@ class Grid:
     notes: tuple[tuple[str, str], ...]
     remarks: tuple[str, ...]
     reading: str = ""
+    shared: tuple[str, ...] = ()
 
 
 def without_notes(grid: Grid, told_at: str) -> Grid:
     """The grid of rows whose notes stand below another table, that of the title ``told_at``."""
-    kept = tuple(remark for remark in grid.remarks if not remark.startswith("All rows:"))
     return replace(
         without(grid, "Notes"),
         notes=(),
-        remarks=(*kept, f"Notes on these rows stand below the table “{told_at}”."),
+        shared=(),
+        remarks=(*grid.remarks, f"Notes on these rows stand below the table “{told_at}”."),
     )
 
 
@@ -187,7 +189,8 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         columns=columns(table, heading, published, interval_heading(rows)),
         body=tuple(body),
         notes=tuple((at, typeset(sentence, mark)) for at, sentence in notes.sentences),
-        remarks=tuple(typeset(closed(remark), mark) for remark in (*remarks, *notes.common)),
+        remarks=tuple(typeset(closed(remark), mark) for remark in remarks),
+        shared=tuple(typeset(closed(note), mark) for note in notes.common),
         reading=typeset(closed(table.remark), mark) if table.remark else "",
     )
     return without_empty(whole) if rows else whole

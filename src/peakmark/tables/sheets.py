@@ -154,9 +154,8 @@ def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -
         columns=(*columns, presentation.Column("Doubt"), presentation.Column("Notes", kind="notes")),
         body=tuple(body),
         notes=tuple((letter, typeset(sentence, mark)) for letter, sentence in notes.sentences),
-        remarks=tuple(
-            typeset(presentation.closed(remark), mark) for remark in (*_remarks(results, sheet, shown), *notes.common)
-        ),
+        remarks=tuple(typeset(presentation.closed(remark), mark) for remark in _remarks(results, sheet, shown)),
+        shared=tuple(typeset(presentation.closed(note), mark) for note in notes.common),
         reading=typeset(presentation.closed(sheet.remark), mark) if sheet.remark else "",
     )
     return presentation.without_empty(whole) if found else whole

@@ -23,6 +23,14 @@ def test_defaults_are_filled_in() -> None:
     assert completed["report"]["decimal_mark"] == "."
 
 
+def test_the_former_name_of_the_dates_language_is_taken_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    completed = config.complete({**CPU, "report": {"language": "de"}})
+    assert completed["report"]["date_language"] == "de" and "language" not in completed["report"]
+    assert "report.language is called report.date_language now" in capsys.readouterr().err
+    config.complete({**CPU, "report": {"date_language": "de"}})
+    assert capsys.readouterr().err == ""
+
+
 def test_every_key_is_described() -> None:
     for name, part in schema("config")["properties"].items():
         assert part.get("description"), name

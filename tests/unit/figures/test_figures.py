@@ -81,8 +81,8 @@ def test_programs_are_named_at_their_lines_in_their_colours_and_inside_the_figur
     assert not figure.legends, "a legend beside names at the lines says everything twice"
     names = {text.get_text(): text for axis in figure.axes for text in axis.texts if "limit" not in text.get_text()}
     assert {name: text.get_color() for name, text in names.items()} == {
-        "MyCPUBench": style.look(0).colour,
-        "HPL": style.look(1).colour,
+        "MyCPUBench": style.look(0).ink,
+        "HPL": style.look(1).ink,
     }
     boxes = [text.get_window_extent() for text in names.values()]
     assert all(box.x1 <= figure.bbox.x1 and box.x0 >= 0 for box in boxes)
@@ -194,6 +194,15 @@ def test_instruments_differ_in_marker_and_lightness_as_well_as_colour() -> None:
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
     assert lightness(looks[0].colour) < lightness(looks[1].colour) - 10
+
+
+@pytest.mark.parametrize("colour", [*(style.look(place).ink for place in range(3)), style.INK, style.QUIET])
+def test_words_can_be_read_on_white(colour: str) -> None:
+    """By the contrast of WCAG 2.2: 4.5 : 1 for text of this size."""
+    parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    luminance = sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    assert 1.05 / (luminance + 0.05) >= 4.5
 
 
 @given(st.lists(st.floats(min_value=0, max_value=500), max_size=12), st.floats(min_value=1, max_value=20))

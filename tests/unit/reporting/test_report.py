@@ -451,3 +451,15 @@ def test_job_numbers_are_numbers_and_only_a_pool_that_is_walked_is_memory(tmp_pa
     results = Results.read(make.write(tmp_path / "c", found))
     assert dict(provenance.build(results)["facts"])["Slurm jobs"] == "3, 36 to 100"
     assert dict(artifact._time(results))["Memory while measuring"].startswith("256 MiB")
+
+
+def test_figures_tell_those_who_listen_the_values_that_matter(swept: Path) -> None:
+    results = Results.read(swept)
+    found = rows.build(results)
+    data = document.build(results, found, dict.fromkeys(document.figure_names(found), 50), None, partial=True)
+    (part,) = next(section for section in data["sections"] if section["title"] == "CPU")["parts"]
+    (figure,) = part["figures"]
+    own = sorted((row.measured.centre, row.key.workload) for row in found["cpu"] if row.own)
+    assert figure["alt"].startswith(figure["caption"])
+    for value, workload in (own[0], own[-1]):
+        assert re.search(rf"{value * 1e-9:.4g}[0-9]* GigaOPS \({workload}, ", figure["alt"]), figure["alt"]

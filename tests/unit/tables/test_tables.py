@@ -361,7 +361,7 @@ def test_what_holds_for_all_rows_is_said_once(tmp_path: Path) -> None:
     results = Results.read(make.write(tmp_path / "c", records))
     table = BY_NAME["network_throughput"]
     grid = presentation.grid(results, table, rows.build(results)[table.name])
-    assert sum("over loopback" in remark for remark in grid.remarks) == 1
+    assert sum("over loopback" in remark for remark in grid.shared) == 1
     assert not [note for note in grid.notes if "over loopback" in note[1]]
 
 

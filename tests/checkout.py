@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,8 +13,11 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 LIMIT_S = 300
+LEFT_OUT = (".git", ".venv", ".snakemake", "results", "build", "__pycache__", "tests", ".mypy_cache", ".ruff_cache")
+OTHER_BUILDS = ("tests", "address", "thread", "aarch64", "fuzz")
+"""What test-kernels leaves beside the kernels: much, and needed by no checkout."""
 
 TINY: dict[str, Any] = {
     "campaign": "tiny",
@@ -31,11 +35,37 @@ TO_TABLES = ("--until", "tables")
 """Words for snakemake: without figures and documents, which take most of a tiny campaign's time."""
 
 
+def copy(directory: Path) -> None:
+    """The sources and the compiled kernels of this checkout, of which none is older than its sources."""
+    subprocess.run(["make", "-s", "-C", str(ROOT / "src/kernels"), "-j2"], check=True, timeout=LIMIT_S)
+    shutil.copytree(ROOT, directory, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    built = directory / "build" / "kernels"
+    shutil.copytree(ROOT / "build" / "kernels", built, ignore=shutil.ignore_patterns(*OTHER_BUILDS))
+    for program in built.iterdir():
+        program.touch()
+
+
+def records(results: Path) -> dict[str, dict[str, Any]]:
+    """Cell id -> record of a campaign's folder."""
+    cells = results / "cells"
+    return {
+        str(path.relative_to(cells).with_suffix("")): json.loads(path.read_text())
+        for path in cells.rglob("*.json")
+        if ".raw" not in str(path)
+    }
+
+
 @dataclass
 class Checkout:
     """A folder from which snakemake and peakmark are run as a user would."""
 
     directory: Path
+
+    @classmethod
+    def copied(cls, directory: Path) -> Checkout:
+        """This checkout with its compiled kernels, in another folder."""
+        copy(directory)
+        return cls(directory)
 
     def write_config(self, name: str, values: dict[str, Any]) -> Path:
         path = self.directory / name
@@ -78,12 +108,7 @@ class Checkout:
 
     def records(self, campaign: str) -> dict[str, dict[str, Any]]:
         """Cell id -> record of a campaign."""
-        cells = self.directory / "results" / campaign / "cells"
-        return {
-            str(path.relative_to(cells).with_suffix("")): json.loads(path.read_text())
-            for path in cells.rglob("*.json")
-            if ".raw" not in str(path)
-        }
+        return records(self.directory / "results" / campaign)
 
     def started(self, campaign: str) -> dict[str, str]:
         """Cell id -> when it was measured: what a second run must not change."""
