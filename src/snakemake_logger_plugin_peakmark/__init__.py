@@ -61,6 +61,7 @@ class LogHandler(LogHandlerBase):
         self.console = Console(stderr=not self.common_settings.stdout, highlight=False)
         self.bar = _Bar(self.console)
         self.disk_was_full = False
+        self.said: set[str] = set()
 
     def emit(self, record: LogRecord) -> None:
         """Show one record. Never raises: a broken line must not end a campaign."""
@@ -97,8 +98,9 @@ class LogHandler(LogHandlerBase):
             self._trouble(self.format(record).strip("\n"))
         elif event is None and record.levelno >= INFO:
             text = self.format(record)
-            if self.common_settings.verbose or text.startswith(ANSWERS):
+            if self.common_settings.verbose or (text.startswith(ANSWERS) and text not in self.said):
                 self._say(text)
+                self.said.add(text)
 
     def _say(self, text: str, to: Console | None = None) -> None:
         (to or self.console).print(text, markup=False, soft_wrap=True)

@@ -582,6 +582,7 @@ def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(
     with pytest.raises(MeasurementError, match=f"was not measured: No space left on device: the disk of {folder}"):
         measure(Request(CELL, output, folder, KERNELS))
     assert "No space left on device: the disk of" in peakmark("status", folder).stdout
+    assert "1 cell is not measured; the next run goes on with it" in peakmark("status", folder, "--failed").stdout
     (full_disk / "neighbour").unlink()
     assert measure(Request(CELL, output, folder, KERNELS))["status"] == "ok"
     assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"

@@ -179,9 +179,16 @@ def test_of_what_snakemake_says_the_reason_stays(text: str, handler: plugin.LogH
 
 
 @pytest.mark.parametrize(
-    "text", ["Report created.", "Unlocked working directory.", "Would delete results/c/report.pdf"]
+    "text",
+    [
+        "Report created.",
+        "Will exit after finishing currently running jobs (scheduler).",
+        "Unlocked working directory.",
+        "Would delete results/c/report.pdf",
+    ],
 )
 def test_answers_of_snakemake_are_heard(text: str, handler: plugin.LogHandler) -> None:
     record = logging.LogRecord("snakemake", logging.INFO, __file__, 1, text, None, None)
-    handler.emit(record)
-    assert text in handler.console.file.getvalue()  # type: ignore[attr-defined]
+    for _ in range(2):
+        handler.emit(record)
+    assert handler.console.file.getvalue() == f"{text}\n", "once"  # type: ignore[attr-defined]

@@ -95,7 +95,9 @@ def describe(campaign: Results, only_failed: bool = False) -> Description:
         lines.append(f"{len(failed)} failed; the next run measures them again:")
         lines += _failures(campaign, failed)
     if only_failed and (rest := [one for one in missing if one.state != "failed"]):
-        lines.append(f"{len(rest)}{' more' if failed else ''} cells are not measured; the next run goes on with them:")
+        what = plural(len(rest), "more cell" if failed else "cell")
+        are, them = ("is", "it") if len(rest) == 1 else ("are", "them")
+        lines.append(f"{what} {are} not measured; the next run goes on with {them}:")
         lines += [f"  {one.cell.id}" for one in rest]
     elif not missing:
         # The run that asks only for what failed has ended badly, whatever is measured.
