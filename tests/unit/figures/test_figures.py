@@ -81,8 +81,8 @@ def test_programs_are_named_at_their_lines_in_their_colours_and_inside_the_figur
     assert not figure.legends, "a legend beside names at the lines says everything twice"
     names = {text.get_text(): text for axis in figure.axes for text in axis.texts if "limit" not in text.get_text()}
     assert {name: text.get_color() for name, text in names.items()} == {
-        "MyCPUBench": style.look(0).colour,
-        "HPL": style.look(1).colour,
+        "MyCPUBench": style.look(0).ink,
+        "HPL": style.look(1).ink,
     }
     boxes = [text.get_window_extent() for text in names.values()]
     assert all(box.x1 <= figure.bbox.x1 and box.x0 >= 0 for box in boxes)
