@@ -135,6 +135,10 @@ def complete(config: Mapping[str, Any], on_cluster: bool = False, checked: bool 
     need not check again what the process that submitted it has checked.
     """
     completed = configuration.complete({**({"tools_on": "nodes"} if on_cluster else {}), **config}, checked)
+    if completed["formula_set"] is not None and completed["site"] is None:
+        raise ConfigError(
+            f"formula_set is {completed['formula_set']!r}, but no site file says its formulas: name one in site"
+        )
     if completed["site"] is not None:
         completed["site_facts"] = site.load(completed["site"], completed["formula_set"])
     if completed["report"]["tables"] is not None:
