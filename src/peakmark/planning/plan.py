@@ -20,7 +20,7 @@ from peakmark.instruments.base import Cost
 from peakmark.instruments.common import on_path
 from peakmark.planning import adaptive, grids, grouping
 from peakmark.planning.cluster import Cluster, on_this_machine, peers
-from peakmark.storage import decisions, integrity
+from peakmark.storage import decisions
 
 RESULTS = Path("results")
 
@@ -63,16 +63,9 @@ class Plan:
         """Folder of the campaign, relative to the working directory."""
         return RESULTS / self.campaign
 
-    def record_path(self, cell: Cell) -> Path:
-        return Path(self.record_name(cell))
-
     def record_name(self, cell: Cell) -> str:
         """The path as text; for tens of thousands of cells, Path objects would be felt."""
         return f"{RESULTS}/{self.campaign}/cells/{cell.id}.json"
-
-    def is_measured(self, cell: Cell) -> bool:
-        """Whether the cell has a whole, unchanged record that was made with its present options."""
-        return integrity.look(self.record_path(cell), cell).state == integrity.GOOD
 
     def wanted(self) -> list[Cell]:
         """The cells that are asked for by now, in running order: repetitions that may prove needless come later."""
