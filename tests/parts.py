@@ -55,7 +55,7 @@ def run(name: str, log: Path, shown: bool) -> Part:
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     began = time.monotonic()
     with (
-        log.open("w") as kept,
+        log.open("w", buffering=1) as kept,
         subprocess.Popen(
             words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         ) as process,

@@ -15,6 +15,9 @@ from benchmarks.workflow.checkout import Checkout
 from benchmarks.workflow.lines import Line
 from benchmarks.workflow.ways import NODES, Ways
 from peakmark.errors import PeakmarkError
+from peakmark.running.queue import AT_ONCE
+
+PART = 8
 
 # A tool that fails while a file lies beside it.
 FAILING = """#!/bin/sh
@@ -98,12 +101,15 @@ def failed_again(checkout: Checkout, turns: int, cells: int = 20) -> list[Line]:
 
 
 def submitted(checkout: Checkout, turns: int, cells: int = 2_000) -> list[Line]:
-    """From the first submission until the queue holds all cells; other jobs keep the nodes busy meanwhile."""
-    took = []
+    """From the first submission to the last; other jobs keep the nodes busy meanwhile. Beside it bare submissions, as many
+    at a time: of a part of the cells, as Slurm takes each as long as any other.
+    """
+    took, bare = [], []
     with Ways.running(checkout) as ways:
         for turn in range(turns):
             for _ in range(NODES):
                 ways.cluster.sbatch("sleep 3600", "--exclusive", "--output=/dev/null")
+            bare.append(ways.submit(cells // PART) * PART)
             # As many as there are: by itself ours leaves at most a thousand in the queue.
             site = checkout.directory / "site.yaml"
             site.write_text(f"{{schema: 1, name: bench, slurm: {{max_jobs: {cells}}}}}")
@@ -115,7 +121,8 @@ def submitted(checkout: Checkout, turns: int, cells: int = 2_000) -> list[Line]:
                 cpu=[{"workloads": ["DP"], "concurrency": list(range(1, cells // 50 + 1))}],
             )
             took.append(_until_queued(ways, config, cells))
-    return [Line(f"{cells} cells submitted", "s", took, 20.0)]
+    what = f"{cells} cells submitted"
+    return [Line(what, "s", took, 20.0), Line(what, "s", took, None, f"bare sbatch, {AT_ONCE} at a time", bare)]
 
 
 def _until_queued(ways: Ways, config: str, cells: int) -> float:

@@ -54,6 +54,19 @@ static void interruptions_do_not_count(void **state) {
     assert_true(pace_hz(&pace) > 2.699e9 && pace_hz(&pace) < 2.701e9);
 }
 
+/* A neighbour on the core's other thread, in its bursts, slows most samples by a third and not the clock. */
+static void what_slows_most_samples_is_not_the_clock(void **state) {
+    (void)state;
+    struct pace pace = built();
+    for (int i = 0; i < 40; i++) {
+        sample(&pace, 2.6e9, i % 5 < 4 ? 1.33 : 1, false);
+        if (pace_wants_long(&pace)) {
+            sample(&pace, 2.6e9, i % 5 < 4 ? 1.33 : 1, true);
+        }
+    }
+    assert_true(pace_hz(&pace) > 2.599e9 && pace_hz(&pace) < 2.601e9);
+}
+
 /* As the rate is the mean over the run, so is the clock: no median of two steps. */
 static void the_mean_follows_a_clock_that_moves(void **state) {
     (void)state;
@@ -86,9 +99,10 @@ static void long_runs_are_sampled_to_their_end(void **state) {
     (void)state;
     struct pace pace = built();
     for (int i = 0; i < 4 * PACE_SAMPLES; i++) {
-        sample(&pace, i < 2 * PACE_SAMPLES ? 2e9 : 2.2e9, 1, false);
+        double hz = i < 2 * PACE_SAMPLES ? 2e9 : 2.2e9;
+        sample(&pace, hz, 1, false);
         if (pace_wants_long(&pace)) {
-            sample(&pace, 2.2e9, 1, true);
+            sample(&pace, hz, 1, true);
         }
     }
     assert_true(pace.count <= PACE_SAMPLES && pace.long_count <= PACE_SAMPLES);
@@ -166,6 +180,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_clock_of_calm_samples),
         cmocka_unit_test(interruptions_do_not_count),
+        cmocka_unit_test(what_slows_most_samples_is_not_the_clock),
         cmocka_unit_test(the_mean_follows_a_clock_that_moves),
         cmocka_unit_test(a_chain_that_does_not_bind_tells_nothing),
         cmocka_unit_test(long_runs_are_sampled_to_their_end),

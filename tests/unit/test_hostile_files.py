@@ -653,3 +653,47 @@ def test_the_telling_lines_are_shown_and_all_lines_are_kept(
     with pytest.raises(MeasurementError, match="did not end within"):
         measure(request)
     assert (attempt / "1.raw" / "0.stdout").read_text().strip() == "so far"
+
+
+@pytest.mark.parametrize("kind", ["a thesis", "a folder", "a device", "a pipe"])
+def test_a_plan_is_written_over_nothing_but_a_plan(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, peakmark: Callable[..., Said]
+) -> None:
+    """A device has no end, a pipe no beginning: neither is waited for, read, or put another file in the place of."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "there"
+    match kind:
+        case "a thesis":
+            path.write_text("years of work")
+        case "a folder":
+            path.mkdir()
+        case "a device":
+            path.symlink_to("/dev/zero")
+        case "a pipe":
+            os.mkfifo(path)
+    before = path.lstat()
+    small = ["--config", "repetitions=1", "tools_on=nodes"]
+    done = peakmark("plan", *small, "--write", path)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert f"{path} is there already and is no plan" in done.stderr
+    assert (path.lstat().st_ino, path.lstat().st_mode, path.lstat().st_mtime) == (
+        before.st_ino,
+        before.st_mode,
+        before.st_mtime,
+    )
+    asked = peakmark("measure", "--plan", path, "--cell", "cpu/cpubench/DP_none_x1/any/0")
+    assert (asked.returncode, asked.stderr.count("\n")) == (1, 1)
+    assert str(path) in asked.stderr
+    for _ in range(2):
+        assert peakmark("plan", *small, "--write", tmp_path / "new.json").stdout.startswith(
+            f"{tmp_path / 'new.json'}: "
+        )
+
+
+@pytest.mark.parametrize("line", ["", "hello", "[]", '{"server": null}'])
+def test_a_far_end_that_nobody_asks_says_so(line: str) -> None:
+    argv = [sys.executable, "-m", "peakmark", "serve"]
+    done = subprocess.run(argv, input=line, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "serve is what measure calls" in json.loads(done.stdout)["failed"]

@@ -147,6 +147,10 @@ def test_what_is_no_file(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (["plan", "--config", "scale=1e999"], ["scale", "inf", "finite"]),
         (["plan", "--config", "scale=-1"], ["scale", "-1", "more than 0"]),
         (["plan", "--configfile", "absent.yaml"], ["absent.yaml", "No such file"]),
+        (["plan", "--config", "give_up_after=never"], ["give_up_after", "never", "30 min"]),
+        (["plan", "--config", "formula_set=mine"], ["formula_set", "mine", "site"]),
+        (["plan", "--config", "seed=99999999999999999999999"], ["seed", "at most 1000000000000000"]),
+        (["doctor", "--site", "mine.yaml"], ["--site", "give --slurm too"]),
     ],
 )
 def test_a_wrong_command_line(arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,7 +208,9 @@ EVERY_KEY: dict[str, Any] = {
          "references": {"ping": {"count": 5}, "qperf": {"seconds": 1}}},
     ],
     "report": {"title": "t", "author": "a", "course": "c", "logo": None, "date_language": "en", "decimal_mark": ".",
-               "tables": "file-io-lab", "published": ["file-io-lab"], "summary": "mean"},
+               "tables": "file-io-lab", "published": ["file-io-lab"], "summary": "mean",
+               "authors": [{"name": "n", "affiliation": "i", "orcid": None}], "kernels": True, "text": {"introduction": None},
+               "bibliography": None, "publisher": "p"},
 }  # fmt: skip
 EVERY_SITE_KEY: dict[str, Any] = {
     "schema": 1, "name": "s", "description": "d",

@@ -80,8 +80,8 @@ void pace_add(struct pace *pace, unsigned links, uint64_t pairs, double seconds,
 }
 
 /*
- * Where the chain is not the longer part, a longer one always tells a higher clock. An interruption of either
- * call may do so too, but not of three pairs in four.
+ * Where the chain is not the longer part, a longer one tells a higher clock. An interruption of either call
+ * may do so too, but not of every other pair.
  */
 static bool lengths_agree(const struct pace *pace) {
     double sorted[PACE_SAMPLES];
@@ -90,7 +90,7 @@ static bool lengths_agree(const struct pace *pace) {
     while (first < pace->long_count && sorted[first] < 1 - NEAR) {
         first++;
     }
-    return first < pace->long_count && sorted[first + (pace->long_count - first) / 4] < 1 + AGREEMENT;
+    return first < pace->long_count && sorted[first + (pace->long_count - first) / 2] < 1 + AGREEMENT;
 }
 
 double pace_hz(const struct pace *pace) {
@@ -99,10 +99,13 @@ double pace_hz(const struct pace *pace) {
     if (pace->count < SAMPLES_MIN || !lengths_agree(pace)) {
         return 0;
     }
-    /* The mean follows a clock that moves, as the rate does. */
-    double median = sort_samples(sorted, pace->hz, pace->count);
+    /* The mean follows a clock that moves, as the rate does. Whatever else happens makes a sample longer: a
+     * neighbour on the core's other thread in his bursts slows the work beyond its chain, most samples even.
+     * So the highest eighth begins among those that nothing happened to. */
+    sort_samples(sorted, pace->hz, pace->count);
+    const double calm = sorted[pace->count - 1 - pace->count / 8];
     for (unsigned i = 0; i < pace->count; i++) {
-        if (sorted[i] > (1 - NEAR) * median && sorted[i] < (1 + NEAR) * median) {
+        if (sorted[i] > (1 - NEAR) * calm && sorted[i] < (1 + NEAR) * calm) {
             sum += sorted[i];
             kept++;
         }

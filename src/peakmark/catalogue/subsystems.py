@@ -12,7 +12,7 @@ class Subsystem:
     """One part of a node.
 
     title, resource  what headings and sentences call it
-    kernel           the own program that measures it
+    kernel, heading  the own program that measures it, and what its columns are called
     workloads        in the order of the tables' rows
     units            what a value can be: metric -> its unit in records
     counted          what the concurrency counts
@@ -28,6 +28,7 @@ class Subsystem:
     title: str
     resource: str
     kernel: str
+    heading: str
     workloads: tuple[str, ...]
     units: Mapping[str, str]
     variants: tuple[str, ...]
@@ -47,6 +48,7 @@ SUBSYSTEMS = {
             title="CPU",
             resource="processor",
             kernel="cpubench",
+            heading="MyCPUBench",
             workloads=("QP", "HP", "SP", "DP", "FP32", "QPDOT"),
             units={"rate": "op/s"},
             variants=("",),
@@ -61,6 +63,7 @@ SUBSYSTEMS = {
             title="Memory",
             resource="memory",
             kernel="rambench",
+            heading="MyRAMBench",
             workloads=("RS", "WS", "RWS", "RR", "WR", "RWR", "LAT"),
             units={"throughput": "B/s", "latency": "s"},
             variants=("pool", "pool-temporal", "block", ""),
@@ -74,6 +77,7 @@ SUBSYSTEMS = {
             title="Disk",
             resource="disk",
             kernel="diskbench",
+            heading="MyDiskBench",
             workloads=("RS", "RR", "WS", "WR"),
             units={"throughput": "B/s", "iops": "1/s", "latency": "s"},
             variants=("psync", ""),
@@ -86,6 +90,7 @@ SUBSYSTEMS = {
             title="Network",
             resource="network",
             kernel="netbench",
+            heading="MyNETBench",
             workloads=("TCP", "UDP", "LAT-TCP", "LAT-UDP"),
             units={"throughput": "bit/s", "latency": "s"},
             variants=("",),

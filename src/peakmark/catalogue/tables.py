@@ -7,6 +7,7 @@ The headings are those of the reports that students and administrators write by 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
@@ -123,138 +124,72 @@ class Table:
         )
 
 
-_RAM = Series("rambench", "MyRAMBench")
-_DISK = Series("diskbench", "MyDiskBench")
-_NET = Series("netbench", "MyNETBench")
-
-
-def _beside(*tools: str) -> tuple[Series, ...]:
-    return tuple(Series(tool, REFERENCES[tool].heading) for tool in tools)
+def _table(name: str, title: str, factor: float, shown: str, tools: str, remark: str, **more: Any) -> Table:
+    """A table of what its name says: ``disk_latency``, of the disk and its metric latency; ``tools`` stand beside the kernel."""
+    subsystem, _, metric = name.partition("_")
+    part, metric = SUBSYSTEMS[subsystem], metric or "rate"
+    return Table(
+        name=name,
+        title=title,
+        subsystem=subsystem,
+        metric=metric,
+        unit=part.units[metric],
+        factor=factor,
+        quantity=more.pop("quantity", title),
+        shown=shown,
+        own=Series(part.kernel, part.heading),
+        references=tuple(Series(tool, REFERENCES[tool].heading) for tool in tools.split()),
+        lower_is_better=metric == "latency",
+        remark=remark,
+        **more,
+    )
 
 
 TABLES = (
-    Table(
-        name="cpu",
-        title="Operations per second",
-        subsystem="cpu",
-        metric="rate",
-        unit="op/s",
-        factor=1e-9,
-        quantity="Ops/Sec",
-        shown="GigaOPS",
-        own=Series("cpubench", "MyCPUBench"),
-        references=_beside("hpl", "likwid-bench"),
-        block=None,
-        remark="QP, HP, SP and DP are 8-, 16- and 32-bit integers and 64-bit floating point; one operation is one add "
-        "or one multiply on one lane, a fused multiply-add counts as two.",
+    _table(
+        "cpu", "Operations per second", 1e-9, "GigaOPS", "hpl likwid-bench",
+        "QP, HP, SP and DP are 8-, 16- and 32-bit integers and 64-bit floating point; one operation is one add or one "
+        "multiply on one lane, a fused multiply-add counts as two.",
+        quantity="Ops/Sec", block=None,
     ),
-    Table(
-        name="memory_throughput",
-        title="Throughput",
-        subsystem="memory",
-        metric="throughput",
-        unit="B/s",
-        factor=1e-9,
-        quantity="Throughput",
-        shown="GB/sec",
-        own=_RAM,
-        references=_beside("pmbw", "likwid-bench"),
+    _table(
+        "memory_throughput", "Throughput", 1e-9, "GB/sec", "pmbw likwid-bench",
+        "Bytes read plus bytes written. Working set “pool” walks an area larger than the last-level cache and measures "
+        "DRAM; “block” uses one block again and again and measures the cache that holds it.",
         variant="Working Set",
-        remark="Bytes read plus bytes written. Working set “pool” walks an area larger than the last-level cache and "
-        "measures DRAM; “block” uses one block again and again and measures the cache that holds it.",
     ),
-    Table(
-        name="memory_latency",
-        title="Latency",
-        subsystem="memory",
-        metric="latency",
-        unit="s",
-        factor=1e6,
-        quantity="Latency",
-        shown="us",
-        own=_RAM,
-        references=_beside("pmbw"),
-        lower_is_better=True,
-        remark="Time of one dependent load; the block size is the area that the pointer chase walks.",
+    _table(
+        "memory_latency", "Latency", 1e6, "us", "pmbw",
+        "Time of one dependent load; the block size is the area that the pointer chase walks.",
     ),
-    Table(
-        name="disk_throughput",
-        title="Throughput",
-        subsystem="disk",
-        metric="throughput",
-        unit="B/s",
-        factor=1e-6,
-        quantity="Throughput",
-        shown="MB/sec",
-        own=_DISK,
-        references=_beside("iozone", "fio"),
+    _table(
+        "disk_throughput", "Throughput", 1e-6, "MB/sec", "iozone fio",
+        "Direct I/O, one file per thread, the final flush inside the clock.",
         variant="Engine",
-        remark="Direct I/O, one file per thread, the final flush inside the clock.",
     ),
-    Table(
-        name="disk_latency",
-        title="Latency",
-        subsystem="disk",
-        metric="latency",
-        unit="s",
-        factor=1e3,
-        quantity="Latency",
-        shown="ms",
-        own=_DISK,
-        references=_beside("iozone", "fio"),
+    _table(
+        "disk_latency", "Latency", 1e3, "ms", "iozone fio",
+        "Mean time of one operation as its thread sees it. A thread starts the next operation when the last has ended, "
+        "so these are service times.",
         variant="Engine",
-        lower_is_better=True,
-        remark="Mean time of one operation as its thread sees it. A thread starts the next operation when the last has "
-        "ended, so these are service times.",
     ),
-    Table(
-        name="disk_iops",
-        title="Operations per second",
-        subsystem="disk",
-        metric="iops",
-        unit="1/s",
-        factor=1.0,
-        quantity="IOPS",
-        shown="",
-        own=_DISK,
-        references=_beside("iozone", "fio"),
-        variant="Engine",
-        remark="Random operations per second of all threads together.",
+    _table(
+        "disk_iops", "Operations per second", 1.0, "", "iozone fio",
+        "Random operations per second of all threads together.",
+        quantity="IOPS", variant="Engine",
     ),
-    Table(
-        name="network_throughput",
-        title="Throughput",
-        subsystem="network",
-        metric="throughput",
-        unit="bit/s",
-        factor=1e-6,
-        quantity="Throughput",
-        shown="Mb/sec",
-        own=_NET,
-        references=_beside("iperf3"),
-        first="Protocol",
-        variant="Mode",
-        remark="Payload counted at the receiver.",
+    _table(
+        "network_throughput", "Throughput", 1e-6, "Mb/sec", "iperf3",
+        "Payload counted at the receiver.",
+        first="Protocol", variant="Mode",
     ),
-    Table(
-        name="network_latency",
-        title="Latency",
-        subsystem="network",
-        metric="latency",
-        unit="s",
-        factor=1e3,
-        quantity="Latency",
-        shown="ms",
-        own=_NET,
-        references=_beside("ping", "qperf"),
-        first="Protocol",
-        block="Message Size",
-        variant="Mode",
-        lower_is_better=True,
-        remark="Round trip. ping sends ICMP echoes that the kernel answers, without waking a program: the same figure "
-        "stands beside TCP and UDP.",
+    _table(
+        "network_latency", "Latency", 1e3, "ms", "ping qperf",
+        "Round trip. ping sends ICMP echoes that the kernel answers, without waking a program: the same figure stands "
+        "beside TCP and UDP.",
+        first="Protocol", block="Message Size", variant="Mode",
     ),
-)
+)  # fmt: skip
 
 
 def count(concurrency: int, word: str) -> int | str:

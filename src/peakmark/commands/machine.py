@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import output
+from peakmark.errors import ConfigError
 from peakmark.measuring.build import BUILD
 
 
@@ -23,7 +24,7 @@ def add(commands: Any) -> None:
     doctor.add_argument("--slurm", action="store_true", help="the same by a job on one node of each kind")
     doctor.add_argument("--site", type=Path, help="site file with partition, account and the like, for --slurm")
     doctor.add_argument(
-        "--wait", type=float, default=300.0, metavar="SECONDS", help="how long a job may wait, for --slurm"
+        "--wait", type=_seconds, default=300.0, metavar="SECONDS", help="how long a job may wait, for --slurm"
     )
     doctor.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
     doctor.set_defaults(run=_doctor)
@@ -50,10 +51,19 @@ def _machine(options: argparse.Namespace) -> int:
     return 0
 
 
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is not allowed: give seconds up to a million, such as 300")
+    return value
+
+
 def _doctor(options: argparse.Namespace) -> int:
     from peakmark.config import site
     from peakmark.running import doctor, probe
 
+    if options.site and not options.slurm:
+        raise ConfigError("--site says what Slurm is asked for: give --slurm too")
     if options.slurm:
         facts = site.load(str(options.site), None) if options.site else {}
         text, healthy = probe.examine(dict(facts.get("slurm") or {}), options.scratch, options.wait)

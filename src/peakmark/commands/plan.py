@@ -34,6 +34,7 @@ def add(commands: Any) -> None:
 
 def _plan(options: argparse.Namespace) -> int:
     from peakmark.config import given
+    from peakmark.formatting import plural
     from peakmark.planning import cluster, plan, plan_text
     from peakmark.storage import planfile
 
@@ -43,7 +44,8 @@ def _plan(options: argparse.Namespace) -> int:
         where = cluster.find(plan.complete(values, on_cluster=True), options.partition)
     made = plan.make(values, where)
     if options.write is not None:
-        planfile.write(options.write, made.to_json())
+        planfile.write_new(options.write, made.to_json())
+        output.say(f"{options.write}: {plural(len(made.cells), 'cell')}")
     else:
         from peakmark.running import preflight
 

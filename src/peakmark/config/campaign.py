@@ -16,7 +16,7 @@ from peakmark.catalogue.workloads import AUTO, WORKLOADS
 from peakmark.config import repetitions
 from peakmark.errors import ConfigError
 from peakmark.resources import schema
-from peakmark.units import parse_size
+from peakmark.units import parse_duration, parse_size
 
 NO_TOOL = ("false", "none", "no", "off")
 """Words that leave a tool out: on the command line ``false`` is a text, and ``/bin/false`` a program."""
@@ -36,6 +36,7 @@ def complete(config: Mapping[str, Any], checked: bool = False) -> dict[str, Any]
     completed["tools"] = {name: False if path in NO_TOOL else path for name, path in completed["tools"].items()}
     for key in ("repetitions", "reference_repetitions"):
         repetitions.parse(key, completed[key])
+    parse_duration("give_up_after", completed["give_up_after"])
     for subsystem in WORKLOADS:
         for index, grid in enumerate(completed[subsystem]):
             _check_grid(subsystem, f"{subsystem}[{index}]", grid)

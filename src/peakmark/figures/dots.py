@@ -23,7 +23,7 @@ WIDTH, WIDE = 7.0, 10.2  # inches: a portrait page, a landscape page
 LINE, BIG = 0.165, 0.5  # inches a line of dots takes in a table's figure, and on page one
 FARTHEST = 0.5  # shares of the median beyond which a dot stands at the edge
 NAMED = 3
-APART = "#D55E00"
+APART = style.look(1).colour
 
 
 def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | None:

@@ -22,7 +22,7 @@ from peakmark.judging.words import quantity
 from peakmark.tables import captions
 
 OVERVIEW, FLEET = "overview", "fleet"
-FARTHEST = 1.5  # shares beyond it leave the overview to the right, with their number
+FARTHEST = 1.5  # a reference's share beyond it leaves the overview to the right; every repetition of our own is shown
 
 
 def build(campaign: Path | Judged) -> list[Path]:
@@ -72,7 +72,6 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
     axis.set_yticks(range(len(chosen)), [title for title, _ in chosen], fontweight="bold")
     axis.tick_params(axis="y", length=0, labelsize=8)
     axis.set_ylim(len(chosen) - 0.5, -0.55)
-    far = min(far, FARTHEST)
     axis.set_xlim(0, far * 1.04)
     ticks = [0.2 * step for step in range(int(far / 0.2 + 1e-9) + 1)]
     axis.set_xticks(ticks, [f"{100 * tick:.0f}" for tick in ticks])
@@ -110,7 +109,7 @@ def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
     if reference is not None:
         _, heading, series = reference
         theirs = series.centre / limit
-        far = max(far, theirs)
+        far = max(far, min(theirs, FARTHEST))
         look = style.look(1)
         axis.scatter(
             [theirs], [position + 0.14], s=42, marker=look.marker, facecolor="white", edgecolor=look.colour,
@@ -118,11 +117,6 @@ def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
         )  # fmt: skip
         words += f", {heading} {quantity(row.table, series.centre, mark)} ({percent(theirs, mark)} %)"
     words += f", limit {quantity(row.table, limit, mark)}"
-    if share > FARTHEST:
-        axis.annotate(
-            f"{percent(share, mark)} % →", (FARTHEST, position + 0.14), ha="right", va="center", fontsize=7, zorder=5,
-            bbox={"boxstyle": "square,pad=0.2", "facecolor": "white", "edgecolor": "none"},
-        )  # fmt: skip
     axis.annotate(words, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8,
                   bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}, zorder=5)  # fmt: skip
     return far

@@ -9,14 +9,21 @@ from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import listed, significant
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
-from peakmark.judging.verdict import NO_ROW, Rows, Verdict
+from peakmark.judging.verdict import NO_ROW, UNKNOWN, Rows, Verdict
 from peakmark.statistics import ENOUGH
 
 
 def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> list[str]:
     """Sentences for the first page, the weightiest first."""
     measured = [row for table in rows.values() for row in table if row.own is not None]
-    found = [*_doubtful(measured), *_whole(measured), *_machine(measured), *_part_of_node(verdicts), *_scaled(config)]
+    found = [
+        *_nothing_sure(verdicts),
+        *_doubtful(measured),
+        *_whole(measured),
+        *_machine(measured),
+        *_part_of_node(verdicts),
+        *_scaled(config),
+    ]
     return [*found, *_limits(verdicts), *_loopback(measured), *_holes(rows)]
 
 
@@ -41,6 +48,16 @@ def _part_of_node(verdicts: list[Verdict]) -> Iterator[str]:
                 f"{one.title}: measured on {used} of the node's {cores} cores, and so is its share of the limit; "
                 "concurrency: [cores] loads them all."
             )
+
+
+def _nothing_sure(verdicts: list[Verdict]) -> Iterator[str]:
+    """That none of the figures above is to be quoted, where that is so."""
+    found = [one for one in verdicts if one.row is not None]
+    if len(found) > 1 and all(one.row is not None and one.row.level is not None for one in found):
+        yield (
+            f"None of the {len(found)} figures above is sure: another run may well give others. Measure again on a node that "
+            "does nothing else before you quote one."
+        )
 
 
 def _doubtful(measured: list[Row]) -> Iterator[str]:
@@ -73,7 +90,7 @@ def _scaled(config: Mapping[str, object]) -> Iterator[str]:
 
 
 def _limits(verdicts: list[Verdict]) -> Iterator[str]:
-    unknown = [one for one in verdicts if one.row is not None and one.limit == "unknown" and not _is_loopback(one.row)]
+    unknown = [one for one in verdicts if one.row is not None and one.limit == UNKNOWN]
     if unknown:
         names = [one.title if one.title == "CPU" else one.title.lower() for one in unknown]
         which = listed(names)
@@ -89,13 +106,8 @@ def _limits(verdicts: list[Verdict]) -> Iterator[str]:
             yield f"{one.title}: {NO_ROW}: {one.why}."
 
 
-def _is_loopback(row: Row) -> bool:
-    contexts = [point.record.data["context"] for point in row.measured.points]
-    return any((context.get("network") or {}).get("loopback") for context in contexts)
-
-
 def _loopback(measured: list[Row]) -> Iterator[str]:
-    if any(_is_loopback(row) for row in measured):
+    if any(row.loopback for row in measured):
         yield (
             "The network was measured within one machine, over loopback, which has no limit but the CPU: it says nothing "
             "about a link between nodes."

@@ -50,12 +50,11 @@ def unflushed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         return
     flush, work = max(known, key=lambda pair: pair[0])
     if flush < thresholds.flush and work > thresholds.flushed:
-        held = (
-            "the host of this virtual machine may hold the data in its memory" if row.fact("cpu", "virtualised") else ""
-        )
+        held = bool(row.fact("cpu", "virtualised"))
+        where = "a host that keeps the data in its memory" if held else "a cache that is safe from a loss of power"
         text = (
-            f"the flush after {work / 1e6:.0f} MB took {quantity(flush, 's', 2)}: the data had left the disk's own cache, or"
-            f" {held or 'the disk protects that cache against loss of power'}; compare with the disk's datasheet"
+            f"the flush after {work / 1e6:.0f} MB took only {quantity(flush, 's', 2)}, as with {where}: compare with the disk's"
+            " datasheet, or write more than that cache holds"
         )
         yield Note("flush", text, Level.UNSURE if held else Level.NOTE)
 

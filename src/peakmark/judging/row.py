@@ -123,6 +123,12 @@ class Row:
         return tuple(sorted(pair for pair in found if pair[0] != pair[1]))
 
     @property
+    def loopback(self) -> bool:
+        """Whether it was measured within one machine, where no network lies between the two ends."""
+        contexts = (point.record.data["context"] for point in (self.own.points if self.own else ()))
+        return any((context.get("network") or {}).get("loopback") for context in contexts)
+
+    @property
     def own(self) -> Series | None:
         """The own kernel's measurements, None for a hole."""
         return self.series.get(self.table.own.instrument)

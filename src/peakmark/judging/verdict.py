@@ -22,6 +22,7 @@ from peakmark.judging.words import Words, quantity
 Rows = Mapping[str, Sequence[Row]]
 
 CONFIDENCE = {None: "no doubt seen", Level.UNSURE: "unsure", Level.WRONG: "wrong"}
+UNKNOWN = "unknown"
 NO_ROW = "no row that can be trusted"
 
 
@@ -160,7 +161,7 @@ def _of_nodes(spot: Spot, middle: Verdict, mark: str) -> Verdict:
         why = "; ".join(filter(None, (f"without {plural(spot.planned - n, 'node')} (wrong or not measured)", why)))
     return replace(
         middle,
-        what=Words.of(spot.middle).point_on_all(spot.middle),
+        what=Words.of(spot.middle).point_on_all(spot.middle) + _over(spot.middle),
         measured=quantity(table, spot.median, mark),
         spread=f"{low} to {high}" if n > 1 else "",
         share=f"{percent(share, mark)}\u00a0%" if share is not None else "",
@@ -191,16 +192,25 @@ def _of_node(row: Row, subsystem: str, title: str, mark: str) -> Verdict:
         subsystem=subsystem,
         title=title,
         row=row,
-        what=point(row),
+        what=point(row) + _over(row),
         measured=value_of(row, mark),
         spread=f"{low} to {high}" if own.summary.n > 1 else "",
-        limit=quantity(row.table, row.peak.value, mark) if row.peak.value is not None else "unknown",
+        limit=quantity(row.table, row.peak.value, mark) if row.peak.value is not None else _no_limit(row),
         share=f"{percent(share, mark)}\u00a0%" if share is not None else "",
         clocks=at_clocks(row, mark).strip(),
         reference=ratios.words(row, mark),
         confidence=confidence(row),
         why=why,
     )
+
+
+def _over(row: Row) -> str:
+    return ", over loopback" if row.loopback else ""
+
+
+def _no_limit(row: Row) -> str:
+    """Nobody can state the limit of a link that is none."""
+    return "none: no link" if row.loopback else UNKNOWN
 
 
 def _none(rows: Rows, subsystem: str, title: str) -> Verdict:

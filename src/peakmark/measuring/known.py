@@ -28,12 +28,12 @@ def tool(campaign: Path, name: str, path: str, ask: Callable[[str], Tool]) -> To
     try:
         kept: dict[str, Any] = json.loads(file.read_bytes())
         if kept["file"] == state:
-            return Tool(name, path, str(kept["version"]))
+            return Tool(str(kept["name"]), path, str(kept["version"]))
     except (OSError, ValueError, LookupError, TypeError):
         pass
     found = ask(path)
     with suppress(OSError):  # then it is asked again
-        files.write_text(file, json.dumps({"file": state, "version": found.version}) + "\n")
+        files.write_text(file, json.dumps({"file": state, "name": found.name, "version": found.version}) + "\n")
     return found
 
 

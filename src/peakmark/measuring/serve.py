@@ -25,8 +25,8 @@ WATCH_S = 0.2
 
 def main() -> int:
     """Serve until standard input ends. Returns the exit code."""
-    request = json.loads(sys.stdin.readline() or "{}")
     try:
+        request = _request(sys.stdin.readline())
         with (
             noise.around() as heard,
             guard.standing(),
@@ -48,6 +48,17 @@ def main() -> int:
         return 1
     _say({"noise": heard})
     return 0
+
+
+def _request(line: str) -> dict[str, Any]:
+    """What the other end asks for. Errors: PeakmarkError when nobody does."""
+    try:
+        request: dict[str, Any] = json.loads(line)
+        if {"interface", "client", "server"} <= request.keys():
+            return request
+    except (ValueError, AttributeError):
+        pass
+    raise PeakmarkError("serve is what measure calls for a cell of two nodes: it asks first, on standard input")
 
 
 def _start(request: dict[str, Any], directory: Path, stack: ExitStack) -> pair.Peer:

@@ -20,7 +20,7 @@ from peakmark.instruments.base import Cost
 from peakmark.instruments.common import on_path
 from peakmark.planning import adaptive, grids, grouping
 from peakmark.planning.cluster import Cluster, on_this_machine, peers
-from peakmark.storage import decisions, integrity
+from peakmark.storage import decisions
 
 RESULTS = Path("results")
 
@@ -63,16 +63,9 @@ class Plan:
         """Folder of the campaign, relative to the working directory."""
         return RESULTS / self.campaign
 
-    def record_path(self, cell: Cell) -> Path:
-        return Path(self.record_name(cell))
-
     def record_name(self, cell: Cell) -> str:
         """The path as text; for tens of thousands of cells, Path objects would be felt."""
         return f"{RESULTS}/{self.campaign}/cells/{cell.id}.json"
-
-    def is_measured(self, cell: Cell) -> bool:
-        """Whether the cell has a whole, unchanged record that was made with its present options."""
-        return integrity.look(self.record_path(cell), cell).state == integrity.GOOD
 
     def wanted(self) -> list[Cell]:
         """The cells that are asked for by now, in running order: repetitions that may prove needless come later."""
@@ -135,6 +128,10 @@ def complete(config: Mapping[str, Any], on_cluster: bool = False, checked: bool 
     need not check again what the process that submitted it has checked.
     """
     completed = configuration.complete({**({"tools_on": "nodes"} if on_cluster else {}), **config}, checked)
+    if completed["formula_set"] is not None and completed["site"] is None:
+        raise ConfigError(
+            f"formula_set is {completed['formula_set']!r}, but no site file says its formulas: name one in site"
+        )
     if completed["site"] is not None:
         completed["site_facts"] = site.load(completed["site"], completed["formula_set"])
     if completed["report"]["tables"] is not None:

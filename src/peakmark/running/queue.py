@@ -24,7 +24,7 @@ from peakmark.running import failures, progress, refusals
 
 AT_ONCE = 4
 """Calls of sbatch side by side: one waits for the controller most of the time."""
-BATCH = 16
+BATCH = 32
 LOOK_S, SHARE = 1.0, 20.0
 """Slurm is asked every second, and never more than a twentieth of the time is its answer."""
 FEW = 64

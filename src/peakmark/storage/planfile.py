@@ -71,11 +71,23 @@ def write(path: Path, plan: Mapping[str, Any]) -> None:
     """Replace the plan in one step, if it is another one. Errors: OSError."""
     new = text(plan)
     try:
-        if path.read_text(encoding="utf-8") == new:
+        if files.read_text(path) == new:
             return
     except (OSError, ValueError):
         pass
     files.write_text(path, new)
+
+
+def write_new(path: Path, plan: Mapping[str, Any]) -> None:
+    """The same where a person wants it. Errors: RecordError when something else than a plan is there; OSError."""
+    if path.exists() or path.is_symlink():
+        try:
+            read(path)
+        except RecordError as error:
+            raise RecordError(
+                f"{path} is there already and is no plan: nothing was overwritten, give another name"
+            ) from error
+    write(path, plan)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -127,7 +139,7 @@ def job(path: Path, name: str) -> Part:
 
 def _part(path: Path, key: str, name: str) -> Part:
     try:
-        data = path.read_bytes()
+        data = files.read_bytes(path)
     except OSError as error:
         raise RecordError(
             f"the plan {path} cannot be read ({error.strerror}): snakemake writes one when it starts"

@@ -400,6 +400,7 @@ def test_a_flush_that_takes_no_time_is_remarked(
     measured = row(details=details, subsystem="disk", instrument="diskbench", workload="WS", unit="B/s", facts=facts)
     notes = check_row(replace(measured, metric="throughput"))
     assert [(note.code, note.level) for note in notes] == found
+    assert all("as with a" in note.fact for note in notes), "the fact alone says what it means"
 
 
 def test_a_core_that_does_less_than_its_pipes_allow_is_unsure() -> None:

@@ -218,6 +218,15 @@ def test_a_script_is_asked_every_time(tmp_path: Path) -> None:
     assert program == ["3", "3"] and known.tool(tmp_path, "gone", "/nowhere", ask).version == "4"
 
 
+def test_a_program_keeps_the_name_that_it_gave_itself(tmp_path: Path) -> None:
+    from peakmark.instruments.base import Tool
+    from peakmark.measuring import known
+
+    # HPL within hpcc reads other files than xhpl: which of the two it is must not be forgotten.
+    found = [known.tool(tmp_path, "hpl", "/bin/true", lambda path: Tool("hpcc", path, "unknown")) for _ in range(2)]
+    assert [tool.name for tool in found] == ["hpcc", "hpcc"]
+
+
 def test_what_is_installed_is_found_when_it_is_needed() -> None:
     """Reading YAML takes a package that Python does not look for when it starts."""
     argv = [sys.executable, "-S", str(MAIN), "plan", "--configfile", "config/presets/quick.yaml"]

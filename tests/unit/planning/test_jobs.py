@@ -343,4 +343,4 @@ def test_a_second_run_keeps_the_nodes_of_the_first(tmp_path: Path, monkeypatch: 
 def test_cells_are_what_their_paths_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = made(tmp_path, monkeypatch, cpu=[CPU])
     cell: Cell = one.cells[0]
-    assert str(one.record_path(cell)) == one.record_name(cell) == f"results/c/cells/{cell.id}.json"
+    assert one.record_name(cell) == f"results/c/cells/{cell.id}.json"
