@@ -12,12 +12,12 @@ from typing import Literal
 
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, ScalarFormatter
+from matplotlib.figure import Figure, FigureBase
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from peakmark.catalogue.fitting import UNITS
 from peakmark.catalogue.tables import Table
-from peakmark.figures import labels, style
+from peakmark.figures import labels, single, style
 from peakmark.formatting import significant
 from peakmark.judging.row import Row, Series
 from peakmark.judging.rows import published_names
@@ -35,19 +35,6 @@ _SIZE = re.compile(r"(\d) ?([A-Za-z]+)$")  # the end of a size, with or without 
 _VARIANTS = {"pool": "pool (DRAM)", "pool-temporal": "pool (DRAM, ordinary stores)", "block": "one block (cache)"}
 
 
-class _Ticks(ScalarFormatter):
-    """Numbers of one axis with equally many decimals, and a decimal mark of choice."""
-
-    def __init__(self, mark: str) -> None:
-        super().__init__(useOffset=False)
-        self.set_scientific(False)
-        self._mark = mark
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        """The label of a tick."""
-        return str(super().__call__(x, pos)).replace(".", self._mark)
-
-
 @dataclass(frozen=True)
 class Panel:
     """The rows of one panel, and its title."""
@@ -61,18 +48,54 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
 
     Horizontal is the block size or the concurrency, whichever has more values; the other distinguishes lines, named at
     their right end. Vertical is logarithmic where the values span more than a factor of 20, else it starts at zero;
-    panels of one line share it, except those of the CPU, whose workloads differ by their operand size.
+    panels of one line share it, except those of the CPU, whose workloads differ by their operand size. Panels of a single
+    place are rows of dots below the others.
     """
     measured = [row for row in rows if row.series]
     if not measured:
         return None
     horizontal = _horizontal(measured)
-    panels = _panels(table, measured, horizontal)
-    columns = _columns(measured, len(panels))
+    every = _panels(table, measured, horizontal)
+    alone = [panel for panel in every if len({_place(row, horizontal) for row in panel.rows}) == 1]
+    panels = [panel for panel in every if panel not in alone]
+    dots = _dot_rows(alone, horizontal)
+    columns = _columns([row for panel in panels for row in panel.rows], len(panels)) if panels else 3
     lines = math.ceil(len(panels) / columns)
-    height = PANEL_HEIGHT if lines == 1 else max(1.25, min(1.4, (HEIGHT - 0.5) / lines))
-    figure = Figure(figsize=(WIDTH * min(1.0, 0.23 * columns + 0.09), height * lines + 0.5))
+    height = PANEL_HEIGHT if lines < 2 else max(1.25, min(1.4, (HEIGHT - 0.5) / lines))
+    entries = len({name for row in measured for name in (*row.series, *row.published)})
+    above = height * lines + 0.5 if lines else 0.17 * entries  # with the legend
+    below = single.inches(len(dots)) if dots else 0.0
+    figure = Figure(figsize=(WIDTH * min(1.0, 0.23 * columns + 0.09), above + below))
     figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+    halves: list[FigureBase] = [figure, figure]
+    if panels and dots:
+        halves = list(figure.subfigures(2, 1, squeeze=False, height_ratios=[above, below])[:, 0])
+    if dots:
+        axis = halves[1].subplots()
+        single.draw(axis, dots)
+        axis.set_xlabel(_vertical_label(table))
+    ends = _draw(halves[0], table, panels, horizontal, (lines, columns), mark, named=not dots) if panels else {}
+    labels.legend(figure, table, measured, programs=not ends)
+    return figure
+
+
+def _dot_rows(panels: Sequence[Panel], horizontal: Dimension) -> list[tuple[str, list[Row]]]:
+    """A row of dots for each panel of one place, and for each block or number of threads that it has lines of."""
+    found: dict[str, list[Row]] = {}
+    for panel in panels:
+        others = {_place(row, _other(horizontal)) for row in panel.rows}
+        for row in sorted(panel.rows, key=lambda row: _place(row, _other(horizontal))):
+            point = [_name(row, horizontal), *([_name(row, _other(horizontal))] if len(others) > 1 else [])]
+            found.setdefault(", ".join([panel.title, *filter(None, point)]), []).append(row)
+    return list(found.items())
+
+
+def _draw(
+    figure: FigureBase, table: Table, panels: Sequence[Panel], horizontal: Dimension, shape: tuple[int, int], mark: str,
+    named: bool,
+) -> dict[str, float]:  # fmt: skip
+    """The panels in so many lines and columns. Returns where each program is ``named`` at its line, see ``_ends``."""
+    lines, columns = shape
     shared = table.subsystem != "cpu"
     axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey="row" if shared else False)
     for line in range(lines):
@@ -88,12 +111,11 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
             if line * columns + place + columns >= len(panels):
                 axis.set_xlabel(_axis_label(table, horizontal))
                 axis.tick_params(labelbottom=True)
-    ends = _ends(panels, horizontal, table)
+    ends = _ends(panels, horizontal, table) if named else {}
     if ends:
         last = axes[lines - 1][len(panels) - (lines - 1) * columns - 1]
         labels.beside(last, table, ends, _extent(last))
-    labels.legend(figure, table, measured, programs=not ends)
-    return figure
+    return ends
 
 
 def _vertical_label(table: Table) -> str:
@@ -198,7 +220,7 @@ def _panel(
         axis.yaxis.set_minor_locator(NullLocator())
         axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace(".", mark)))
     else:
-        axis.yaxis.set_major_formatter(_Ticks(mark))
+        axis.yaxis.set_major_formatter(style.Ticks(mark))
     axis.set_ylim(lowest, highest)
     places = sorted({_place(row, horizontal) for row in panel.rows})
     step = _octaves(places) / 40  # octaves between instruments; a tenth of it between repetitions would hide them

@@ -15,6 +15,7 @@ mpl.use("Agg")
 
 import seaborn as sns
 from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
 
 INK = "#222222"
 QUIET = "#6b6b6b"
@@ -51,6 +52,19 @@ def look(position: int) -> Look:
 def published_marker(position: int) -> str:
     """The marker of a published set by its place."""
     return _PUBLISHED_MARKERS[position % len(_PUBLISHED_MARKERS)]
+
+
+class Ticks(ScalarFormatter):
+    """Numbers of one axis with equally many decimals, and a decimal mark of choice."""
+
+    def __init__(self, mark: str) -> None:
+        super().__init__(useOffset=False)
+        self.set_scientific(False)
+        self._mark = mark
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label of a tick."""
+        return str(super().__call__(x, pos)).replace(".", self._mark)
 
 
 def begin() -> None:

@@ -40,7 +40,8 @@ def slow(rows: Rows, mark: str = ".") -> list[str]:
     if not mostly:
         said.insert(0, f"No node of {len(every)} is slow in most rows of a resource.")
     said.append(
-        f"Slow: the whole interval of a row is worse than the median of all nodes by more than {BEYOND}. "
+        f"Slow: the whole interval of most rows is worse than the median of all nodes by more than {BEYOND}, or all rows together "
+        "are, far beyond the other nodes. "
         "tables/nodes.csv has every node."
     )
     return said
@@ -49,8 +50,10 @@ def slow(rows: Rows, mark: str = ".") -> list[str]:
 def _sentence(one: Slow, mark: str) -> str:
     title = SUBSYSTEMS[one.subsystem].title
     resource = title if title == "CPU" else title.lower()
-    rows = f"all {one.of} rows" if one.rows == one.of else f"{one.rows} of {plural(one.of, 'row')}"
-    return f"{one.node} is slow: its {resource} is {percent(one.behind, mark)}\u00a0% behind the median of all nodes (in {rows})."
+    rows = f"in all {one.of} rows" if one.rows == one.of else f"in {one.rows} of {plural(one.of, 'row')}"
+    if one.rows < fleet.MOSTLY * one.of:  # its single rows are too uncertain, all together are not
+        rows = f"in the median of {plural(one.of, 'row')}, beyond all that the other nodes show"
+    return f"{one.node} is slow: its {resource} is {percent(one.behind, mark)}\u00a0% behind the median of all nodes ({rows})."
 
 
 def of(rows: Sequence[Row], mark: str = ".") -> list[Finding]:

@@ -21,6 +21,8 @@ from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tables import captions
 
+MIB = 1 << 20
+
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -135,14 +137,15 @@ def test_figures_carry_the_names_units_and_order_of_the_layout(tmp_path: Path) -
     built = rows.build(Results.read(make.write(tmp_path / "four", loads, config=config)))
     figure = panels.plot(built["memory_latency"][0].table, built["memory_latency"])
     assert figure is not None
-    assert [axis.get_title(loc="left") for axis in figure.axes] == ["RWS", "RWR"]
+    named = [label.get_text().partition(",")[0] for label in figure.axes[0].get_yticklabels()]
+    assert named == ["RWS", "RWR"]
 
     config = {"report": {"tables": "six-core-evaluation"}}
     built = rows.build(Results.read(make.write(tmp_path / "six", loads, config=config)))
     figure = panels.plot(built["memory_throughput"][0].table, built["memory_throughput"])
     assert figure is not None
-    assert figure.axes[0].get_ylabel() == "Throughput (MB/s)"
-    assert figure.axes[0].get_ylim()[1] > 1e4
+    assert figure.axes[0].get_xlabel() == "Throughput (MB/s)"
+    assert figure.axes[0].get_xlim()[1] > 1e4
 
 
 def test_figures_of_another_layout_disappear(tmp_path: Path) -> None:
@@ -183,6 +186,35 @@ def test_a_single_point_and_a_strange_node_can_be_drawn(tmp_path: Path) -> None:
     of = make.cell("rambench", "LAT", subsystem="memory", block=16384, node="n_1.x_y-2")
     folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "latency", 1e-9)])])
     assert len(figures.build(folder)) == 4 - 2  # no headline row, so no overview
+
+
+def test_panels_of_one_place_are_rows_of_dots_with_every_repetition(tmp_path: Path) -> None:
+    """RWS has two blocks and keeps its panel; RS and WS have one each, at one and two threads."""
+    records = [
+        make.record(of, [make.measurement(of, "throughput", 1e9 * (1 + of.concurrency + of.repetition / 10))])
+        for workload, blocks in (("RS", [MIB]), ("WS", [MIB]), ("RWS", [1024, MIB]))
+        for block in blocks
+        for threads in (1, 2)
+        for of in (
+            make.cell(
+                "rambench", workload, subsystem="memory", variant="pool", block=block, concurrency=threads, repetition=n
+            )
+            for n in range(3)
+        )
+    ]
+    found = rows.build(Results.read(make.write(tmp_path / "c", records)))["memory_throughput"]
+    figure = panels.plot(found[0].table, found)
+    assert figure is not None
+    panel, dots = [axis for part in figure.subfigs for axis in part.axes if axis.get_visible()]
+    assert panel.get_title(loc="left") == "RWS"
+    names = [label.get_text() for label in dots.get_yticklabels()]
+    assert names == [f"{name}, 1 MiB, {threads}" for name in ("RS", "WS") for threads in ("1 thread", "2 threads")]
+    drawn = sum(len(collection.get_offsets()) for collection in dots.collections)
+    assert drawn == 4 * (3 + 1), "three repetitions and their median in each row"
+    single = panels.plot(
+        found[0].table, [row for row in found if row.key.workload == "RS" and row.key.concurrency == 1]
+    )
+    assert single is not None and len(single.axes) == 1 and len(single.axes[0].get_yticks()) == 1
 
 
 def test_instruments_differ_in_marker_and_lightness_as_well_as_colour() -> None:

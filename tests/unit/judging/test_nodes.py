@@ -86,6 +86,25 @@ def test_a_node_whose_interval_reaches_the_median_is_not_apart(tmp_path: Path) -
     assert spot.behind(spot.worst) < fleet.BEYOND
 
 
+def test_rows_that_spread_name_a_slow_node_together(tmp_path: Path) -> None:
+    records = []
+    for number in range(1, 13):
+        for repetition, wild in enumerate((0.6, 1.0, 1.4)):
+            for place, workload in enumerate(("QP", "HP", "SP", "DP")):
+                of = make.cell("cpubench", workload, subsystem="cpu", node=f"node{number}", repetition=repetition)
+                own = 1 + 0.003 * ((number + place) % 3 - 1)
+                value = 1e10 * wild * own * (0.9 if number == 5 else 1.0)
+                records.append(make.record(of, [make.measurement(of, "rate", value)], host=f"node{number}"))
+    found = rows.build(Results.read(make.write(tmp_path / "c", records)))
+    assert not any(spot.slow for spot in fleet.spots(found["cpu"])), (
+        "no interval of three such values is beyond the others"
+    )
+    said = fleet_text.slow(found)
+    assert said[0].startswith("node5 is slow: its CPU is ")
+    assert "in the median of 4 rows, beyond all that the other nodes show" in said[0]
+    assert len(said) == 2
+
+
 def test_every_node_is_in_the_csv_and_says_whether_it_lies_apart(twelve: Path) -> None:
     tables.build(twelve)
     with (twelve / "tables" / "nodes.csv").open() as file:
