@@ -33,6 +33,7 @@ import snakemake_logger_plugin_peakmark as progress_bar
 from peakmark import cli, files, machine
 from peakmark.bundling import unbundle
 from peakmark.cell import Cell
+from peakmark.commands import status
 from peakmark.errors import MeasurementError, RecordError
 from peakmark.instruments import common
 from peakmark.measuring import scratch
@@ -449,7 +450,7 @@ def test_what_the_system_refuses_is_one_sentence(
     def fail(_: object) -> int:
         raise error()
 
-    monkeypatch.setattr(cli, "_status", fail)
+    monkeypatch.setattr(status, "_status", fail)
     before = signal.getsignal(signal.SIGINT)
     done = peakmark("status", "c")
     signal.signal(signal.SIGINT, before)
