@@ -56,6 +56,10 @@ def test_no_page_of_a_long_report_stays_half_empty(long: Path, tmp_path: Path) -
     assert min(shares[:-1]) > LEAST, [f"{share:.2f}" for share in shares]
 
 
+def test_no_word_is_drawn_over_another(swept: Path, long: Path) -> None:
+    assert pdf.overlaps(swept / "report.pdf") == pdf.overlaps(long) == []
+
+
 def test_a_caption_stands_with_its_table(long: Path) -> None:
     for page in pdf.text(long).split("\f"):
         lines = [line for line in page.splitlines() if line.strip()][:-1]  # the last one is the footer
