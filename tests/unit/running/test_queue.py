@@ -174,7 +174,7 @@ def test_a_controller_that_is_away_ends_no_job(four: plan.Plan, site: Site) -> N
 def test_a_forgotten_job_is_known_by_what_it_made(four: plan.Plan, site: Site) -> None:
     queue, _ = filled(four, site)
     steps(queue, site, 2)
-    made_it = four.record_path(four.cells[0])
+    made_it = Path(four.record_name(four.cells[0]))
     made_it.parent.mkdir(parents=True)
     made_it.write_text("{}")
     site.states = {"4": ("RUNNING", "None")}
@@ -195,7 +195,7 @@ def test_every_bad_end_is_told(four: plan.Plan, site: Site, state: str) -> None:
 def test_a_record_that_was_finished_counts_whatever_became_of_its_job(four: plan.Plan, site: Site) -> None:
     queue, _ = filled(four, site)
     steps(queue, site, 1)
-    path = four.record_path(four.cells[0])
+    path = Path(four.record_name(four.cells[0]))
     path.parent.mkdir(parents=True)
     path.write_text("{}")
     site.states["1"] = ("NODE_FAIL", "None")
@@ -213,7 +213,7 @@ def test_who_has_made_a_record_is_not_asked_for(
     site.states["2"] = ("RUNNING", "None")
     steps(queue, site, 2)
     site.silent = True
-    path = four.record_path(four.cells[1])
+    path = Path(four.record_name(four.cells[1]))
     path.parent.mkdir(parents=True)
     path.write_text("{}")
     (ended,) = steps(queue, site, 1)
