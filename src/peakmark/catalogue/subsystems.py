@@ -39,6 +39,11 @@ class Subsystem:
     pinned: bool = False
     total: str = "total"
 
+    @property
+    def named(self) -> str:
+        """The title as it stands within a sentence."""
+        return self.title if self.title.isupper() else self.title.lower()
+
 
 SUBSYSTEMS = {
     one.name: one

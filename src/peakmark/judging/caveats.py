@@ -92,7 +92,7 @@ def _scaled(config: Mapping[str, object]) -> Iterator[str]:
 def _limits(verdicts: list[Verdict]) -> Iterator[str]:
     unknown = [one for one in verdicts if one.row is not None and one.limit == UNKNOWN]
     if unknown:
-        names = [one.title if one.title == "CPU" else one.title.lower() for one in unknown]
+        names = [SUBSYSTEMS[one.subsystem].named for one in unknown]
         which = listed(names)
         lines = ", ".join(one.subsystem for one in unknown)  # as the sections of a site file are called
         plural = len(unknown) > 1

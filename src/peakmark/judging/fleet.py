@@ -32,11 +32,16 @@ PointOf = tuple[str, str, int | None, int, str]
 class Spot:
     """The rows of one point of a table, of which each is another node; none is wrong, in the order of the nodes' names.
 
-    planned  how many nodes were to measure it
+    every  the rows of all nodes that were to measure it
     """
 
     rows: tuple[Row, ...]
-    planned: int
+    every: tuple[Row, ...]
+
+    @property
+    def planned(self) -> int:
+        """How many nodes were to measure it."""
+        return len(self.every)
 
     @property
     def table(self) -> Table:
@@ -59,34 +64,44 @@ class Spot:
         return (max if self.table.lower_is_better else min)(self.rows, key=lambda row: row.measured.centre)
 
     @cached_property
-    def best(self) -> Row:
-        """The fastest node."""
-        return (min if self.table.lower_is_better else max)(self.rows, key=lambda row: row.measured.centre)
+    def low(self) -> float:
+        """The lowest node's value, in SI units."""
+        return min(row.measured.centre for row in self.rows)
+
+    @cached_property
+    def high(self) -> float:
+        """The highest node's."""
+        return max(row.measured.centre for row in self.rows)
 
     @property
     def range(self) -> float:
         """From the lowest to the highest node, as a share of the median."""
-        centres = [row.measured.centre for row in self.rows]
-        return (max(centres) - min(centres)) / self.median
+        return (self.high - self.low) / self.median
 
     def behind(self, row: Row) -> float:
         """By what share a node is slower than the median of all; negative where it is faster."""
         share = row.measured.centre / self.median - 1
         return share if self.table.lower_is_better else -share
 
+    def apart(self, row: Row) -> str:
+        """``slow`` where a node's whole interval is worse than the median of all by more than ``BEYOND``, ``fast`` where it is
+        better by that, else nothing.
+        """
+        summary = row.measured.summary
+        if self.median * (1 - BEYOND) <= summary.high and summary.low <= self.median * (1 + BEYOND):
+            return ""
+        behind = self.behind(row)
+        return "slow" if behind > 0 else "fast" if behind < 0 else ""
+
     @cached_property
     def slow(self) -> tuple[Row, ...]:
-        """The nodes whose whole interval is worse than the median of all by more than ``BEYOND``."""
-        return tuple(row for row in self.rows if self._apart(row) and self.behind(row) > 0)
+        """The nodes that are."""
+        return tuple(row for row in self.rows if self.apart(row) == "slow")
 
     @cached_property
     def fast(self) -> tuple[Row, ...]:
         """The same on the other side."""
-        return tuple(row for row in self.rows if self._apart(row) and self.behind(row) < 0)
-
-    def _apart(self, row: Row) -> bool:
-        summary = row.measured.summary
-        return summary.low > self.median * (1 + BEYOND) or summary.high < self.median * (1 - BEYOND)
+        return tuple(row for row in self.rows if self.apart(row) == "fast")
 
 
 @dataclass(frozen=True)
@@ -125,8 +140,8 @@ def spots(rows: Iterable[Row]) -> list[Spot]:
     grouped: dict[PointOf, list[Row]] = {}
     for row in rows:
         grouped.setdefault(place(row), []).append(row)
-    right = {point: [row for row in found if _usable(row)] for point, found in grouped.items()}
-    return [Spot(tuple(found), len(grouped[point])) for point, found in right.items() if found]
+    found = [Spot(tuple(filter(_usable, every)), tuple(every)) for every in grouped.values()]
+    return [spot for spot in found if spot.rows]
 
 
 def place(row: Row) -> PointOf:
@@ -166,8 +181,7 @@ def slow_nodes(rows: Rows) -> list[Slow]:
             for row in spot.rows:
                 subsystem, node = spot.table.subsystem, row.key.node
                 behind.setdefault(subsystem, {}).setdefault(node, []).append(spot.behind(row))
-                slow = any(row is one for one in spot.slow)
-                counts[subsystem, node] = counts.get((subsystem, node), 0) + slow
+                counts[subsystem, node] = counts.get((subsystem, node), 0) + (spot.apart(row) == "slow")
     all_slow = []
     for subsystem, by_node in behind.items():
         middle = {node: statistics.median(shares) for node, shares in by_node.items()}

@@ -48,8 +48,7 @@ def slow(rows: Rows, mark: str = ".") -> list[str]:
 
 
 def _sentence(one: Slow, mark: str) -> str:
-    title = SUBSYSTEMS[one.subsystem].title
-    resource = title if title == "CPU" else title.lower()
+    resource = SUBSYSTEMS[one.subsystem].named
     rows = f"in all {one.of} rows" if one.rows == one.of else f"in {one.rows} of {plural(one.of, 'row')}"
     if one.rows < fleet.MOSTLY * one.of:  # its single rows are too uncertain, all together are not
         rows = f"in the median of {plural(one.of, 'row')}, beyond all that the other nodes show"

@@ -129,8 +129,19 @@ def _campaign(path: Path) -> Side:
                 if level is not None:
                     doubts[point] = str(level)
     machine, drift = alike.machine(results), drift_of(changes)
-    first = Side(path.name, values, False, doubts, terms, machine, drift, beside=beside)
-    return replace(first, threads=threads, mixed=mixed, turns=turns)
+    return Side(
+        path.name,
+        values,
+        False,
+        doubts,
+        terms,
+        machine,
+        drift,
+        threads=threads,
+        mixed=mixed,
+        beside=beside,
+        turns=turns,
+    )
 
 
 def _halves(series: Series) -> list[float]:

@@ -146,10 +146,7 @@ def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
 def _of_nodes(spot: Spot, middle: Verdict, mark: str) -> Verdict:
     """The same of several nodes, by the verdict on that which is nearest to their median."""
     table, worst, n = spot.table, spot.worst, len(spot.rows)
-    low, high = (
-        quantity(table, value, mark).partition(" ")[0]
-        for value in sorted((spot.best.measured.centre, worst.measured.centre))
-    )
+    low, high = (quantity(table, value, mark).partition(" ")[0] for value in (spot.low, spot.high))
     share = peaks.efficiency(spot.median, spot.middle.peak)
     behind = f", {percent(spot.behind(worst), mark)}\u00a0% behind" if n > 1 else ""
     doubted = [row for row in spot.rows if row.level is not None]

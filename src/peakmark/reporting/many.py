@@ -60,14 +60,14 @@ def alike(machines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             for what, value in group["items"]:
                 values.setdefault((group["title"], what), {}).setdefault(value, []).append(str(machine["name"]))
     groups: dict[str, list[list[str]]] = {}
+    differing = []
     for (title, what), found in values.items():
         if len(found) == 1 and len(next(iter(found.values()))) == len(machines):
             groups.setdefault(title, []).append([what, next(iter(found))])
         else:
-            groups.setdefault("What differs between the nodes", []).append([what, _differing(found)])
-    differs = groups.pop("What differs between the nodes", None)
-    if differs:
-        groups["What differs between the nodes"] = differs
+            differing.append([what, _differing(found)])
+    if differing:
+        groups["What differs between the nodes"] = differing
     name = f"{len(machines)} nodes: {machines[0]['name']} to {machines[-1]['name']}"
     return [{"name": name, "groups": [{"title": title, "items": items} for title, items in groups.items()]}]
 

@@ -26,14 +26,11 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
     """The points of one table as text, and for each the row of the node that is nearest to the median."""
     spots = fleet.spots(rows)
     notes = Notes.of(rows)
-    points: dict[fleet.PointOf, list[Row]] = {}
-    for row in rows:
-        points.setdefault(fleet.place(row), []).append(row)
-    body = tuple((*_cells(table, spot, mark), notes.marks(points[fleet.place(spot.middle)])) for spot in spots)
+    body = tuple((*_cells(table, spot, mark), notes.marks(spot.every)) for spot in spots)
     remarks = presentation.remarks_on_gaps(results, table, rows, {series.instrument for series in table.series})
-    unmeasured = len(points) - len(spots)
-    if unmeasured:
-        remarks.append(f"{unmeasured} of {len(points)} points were measured on no node, or are wrong on all")
+    points = len({fleet.place(row) for row in rows})
+    if points > len(spots):
+        remarks.append(f"{points - len(spots)} of {points} points were measured on no node, or are wrong on all")
     every = len({row.key.node for row in rows})
     whole = Grid(
         name=f"{table.name}_nodes",
@@ -60,12 +57,11 @@ def brief(rows: Sequence[Row]) -> Grid:
 
     def line(spot: Spot) -> tuple[str, ...]:
         key = spot.middle.key
-        centres = [row.measured.centre for row in spot.rows]
         return (
             table.workload_label(key.workload) + (f" {key.variant}" if len(variants) > 1 else ""),
             *([size(key.block)] if blocks else []),
             key.word or str(key.concurrency),
-            *(significant(value * table.factor) for value in (spot.median, min(centres), max(centres))),
+            *(significant(value * table.factor) for value in (spot.median, spot.low, spot.high)),
             spot.worst.key.node,
         )
 
@@ -112,12 +108,11 @@ def _cells(table: Table, spot: Spot, mark: str) -> tuple[str, ...]:
         cells.append(size(key.block))
     if table.variant:
         cells.append(table.variant_label(key.variant))
-    centres = [row.measured.centre for row in spot.rows]
     shares = [row.measured.efficiency for row in spot.rows if row.measured.efficiency is not None]
     limits = [row.peak.value for row in spot.rows if row.peak.value is not None]
     worst = spot.worst.key.node
     return (
-        *cells, shown(spot.median), shown(min(centres)), shown(max(centres)), percent(spot.range, mark), worst,
+        *cells, shown(spot.median), shown(spot.low), shown(spot.high), percent(spot.range, mark), worst,
         *(shown(_median(spot, series.instrument)) for series in table.references),
         shown(statistics.median(limits) if limits else None),
         percent(statistics.median(shares), mark) if shares else "",
@@ -162,17 +157,10 @@ def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
             "median_high": row.measured.summary.high,
             "median_of_nodes": spot.median,
             "behind": spot.behind(row),
-            "apart": _word(spot, row),
+            "apart": spot.apart(row),
         }
         for name, table in rows.items()
         for spot in fleet.spots(table)
         for row in spot.rows
     ]
     return pd.DataFrame(lines).astype({"block": "Int64"}) if lines else pd.DataFrame(columns=["table"])
-
-
-def _word(spot: Spot, row: Row) -> str:
-    for word, found in (("slow", spot.slow), ("fast", spot.fast)):
-        if any(row is one for one in found):
-            return word
-    return ""
