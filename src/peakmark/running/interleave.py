@@ -21,7 +21,7 @@ from peakmark.cell import Cell
 from peakmark.config import given
 from peakmark.errors import ConfigError, MeasurementError
 from peakmark.formatting import duration, plural
-from peakmark.measuring import build, guard, lock
+from peakmark.measuring import build, code, guard, lock
 from peakmark.planning import plan
 from peakmark.planning.plan import Plan
 from peakmark.running import head, preflight, resume
@@ -109,6 +109,7 @@ def _measure(before: Plan, after: Plan, kernels: Path) -> None:
         missing = [cell for cell in one.cells if (one.campaign, cell.id) not in good]
         preflight.say(preflight.check(one, missing))
         planfile.write(one.directory / "plan.json", {**one.to_json(), "beside": other.campaign})
+        code.keep(one.directory)
         resume.begin(one, seen)
     rounds = [(number, list(_missing(pairs, good))) for number, pairs in orders(before, after)]
     left = [one for _, found in rounds for one in found]
