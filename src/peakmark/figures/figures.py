@@ -5,6 +5,7 @@ measurements.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -39,7 +40,7 @@ def build(campaign: Path | Judged) -> list[Path]:
     style.begin()
     written = []
     several, many = len(fleet.nodes(rows)) > 1, fleet.is_many(rows)
-    draw = dots.plot if many else panels.plot
+    draw = partial(dots.plot, slow=dots.slow(rows)) if many else panels.plot
     first = (FLEET, dots.overview(rows, mark)) if several else (OVERVIEW, overview(rows, mark))
     drawn = (
         (name, draw(own[0].table if own else table, own, mark))

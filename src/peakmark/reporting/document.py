@@ -170,7 +170,7 @@ def _figure(name: str, figures: Mapping[str, int], drawn: Sequence[Row] = (), ma
         }
         caption = captions.text(name, any(row.peak.value is not None for row in drawn), absent)
         of = _single(name, drawn)
-        caption = of + captions.inside(caption) if of else caption
+        caption = (of + captions.inside(caption) if of else caption) + captions.doubts(drawn)
     alt = alternative.text(caption, drawn, mark)
     return {"file": f"figures/{name}.svg", "width": figures[name], "caption": caption, "alt": alt}
 
