@@ -57,7 +57,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         ),
         *(Finding("Doubt", text) for text in _doubtful(words, measured)),
     ]
-    few = [row for row in measured if not row.measured.summary.enough]
+    few = [row for row in measured if not row.measured.summary.enough and not _said_of_all(row)]
     if few and len(measured) > 1:
         counts = sorted({row.measured.summary.n for row in few})
         number = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
@@ -65,6 +65,11 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         text = f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
         found.append(Finding("Not claimed", text))
     return found
+
+
+def _said_of_all(row: Row) -> bool:
+    """Whether it is said of the whole campaign that there are few repetitions."""
+    return any(note.code == "few" and note.whole for note in row.marks)
 
 
 def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[Finding]:
@@ -182,8 +187,7 @@ def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:
             yield (
                 f"{words.program(words.table.own)} and {words.program(entry)} are more than a factor of"
                 f" {significant(DEFAULT.band, 2, words.mark)} apart in {len(beyond)} of {len(pairs)} rows, at most"
-                f" {significant(factor, 3, words.mark)} ({words.row(row)}): a finding about the measurement, not about"
-                " the machine; the notes say what to look at."
+                f" {significant(factor, 3, words.mark)} ({words.row(row)}); the notes say what to look at."
             )
 
 
@@ -208,7 +212,8 @@ def _limits(words: Words, rows: Sequence[Row]) -> Iterator[str]:
 def _doubtful(words: Words, rows: Sequence[Row]) -> Iterator[str]:
     for level in (Level.WRONG, Level.UNSURE):
         found = [row for row in rows if row.level is level]
-        if found:
+        # Where all rows have the same word, their column says it.
+        if found and (level is Level.WRONG or len(found) < len(rows) or len(rows) == 1):
             names = f" ({'; '.join(words.row(row) for row in found)})" if len(found) <= MANY else ""
             what = "used for no claim" if level is Level.WRONG else "another run may well differ"
             is_are = "is" if len(found) == 1 else "are"

@@ -409,7 +409,7 @@ def test_a_warning_that_the_checks_repeat_is_said_once(tmp_path: Path) -> None:
 def test_notes_that_differ_in_number_and_plural_are_one() -> None:
     notes = ["up to 1.3 CPUs meanwhile (1 busy process)", "up to 2 CPUs meanwhile (3 busy processes)"]
     merged = merge(notes)
-    assert set(merged.values()) == {"up to 1.3 – 2 CPUs meanwhile (1 – 3 busy processes)"}
+    assert {one.sentence for one in merged.values()} == {"up to 1.3 – 2 CPUs meanwhile (1 – 3 busy processes)"}
 
 
 def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> None:
