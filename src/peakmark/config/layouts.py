@@ -89,11 +89,15 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Layout:
-    """A layout: its name, its tables in the order of the report, and the figures it has of its own."""
+    """A layout: its name, its tables in the order of the report, and the figures it has of its own.
+
+    narrow  its LaTeX tables fit one column of a paper, not a page
+    """
 
     name: str
     sheets: tuple[Sheet, ...]
     drawings: tuple[Drawing, ...] = ()
+    narrow: bool = False
 
     def called(self, table: Table) -> Table:
         """The table with programs and unit as this layout prints them, so that notes and figures say the same names."""
@@ -172,7 +176,8 @@ def _load(path: Path) -> Layout:
     twice = next((one for one in called if called.count(one) > 1), None)
     if twice is not None:
         raise ConfigError(f"layout {path}: two tables are called {twice!r}: give each a name of its own")
-    return Layout(str(data["name"]), sheets, drawings.read(f"layout {path}", data.get("figures", ())))
+    figures = drawings.read(f"layout {path}", data.get("figures", ()))
+    return Layout(str(data["name"]), sheets, figures, narrow=data.get("fits") == "column")
 
 
 def _sheet(path: Path, entry: Mapping[str, Any]) -> Sheet:

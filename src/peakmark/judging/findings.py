@@ -57,7 +57,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         ),
         *(Finding("Doubt", text) for text in _doubtful(words, measured)),
     ]
-    few = [row for row in measured if not row.measured.summary.enough and not _said_of_all(row)]
+    few = [row for row in measured if not row.measured.summary.enough]
     if few and len(measured) > 1:
         counts = sorted({row.measured.summary.n for row in few})
         number = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
@@ -65,11 +65,6 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         text = f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
         found.append(Finding("Not claimed", text))
     return found
-
-
-def _said_of_all(row: Row) -> bool:
-    """Whether it is said of the whole campaign that there are few repetitions."""
-    return any(note.code == "few" and note.whole for note in row.marks)
 
 
 def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[Finding]:
@@ -187,7 +182,8 @@ def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:
             yield (
                 f"{words.program(words.table.own)} and {words.program(entry)} are more than a factor of"
                 f" {significant(DEFAULT.band, 2, words.mark)} apart in {len(beyond)} of {len(pairs)} rows, at most"
-                f" {significant(factor, 3, words.mark)} ({words.row(row)}); the notes say what to look at."
+                f" {significant(factor, 3, words.mark)} ({words.row(row)}): a finding about the measurement, not about"
+                " the machine; the notes say what to look at."
             )
 
 

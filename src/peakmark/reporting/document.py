@@ -34,7 +34,6 @@ from peakmark.tables import captions, page_tables, presentation, sheets
 from peakmark.tables.presentation import Grid
 
 FLEET = "fleet"
-IN_NOTES = ("Disagreement",)  # topics of findings that notes say row by row
 Rows = Mapping[str, Sequence[Row]]
 
 
@@ -249,6 +248,13 @@ def _sections(
     ]
 
 
+def _findings(rows: Sequence[Row], mark: str, sheet: Sheet | None) -> list[dict[str, Any]]:
+    """What the rows say, without what their notes say one by one, and what page one says of the whole campaign."""
+    few = any(note.code == "few" and note.whole for row in rows for note in row.marks)
+    elsewhere = ("Disagreement", *(("Not claimed",) if few else ()))
+    return [vars(one) for one in findings.of(rows, mark, sheet) if one.topic not in elsewhere]
+
+
 def _said_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:
     """Whether a table that the layout leaves out is another side of rows it shows, as latencies are of IOPS."""
     if any(sheet.table is table for sheet in layout.sheets):
@@ -314,9 +320,7 @@ def _parts(
     for number, (keys, of_sheet) in enumerate(said):
         if keys not in [later for later, _ in said[number + 1 :]]:  # two sheets of the same rows say it once
             chosen = [row for row in rows if row.key in keys]
-            parts[number]["findings"] = [
-                vars(one) for one in findings.of(chosen, mark, of_sheet) if one.topic not in IN_NOTES
-            ]
+            parts[number]["findings"] = _findings(chosen, mark, of_sheet)
     printed = {key: of_sheet for keys, of_sheet in said if of_sheet is not None for key in keys}
     for one in figures_of(table, rows, layout):
         figure = _figure(one, figures, mark)

@@ -79,8 +79,8 @@ def _write_sheets(results: Results, rows: Mapping[str, Sequence[Row]], tables: P
     for sheet in layout.sheets:
         csv, tex = folder / f"{sheet.name}.csv", folder / f"{sheet.name}.tex"
         sheets.frame(sheet, rows[sheet.table.name]).to_csv(csv, index=False, lineterminator="\n")
-        narrow = len(sheet.columns) <= brief.MOST
-        tex.write_text(latex.table(_printed(results, sheet, rows, narrow), across=not narrow), encoding="utf-8")
+        printed = _printed(results, sheet, rows, layout.narrow)
+        tex.write_text(latex.table(printed, across=not layout.narrow), encoding="utf-8")
         written += [csv, tex]
     return written
 

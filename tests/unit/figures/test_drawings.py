@@ -134,8 +134,8 @@ def test_the_layout_of_2020_draws_averages_and_deviations_of_its_four_patterns(t
     data = document.build(results, found, dict.fromkeys(shown, 50), None, partial=True)
     parts = {part["name"]: part for section in data["sections"] for part in section["parts"]}
     drawn_at = {one["file"]: name for name, part in parts.items() for one in part["figures"]}
-    assert "Write random" in drawn_at["figures/disk_averages.svg"], "after the last of the four"
-    assert "Write sequential" in drawn_at["figures/disk_throughput_WS.svg"]
+    assert "write random" in drawn_at["figures/disk_averages.svg"], "after the last of the four"
+    assert "write sequential" in drawn_at["figures/disk_throughput_WS.svg"]
     every = [one for part in parts.values() for one in part["figures"]]
     (deviations,) = [one for one in every if "disk_deviations" in one["file"]]
     assert deviations["caption"].startswith("Standard deviations of the four access patterns.")
