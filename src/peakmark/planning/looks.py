@@ -9,13 +9,12 @@ Clinical Trials, Biometrika 70 (1983), pages 659-663.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
 from peakmark import statistics
 from peakmark.config.repetitions import Criterion
-from peakmark.statistics import Summary
+from peakmark.statistics import Summary, Values
 
 ERROR = 0.05
 
@@ -43,7 +42,7 @@ def _missed(n: int, k: int) -> float:
     return float(2 * sum(math.comb(n, below) for below in range(k)) / 2**n)
 
 
-def summarise(values: Sequence[float], criterion: Criterion | None) -> Summary:
+def summarise(values: Values, criterion: Criterion | None) -> Summary:
     """The summary of a row's repetitions, whose interval is that of its last look; without a criterion the usual one.
 
     Values that came between two looks are held to what the next one may miss.
