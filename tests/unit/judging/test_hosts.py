@@ -78,7 +78,7 @@ def test_a_row_that_mixes_hosts_is_not_claimed(mixing: Path) -> None:
     assert all(row.mixed and row.measured.efficiency for row in rows)  # alike in all that a limit is made of
     assert all(row.level is Level.UNSURE for row in rows)
     assert "measured on 2 different hosts (a, b), and nothing is claimed" in rows[0].notes[0]
-    assert [found.topic for found in findings.of(rows)] == ["Hosts", "Doubt"]
+    assert [found.topic for found in findings.of(rows)] == ["Hosts"]
     assert "2 of 2 rows mix hosts" in findings.of(rows)[0].text
 
 
