@@ -55,7 +55,7 @@ def test_what_cannot_be_measured_in_turn_is_one_sentence(checkout: Checkout) -> 
     nodes = checkout.write_config("nodes.yaml", {"nodes": ["n1", "n2"]})
     every = checkout.write_config("every.yaml", {"nodes": "all"})
     elsewhere = checkout.write_config("elsewhere.yaml", {"nodes": "another-host"})
-    (checkout.directory / "cluster.yaml").write_text("slurm: {partition: main}\n")
+    (checkout.directory / "cluster.yaml").write_text("schema: 1\nname: here\nslurm: {partition: main}\n")
     cluster = checkout.write_config("cluster-a.yaml", {**TINY, "site": "cluster.yaml"})
     in_a_job = "srun --exclusive --nodes=1"
     for second, words in (
