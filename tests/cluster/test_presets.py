@@ -1,6 +1,7 @@
 """The shipped presets on clusters as strangers have them: to the report, with what is missing named and nothing else lost."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,16 @@ from workflow import Workflow
 def to_the_report(cluster: Cluster, folder: Path, preset: str, fan_out: str) -> None:
     workflow = Workflow.make(cluster, folder / "checkout")
     # What a site's administrator would tell its users to write.
-    told = [f"site={workflow.site('{account: tests}')}"] if cluster.layout.account else []
-    done = workflow.preset(preset, *presets.short(preset), *told, f"fan_out={fan_out}")
+    words = [f"site={workflow.site('{account: tests}')}"] if cluster.layout.account else []
+    done = workflow.preset(preset, *presets.short(preset), *words, f"fan_out={fan_out}")
     said = done.stdout + done.stderr
     assert done.returncode == 0, f"{said}\n{json.dumps(workflow.attempts(), indent=1)}"
     assert "Traceback" not in said
     assert not workflow.attempts()
+    if fan_out == "node":
+        # A node's job is told of while it runs, not only when it ends.
+        told = {done for done, total in re.findall(r"^(\d+) of (\d+) cells", said, re.MULTILINE) if done != total}
+        assert told, said
     records = workflow.records()
     presets.assert_whole(workflow.results, records, cluster.layout.without)
     enough_cpus(cluster, records)
