@@ -67,6 +67,11 @@ def test_full_with_a_job_for_each_cell_without_slurmdbd(cluster: Cluster, tmp_pa
 
 
 @pytest.mark.trouble
+def test_the_default_with_a_job_for_each_cell_without_slurmdbd(cluster: Cluster, tmp_path: Path) -> None:
+    to_the_report(cluster, tmp_path, presets.DEFAULT, "cell")
+
+
+@pytest.mark.trouble
 @pytest.mark.parametrize("preset", presets.NAMES)
 def test_with_a_job_for_each_node_on_a_site_with_rules(site: Cluster, tmp_path: Path, preset: str) -> None:
     to_the_report(site, tmp_path, preset, "node")
