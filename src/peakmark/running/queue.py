@@ -217,7 +217,7 @@ class Queue:
     def _tell_progress(self) -> None:
         """How far jobs of several cells are: each names the one that it measures."""
         for task in self._running:
-            name = self.made.job_of(task.cells[0])
+            name = self.made.job_of(task.cells[0]) if len(task.cells) > 1 else None
             if name is not None:
                 with contextlib.suppress(OSError, UnicodeDecodeError):
                     now = files.read_text(measuring.present_path(self.made.directory, name))
