@@ -36,10 +36,10 @@ def _paths_without_urls() -> None:
     addresses with them, and nothing else.
     """
 
-    def quote_from_bytes(*words: str | bytes) -> str:
+    def quote_from_bytes(path: bytes) -> str:
         from urllib.parse import quote_from_bytes
 
-        return quote_from_bytes(*words)
+        return quote_from_bytes(path)
 
     stand_in = type(sys)("urllib.parse")
     stand_in.quote_from_bytes = quote_from_bytes  # type: ignore[attr-defined] # a module takes any name
