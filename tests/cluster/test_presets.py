@@ -27,19 +27,21 @@ def to_the_report(cluster: Cluster, folder: Path, preset: str, fan_out: str) -> 
         assert told, said
     records = workflow.records()
     presets.assert_whole(workflow.results, records, cluster.layout.without)
-    enough_cpus(cluster, records)
+    own_share(cluster, records)
     assert not cluster.run(["squeue", "--noheader"]).stdout
 
 
-def enough_cpus(cluster: Cluster, records: dict[str, dict[str, Any]]) -> None:
-    """Two threads ran on two CPUs: on the node that has them, and not on one of them."""
+def own_share(cluster: Cluster, records: dict[str, dict[str, Any]]) -> None:
+    """Two threads ran on two CPUs: on the node that has them, and not on one of them. Memory is what Slurm has of the node."""
     cpus = dict(zip(cluster.layout.names, cluster.layout.each(cluster.layout.cpus), strict=True))
+    memory = dict(zip(cluster.layout.names, cluster.layout.each(cluster.layout.memory), strict=True))
     most = max(cpus.values())
     for name, record in records.items():
         context = record["context"]
         if record["status"] != "ok" or name.startswith("network/"):
             continue
         assert len(context["cpus"]) == cpus[context["host"]], f"{name} did not have its node's CPUs"
+        assert context["allowed"]["memory_bytes"] <= memory[context["host"]] << 20, name
         threads = record["cell"]["concurrency"]
         # A word such as `cores` is as many as the node has, whichever it is.
         if record["cell"]["node"] == "any" and isinstance(threads, int):
