@@ -25,8 +25,9 @@ from peakmark.running.task import Ended, Task
 AT_ONCE = 4
 """Calls of sbatch side by side: one waits for the controller most of the time."""
 BATCH = 32
-LOOK_S, SHARE = 1.0, 20.0
-"""Slurm is asked every second, and never more than a twentieth of the time is its answer."""
+LOOK_S, SHARE, LONGEST_S = 1.0, 20.0, 60.0
+"""Slurm is asked every second, and no more than a twentieth of the time is its answer; yet every minute, as a late answer may
+have been the last one of a controller that restarts, or this machine stood still."""
 FEW = 64
 """So many outputs are looked for each time, which costs a shared filesystem less than squeue costs the controller."""
 LATER_S = 3.0
@@ -94,7 +95,7 @@ class Queue:
             ended += self._look(now)
             self._tell_progress()
             took = self.clock() - now
-            self.interval = max(LOOK_S, SHARE * took)
+            self.interval = min(max(LOOK_S, SHARE * took), LONGEST_S)
             self._look_at = now + self.interval
         return ended
 

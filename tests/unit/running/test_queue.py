@@ -126,6 +126,24 @@ def test_a_job_of_several_cells_tells_how_far_it_is(
     assert progress.cells() == (2, len(cells))
 
 
+def test_one_late_answer_does_not_keep_the_end_of_a_job_for_an_hour(
+    four: plan.Plan, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty times as long as the answer took would be hours where the machine had stood still for some minutes."""
+    queue, _ = filled(four, site)
+    steps(queue, site, 2)
+
+    def late(_states: str = "") -> list[slurm.Job]:
+        site.now += 300.0
+        monkeypatch.setattr(slurm, "jobs", site.jobs)
+        return site.jobs()
+
+    monkeypatch.setattr(slurm, "jobs", late)
+    assert steps(queue, site, 2) == []
+    site.states = dict.fromkeys(site.states, ("FAILED", "NonZeroExitCode"))
+    assert len(steps(queue, site, 70)) == 4
+
+
 def test_a_limit_of_submissions_is_waited_for_and_told_once(four: plan.Plan, site: Site) -> None:
     site.refuses = lambda _: LIMIT if len([1 for s, _ in site.states.values() if s == "PENDING"]) >= 2 else None
     queue, said = filled(four, site)
