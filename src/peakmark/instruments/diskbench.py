@@ -97,10 +97,11 @@ class DiskBench(kernel.Kernel):
 
     def estimate(self, cell: Cell) -> Cost:
         size = size_of(cell)
-        seconds = kernel.run_seconds(cell, "total", _CAUTIOUS, 0.1)
+        fixed = 0.5 + kernel.asked_s(cell, "total", 0.1)
+        seconds = fixed + size / _FILL + kernel.work_of(cell, "total") / _CAUTIOUS
         buffer = engine_of(cell)[1] * common.needed_block(cell)
         buffers = cell.concurrency * (buffer + _HUGE_PAGE)
-        return Cost(seconds=0.5 + size / _FILL + seconds, disk_bytes=size, memory_bytes=buffers + (64 << 20))
+        return Cost(seconds=seconds, disk_bytes=size, memory_bytes=buffers + (64 << 20), fixed_s=fixed)
 
 
 def size_of(cell: Cell) -> int:

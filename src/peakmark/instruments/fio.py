@@ -119,9 +119,10 @@ class Fio(common.Program):
 
     def estimate(self, cell: Cell) -> Cost:
         total = common.option_size(cell, "total", None)
-        clock = total / _CAUTIOUS if total else common.seconds_of(cell) + common.warmup_of(cell, 0.0)
         size = file_size(cell, "threads") * cell.concurrency
-        return Cost(seconds=_START_S + size / _CAUTIOUS + clock, disk_bytes=size, memory_bytes=64 << 20)
+        fixed = _START_S + (0.0 if total else common.seconds_of(cell) + common.warmup_of(cell, 0.0))
+        seconds = fixed + (size + (total or 0)) / _CAUTIOUS
+        return Cost(seconds=seconds, disk_bytes=size, memory_bytes=64 << 20, fixed_s=fixed)
 
 
 def _percentiles(side: dict[str, Any]) -> dict[str, Any]:

@@ -107,10 +107,9 @@ class Iozone(common.Program):
             _PASSES * total / _CAUTIOUS_THROUGHPUT,
             _PASSES * size / record * _CAUTIOUS_OPERATION_S,
         )
-        sleeps = _SLEEPS_S if cell.concurrency > 1 else 0.0
-        return Cost(
-            seconds=0.5 + sleeps + seconds, disk_bytes=total, memory_bytes=cell.concurrency * (RECORD_MAX + (4 << 20))
-        )
+        fixed = 0.5 + (_SLEEPS_S if cell.concurrency > 1 else 0.0)
+        memory = cell.concurrency * (RECORD_MAX + (4 << 20))
+        return Cost(seconds=fixed + seconds, disk_bytes=total, memory_bytes=memory, fixed_s=fixed)
 
 
 def in_ops(cell: Cell) -> bool:

@@ -111,7 +111,8 @@ class Pmbw(common.Program):
         routines = 2 * len(_NEEDS.get(cell.workload, (READ,))) if cell.workload != "LAT" else 1
         memory = memory_for(area_of(cell), cell.concurrency)
         # One thread fills all memory before the first routine; each routine is tried, then run for 1.5 s.
-        return Cost(seconds=0.2 + memory / 2e9 + routines * _SECONDS_PER_ROUTINE, memory_bytes=memory)
+        fixed = 0.2 + routines * _SECONDS_PER_ROUTINE
+        return Cost(seconds=fixed + memory / 2e9, memory_bytes=memory, fixed_s=fixed)
 
 
 def needs(cell: Cell) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +16,12 @@ from peakmark.config import inputs, layouts, published, site
 from peakmark.config.repetitions import Criterion
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY
-from peakmark.instruments.base import Cost
 from peakmark.instruments.common import on_path
-from peakmark.planning import adaptive, grids, grouping
+from peakmark.planning import adaptive, durations, grids, grouping
 from peakmark.planning.cluster import Cluster, on_this_machine, peers
-from peakmark.storage import decisions
+from peakmark.planning.durations import Durations
+from peakmark.storage import decisions, integrity
+from peakmark.storage.integrity import Finding
 
 RESULTS = Path("results")
 
@@ -45,6 +46,7 @@ class Plan:
 
     criteria    row -> what decides how many of its planned repetitions are made; rows with a fixed number have no entry
     impossible  row -> why a reference tool, asked for it, can do it on no machine: measured as not possible
+    durations   how long its cells take: by estimate alone until ``timed``
     """
 
     config: Mapping[str, Any]
@@ -53,6 +55,7 @@ class Plan:
     cluster: Cluster | None = None
     criteria: Mapping[str, Criterion] = field(default_factory=dict)
     impossible: Mapping[str, str] = field(default_factory=dict)
+    durations: Durations = field(default_factory=Durations)
 
     @property
     def campaign(self) -> str:
@@ -177,21 +180,11 @@ def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
     return Plan(completed, ordered, references, cluster, adaptive_rows, grids.impossible(ordered))
 
 
-def cost(cell: Cell) -> Cost:
-    """Expected cost of one cell; where a word says how many threads, as many as it means on this machine."""
-    if cell.word:
-        cell = replace(cell, concurrency=grids.here(cell.word))
-    return REGISTRY[cell.instrument].estimate(cell)
-
-
-def total_cost(cells: Iterable[Cell]) -> Cost:
-    """Seconds add up; disk and memory are those of the hungriest cell, as only one runs at a time on a node."""
-    seconds, disk, memory = 0.0, 0, 0
-    for cell in cells:
-        one = cost(cell)
-        seconds += one.seconds
-        disk, memory = max(disk, one.disk_bytes), max(memory, one.memory_bytes)
-    return Cost(seconds, disk, memory)
+def timed(made: Plan, found: Mapping[str, Finding] | None = None) -> Plan:
+    """The plan with the times that its records tell; ``found``: what is known of them already."""
+    if found is None:
+        found = integrity.survey(made.directory, made.cells)
+    return replace(made, durations=durations.of(made.config, made.cluster, made.directory, found))
 
 
 def _references(config: Mapping[str, Any]) -> Iterator[Reference]:

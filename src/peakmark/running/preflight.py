@@ -21,7 +21,7 @@ from peakmark.instruments import REGISTRY, common
 from peakmark.machine import limits, storage
 from peakmark.machine.host import Host
 from peakmark.measuring.measure import MARGIN
-from peakmark.planning import plan as planning
+from peakmark.planning import durations
 from peakmark.planning.plan import Plan
 from peakmark.units import format_size
 
@@ -100,7 +100,7 @@ def _scratch(made: Plan) -> Path:
 
 
 def _room(rows: dict[str, Cell], place: Path) -> None:
-    row, need = max(((row, planning.cost(cell).disk_bytes) for row, cell in rows.items()), key=lambda one: one[1])
+    row, need = max(((row, durations.cost(cell).disk_bytes) for row, cell in rows.items()), key=lambda one: one[1])
     free = shutil.disk_usage(place).free
     if need * MARGIN > free:
         raise ConfigError(
@@ -114,7 +114,7 @@ def _memory(rows: dict[str, Cell]) -> dict[str, str]:
     total = limits.collect(Host())["memory_bytes"]
     empty = {}
     for row, cell in rows.items():
-        need = planning.cost(cell).memory_bytes
+        need = durations.cost(cell).memory_bytes
         if (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic:
             continue  # made to fit
         if total is None or common.fits_memory(need, total):
