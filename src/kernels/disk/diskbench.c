@@ -106,10 +106,10 @@ static uint32_t open_files(struct disk_test *test, int threads, struct warnings 
     }
     uint32_t memory, alignment = volume_alignment(test->lanes[0].file, test->volume, &memory);
     if (test->record < alignment || test->record % alignment != 0 || test->record < RECORD_MINIMUM) {
-        fail_impossible("a record of %" PRIu64
-                        " bytes is not possible here: direct I/O on this %s moves multiples of "
-                        "%" PRIu32 " bytes",
-                        test->record, test->volume->filesystem, alignment);
+        fail_impossible(
+            "a record of %" PRIu64 " bytes is not possible here: direct I/O on this %s moves multiples of "
+            "%" PRIu32 " bytes; the next larger record has %" PRIu64,
+            test->record, test->volume->filesystem, alignment, (test->record / alignment + 1) * alignment);
     }
     if (!test->direct) {
         warnings_add(warnings, "not direct: %s refuses O_DIRECT, so the page cache takes part",

@@ -46,6 +46,7 @@ class Fio(common.Program):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         record = common.needed_block(cell)
+        common.need_sectors(record, workspace)
         engine, depth = engine_of(cell)
         argv = [tool.path, "--name=peakmark", "--directory=.", f"--size={file_size(cell, 'threads')}", f"--bs={record}"]
         argv += [f"--rw={_PATTERN[cell.workload]}", "--direct=1", f"--ioengine={engine}", f"--iodepth={depth}"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.formatting import significant
+from peakmark.formatting import significant, size
 from peakmark.judging import checks, ratios
 from peakmark.judging.measured import Measured, Run
 from peakmark.judging.notes import Level, Note
@@ -80,6 +80,16 @@ def unsure(results: Results, row: Row) -> Iterator[Note]:
         text = adaptive.shortfall(decision) if decision else None
         if text:
             yield Note("shortfall", text, Level.NOTE, entry.instrument)
+
+
+def filled(row: Row) -> Iterator[Note]:
+    """A reference whose build takes no such block, and the one that was run for it."""
+    called = {series.instrument: series.heading for series in row.table.series}
+    for name, series in row.series.items():
+        if series.instead_of:
+            other = called.get(series.instead_of, series.instead_of)
+            text = f"run in place of {other}, whose build takes no record of {size(row.key.block)}"
+            yield Note("filled", text, Level.NOTE, name)
 
 
 def other_streams(row: Row) -> Iterator[Note]:

@@ -206,6 +206,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         *remarks.hosts(row),
         *checked,
         *remarks.unsure(results, row),
+        *remarks.filled(row),
         *remarks.other_streams(row),
         *remarks.of_programs_and_limit(row),
     ]

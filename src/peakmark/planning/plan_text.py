@@ -34,7 +34,7 @@ def describe(made: planning.Plan, every_cell: bool = False) -> str:
     lines.append(f"reference tools{where}" if made.references else "no reference tools")
     for reference in made.references:
         if reference.path is not None:
-            lines.append(f"  {reference.instrument:<13} {reference.path}")
+            lines.append(f"  {reference.instrument:<13} {reference.path}{_filled(made, reference)}")
         else:
             fix = f"; apt-get install {reference.package}" if reference.package else ""
             lines.append(f"  {reference.instrument:<13} column stays empty: {reference.reason}{fix}")
@@ -46,6 +46,14 @@ def describe(made: planning.Plan, every_cell: bool = False) -> str:
     if made.cluster is not None:
         lines += ["", *_cluster(made, made.cluster)]
     return "\n".join(lines)
+
+
+def _filled(made: planning.Plan, reference: planning.Reference) -> str:
+    """What another tool does, as this one's build cannot."""
+    other = sorted({cell.instrument for cell in made.cells if cell.options.get("instead_of") == reference.instrument})
+    if not other or reference.largest is None:
+        return ""
+    return f" (records of at most {format_size(reference.largest)}; larger ones: {', '.join(other)})"
 
 
 def _times(made: planning.Plan) -> list[str]:

@@ -23,7 +23,6 @@ from peakmark.machine.host import Host
 from peakmark.measuring.measure import MARGIN
 from peakmark.planning import durations
 from peakmark.planning.plan import Plan
-from peakmark.units import format_size
 
 
 def check(made: Plan, cells: Iterable[Cell]) -> list[str]:
@@ -130,11 +129,5 @@ def _records(rows: dict[str, Cell], place: Path) -> dict[str, str]:
     """Rows of records that direct I/O cannot move on the disk below ``place``."""
     disks = {row: cell.block for row, cell in rows.items() if cell.subsystem == "disk" and cell.block}
     sector = storage.collect(Host(), place).get("logical_block_size") if disks else None
-    if not isinstance(sector, int):
-        return {}
-    return {
-        row: f"direct I/O on the disk of {place} moves multiples of {sector} B; the next larger record is "
-        f"{format_size(-(-block // sector) * sector)}"
-        for row, block in disks.items()
-        if block % sector
-    }
+    found = {row: common.sectors_refuse(block, sector, f"the disk of {place}") for row, block in disks.items()}
+    return {row: reason for row, reason in found.items() if reason is not None}

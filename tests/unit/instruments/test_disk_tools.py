@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 from tests.unit.instruments import samples
@@ -10,7 +11,9 @@ from tests.unit.instruments import samples
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import REGISTRY
+from peakmark.instruments.base import Completed
 from peakmark.instruments.diskbench import engine_of
+from peakmark.instruments.iozone import USUAL_LARGEST, Iozone
 
 MIB = 1 << 20
 
@@ -73,7 +76,6 @@ def test_iozone_commands() -> None:
 @pytest.mark.parametrize(
     ("cell", "kind", "words"),
     [
-        (disk("iozone", "ALL", "psync", 100 * MIB, 1), Unavailable, "largest record is 16MiB"),
         (disk("iozone", "ALL", "psync", 512, 1), Unavailable, "whole KiB"),
         (disk("iozone", "RR", "psync", 4096, 1), Unavailable, "no workload RR"),
         (disk("iozone", "ALL", "io_uring-qd8", 4096, 1), Unavailable, "no variant"),
@@ -86,6 +88,46 @@ def test_iozone_commands() -> None:
 def test_what_cannot_be_done(cell: Cell, kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
         argv(cell)
+
+
+REFUSED = "Error: maximum record size 102400 kB is greater than maximum buffer size 16384 kB\n"
+"""What IOZone 3.489 prints, with exit code 23."""
+
+
+def test_a_record_that_this_build_of_iozone_refuses_is_no_failure() -> None:
+    iozone = REGISTRY["iozone"]
+    cell = disk("iozone", "ALL", "psync", 100 * MIB, 1)
+    (command,) = iozone.prepare(cell, samples.tool("iozone"), samples.workspace()).commands
+    done = Completed(command.argv, 23, REFUSED, "")
+    assert done.returncode in command.ok_codes
+    with pytest.raises(Unavailable, match="largest record of this build of IOZone is 16MiB, the cell's is 100MiB"):
+        iozone.parse(cell, [done])
+
+
+def test_the_largest_record_is_asked_of_the_build(tmp_path: Path) -> None:
+    program = tmp_path / "iozone"
+    for said, largest in (
+        (REFUSED.replace("16384", "4096"), 4 * MIB),
+        ("iozone: help mode\n\n    Usage: iozone [-s filesize_kB] [-r record_size_kB]\n", 1024 * MIB),
+        ("Segmentation fault\n", USUAL_LARGEST),
+    ):
+        program.write_text(f"#!/bin/sh\ncat <<'END'\n{said}END\nexit 23\n")
+        program.chmod(0o755)
+        assert Iozone().largest(str(program)) == largest
+
+
+@pytest.mark.parametrize("name", ["iozone", "fio"])
+def test_a_record_that_no_sector_holds_has_a_reason_and_the_next_size(name: str) -> None:
+    workspace = dataclasses.replace(
+        samples.workspace(), facts={"storage": {"logical_block_size": 4096, "scratch": "/scratch"}}
+    )
+    workload = "ALL" if name == "iozone" else "RR"
+    for block, larger in ((1024, "4KiB"), (6 << 10, "8KiB")):
+        with pytest.raises(
+            Unavailable, match=f"/scratch moves multiples of 4096 B; the next larger record is {larger}"
+        ):
+            REGISTRY[name].prepare(disk(name, workload, "psync", block, 1), samples.tool(name), workspace)
+    assert REGISTRY[name].prepare(disk(name, workload, "psync", 4096, 1), samples.tool(name), workspace)
 
 
 def test_iozone_sleeps_are_in_its_estimate() -> None:

@@ -62,6 +62,8 @@ def a_machine(cell: Cell) -> float:
     if cell.instrument == "iozone":
         slept = 17.0 if cell.concurrency > 1 else 0.0
         return slept + 6 * size / min(8e7, (cell.block or 1) * 2e3 * cell.concurrency**0.1)
+    if cell.instrument == "fio":
+        return 0.6 + (size + total) / 9e7
     if cell.subsystem == "network" and total:
         return 1.5 + 8 * total / 3e9
     if cell.instrument == "netbench":

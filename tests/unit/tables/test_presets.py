@@ -160,6 +160,21 @@ def test_full_gives_each_point_at_least_the_work_of_the_reports() -> None:
             assert full[point][1] >= amount, (name, point)
 
 
+@pytest.mark.parametrize("name", PRESETS[:2])
+def test_fio_fills_the_column_of_an_iozone_that_takes_no_such_records(name: str, tmp_path: Path) -> None:
+    results = Results.read(small_campaign(tmp_path, name))
+    rows = build_rows(results)["disk_throughput"]
+    sheet = next(one for one in layouts.load(name).sheets if one.table.name == "disk_throughput")
+    frame = sheets.frame(sheet, rows)
+    assert len(frame) == 36 and not frame["IOZone Measured Throughput (MB/sec)"].isna().any()
+    filled = [row for row in rows if row.key.block == 100 << 20]
+    assert len(filled) == 12
+    for row in rows:
+        said = [note for note in row.notes if "in place of IOZone, whose build takes no record of 100 MiB" in note]
+        assert len(said) == (row in filled) == [note.code for note in row.marks].count("filled")
+        assert ("fio" in row.series) == (row in filled)
+
+
 def test_amounts_of_work_are_those_of_the_reports() -> None:
     amounts = {
         (cell.subsystem, key, cell.options[key])
