@@ -14,7 +14,7 @@ from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.instruments.diskbench import file_size
+from peakmark.instruments.diskbench import file_size, sync_s
 from peakmark.lean import Any, ClassVar
 from peakmark.units import format_size
 
@@ -23,7 +23,7 @@ USUAL_LARGEST = 16 << 20
 TOO_LARGE = 23  # exit code
 _KB = 1024
 _SLEEPS_S = 20.0  # six phases with two sleeps of 2 s each, most of them shared
-_PASSES = 6
+_PASSES, _WRITING = 6, 3  # phases, and those of them that write
 _CAUTIOUS_THROUGHPUT = 150e6
 _CAUTIOUS_OPERATION_S = 200e-6
 
@@ -81,7 +81,10 @@ class Iozone(common.Program):
         record = common.needed_block(cell)
         common.need_sectors(record, workspace)
         size = file_size(cell, "processes")
-        argv = [tool.path, "-I", "-e", *(["-O"] if in_ops(cell) else []), "-i", "0", "-i", "1", "-i", "2"]
+        argv = [tool.path, "-I", "-e"]
+        argv += ["-o"] if cell.options.get("sync") == "each" else []
+        argv += ["-O"] if in_ops(cell) else []
+        argv += ["-i", "0", "-i", "1", "-i", "2"]
         argv += ["-r", f"{record // _KB}k", "-s", f"{size // _KB}k"]
         names = [f"iozone.{i}" for i in range(cell.concurrency)]
         argv += ["-f", *names] if cell.concurrency == 1 else ["-t", str(cell.concurrency), "-F", *names]
@@ -93,11 +96,10 @@ class Iozone(common.Program):
         if not completed:
             raise ParseError("IOZone was not run")
         text = completed[-1].stdout
-        largest = _largest(text + completed[-1].stderr)
-        if largest is not None:
-            record = format_size(common.needed_block(cell))
+        largest, record = _largest(text), common.needed_block(cell)
+        if largest is not None and record > largest:
             raise Unavailable(
-                f"the largest record of this build of IOZone is {format_size(largest)}, the cell's is {record}"
+                f"the largest record of this build of IOZone is {format_size(largest)}, the cell's is {format_size(record)}"
             )
         if not text.rstrip().endswith("iozone test complete."):
             said = common.last_line(completed[-1].stderr) or common.last_line(text) or "it printed nothing"
@@ -119,7 +121,7 @@ class Iozone(common.Program):
         seconds = max(
             _PASSES * total / _CAUTIOUS_THROUGHPUT,
             _PASSES * size / record * _CAUTIOUS_OPERATION_S,
-        )
+        ) + sync_s(cell, _WRITING * total)
         fixed = 0.5 + (_SLEEPS_S if cell.concurrency > 1 else 0.0)
         memory = cell.concurrency * (max(record, USUAL_LARGEST) + (4 << 20))
         return Cost(seconds=fixed + seconds, disk_bytes=total, memory_bytes=memory, fixed_s=fixed)
@@ -168,8 +170,13 @@ def _throughput_mode(text: str, processes: int, ops: bool) -> dict[str, float]:
 
 def _rows(cell: Cell, workload: str, phases: dict[str, float], ops: bool) -> list[Measurement]:
     phase, beside = _WORKLOADS[workload]
+    written = {}
+    if workload.startswith("W"):
+        new = workload == "WS" and cell.options.get("fill") == "new"
+        phase, beside = (beside, phase) if new and beside else (phase, beside)
+        written = {"sync": cell.options.get("sync", "end"), "fill": "new" if new else "overwrite"}
     scale = 1 if ops else _KB
-    details: dict[str, Any] = {"phase": phase, "file_bytes": file_size(cell, "processes")}
+    details: dict[str, Any] = {"phase": phase, **written, "file_bytes": file_size(cell, "processes")}
     if beside is not None:
         details[beside] = phases[beside] * scale
 

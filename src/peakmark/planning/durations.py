@@ -165,7 +165,22 @@ class Durations:
         ]
         if not like:
             return _Taken(1.0, 1.0)
-        return min(like, key=lambda one: _distance(cell, one[0]))[1]
+        least = min(_distance(cell, other) for other, _ in like)
+        ranked = sorted((one for one in like if _distance(cell, one[0]) == least), key=lambda one: one[0].concurrency)
+        below = [one for one in ranked if one[0].concurrency <= cell.concurrency]
+        above = [one for one in ranked if one[0].concurrency >= cell.concurrency]
+        return _between_two(cell.concurrency, (below or above[:1])[-1], (above or below[-1:])[0])
+
+
+def _between_two(threads: int, below: tuple[Cell, _Taken], above: tuple[Cell, _Taken]) -> _Taken:
+    """What lies between two numbers of threads that were measured, on a line of logarithms."""
+    low, high = below[0].concurrency, above[0].concurrency
+    share = math.log(threads / low) / math.log(high / low) if high > low else 0.0
+
+    def mixed(one: float, other: float) -> float:
+        return float(one ** (1 - share) * other**share)
+
+    return _Taken(mixed(below[1].factor, above[1].factor), mixed(below[1].fixed, above[1].fixed))
 
 
 def _spec(cell: Cell) -> tuple[Any, ...]:
@@ -174,10 +189,9 @@ def _spec(cell: Cell) -> tuple[Any, ...]:
     return cell.instrument, cell.point, options
 
 
-def _distance(cell: Cell, other: Cell) -> tuple[bool, float, float]:
-    """Another variant is further than another block, and that further than another number of threads."""
-    blocks = abs(math.log((cell.block or 1) / (other.block or 1)))
-    return cell.variant != other.variant, blocks, abs(math.log(cell.concurrency / other.concurrency))
+def _distance(cell: Cell, other: Cell) -> tuple[bool, float]:
+    """Another variant is further than another block."""
+    return cell.variant != other.variant, abs(math.log((cell.block or 1) / (other.block or 1)))
 
 
 def of(config: Mapping[str, Any], cluster: Cluster | None, directory: Path, found: Mapping[str, Finding]) -> Durations:

@@ -25,6 +25,7 @@ from peakmark.units import parse_size
 
 DEFAULT_SIZE = 1 << 30
 MOST_CELLS = 1_000_000  # weeks of measuring on a hundred nodes
+READS = ("RS", "RR")  # workloads of a disk for which it does not matter how files are written
 SHORTEST_S = 0.01  # what a scaled time is never below
 Planned = tuple[Cell, Criterion | None]
 
@@ -156,7 +157,7 @@ def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any
         workload, _, block, asked = point
         concurrency = asked if isinstance(asked, int) else 1
         round_of = _round(subsystem, workload, block, concurrency)
-        options = _options(config, subsystem, grid, repetition, round_of)
+        options = _options(config, subsystem, workload, grid, repetition, round_of)
         if "total" in grid:
             key = _total_key(subsystem, workload)
             total = configuration.parse_total(f"{subsystem} total", grid["total"])
@@ -214,7 +215,7 @@ def _reference_cells(
         seen.add(point)
         for repetition in range(count):
             round_of = _round(subsystem, workload, block, asked if isinstance(asked, int) else 1)
-            options = _options(config, subsystem, {**grid, **narrow}, repetition, round_of)
+            options = _options(config, subsystem, point[0], {**grid, **narrow}, repetition, round_of)
             for key in ("budget_s", "nb", "ops", "count"):
                 if key in narrow:
                     options[key] = narrow[key]
@@ -251,7 +252,7 @@ def _cell(
 
 
 def _options(
-    config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], repetition: int, round_of: int
+    config: Mapping[str, Any], subsystem: str, workload: str, grid: Mapping[str, Any], repetition: int, round_of: int
 ) -> dict[str, Scalar]:
     """Options that all instruments share; ``round_of``: bytes that all threads move when each handles one block."""
     options: dict[str, Scalar] = {
@@ -261,7 +262,7 @@ def _options(
     }
     pinned = SUBSYSTEMS[subsystem].pinned
     if pinned:
-        options["isa"] = config["isa"]
+        options["isa"] = grid.get("isa", config["isa"])
     if subsystem == "memory":
         pool = grid.get("pool", AUTO)
         options["pool"] = AUTO if pool == AUTO else parse_size(pool)
@@ -272,6 +273,8 @@ def _options(
     if subsystem == "disk":
         options["size"] = _scaled_count(config, parse_size(grid.get("size", DEFAULT_SIZE)), round_of)
         options["scratch"] = config["scratch"]
+        if workload not in READS:
+            options |= {key: grid[key] for key in ("sync", "fill") if key in grid}
     if subsystem == "network" and config["interface"] is not None:
         options["interface"] = config["interface"]
     return options

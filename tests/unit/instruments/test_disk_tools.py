@@ -90,6 +90,47 @@ def test_what_cannot_be_done(cell: Cell, kind: type[Exception], words: str) -> N
         argv(cell)
 
 
+def test_how_is_written_reaches_every_program() -> None:
+    asked = {"sync": "each", "fill": "new", "size": 8 * MIB}
+    own = " ".join(argv(disk("diskbench", "WS", "psync", MIB, 2, **asked)))
+    assert "--sync each --fill new" in own
+    assert "--sync" not in " ".join(argv(disk("diskbench", "WS", "psync", MIB, 2)))
+    fio = argv(disk("fio", "WS", "psync", MIB, 2, seconds=5, **asked))
+    assert {"--sync=1", "--overwrite=0", f"--io_size={4 * MIB}"} <= {*fio} and "--time_based" not in fio
+    plain = argv(disk("fio", "WS", "psync", MIB, 2, seconds=5))
+    assert "--sync=1" not in plain and {"--overwrite=1", "--time_based"} <= {*plain}
+    assert "-o" in argv(disk("iozone", "ALL", "psync", MIB, 2, **asked))
+    assert "-o" not in argv(disk("iozone", "ALL", "psync", MIB, 2))
+
+
+def test_new_files_of_iozone_are_its_first_phase() -> None:
+    iozone = REGISTRY["iozone"]
+    cell, completed = samples.load("iozone/t2-1m")
+    found = {}
+    for fill in ("overwrite", "new"):
+        of = dataclasses.replace(cell, options={**cell.options, "fill": fill})
+        found[fill] = {row.workload: row for row in iozone.parse(of, [completed]).measurements}
+    old, new = found["overwrite"], found["new"]
+    assert (old["WS"].details["phase"], new["WS"].details["phase"]) == ("rewrite", "write")
+    assert new["WS"].value == old["WS"].details["write"] and old["WS"].value == new["WS"].details["rewrite"]
+    assert {one: new[one].details.get("fill") for one in new} == {
+        "WS": "new",
+        "WR": "overwrite",
+        "RS": None,
+        "RR": None,
+    }
+    assert [new[one].value for one in ("RS", "RR", "WR")] == [old[one].value for one in ("RS", "RR", "WR")]
+
+
+def test_writes_that_wait_for_the_device_have_more_time() -> None:
+    for name, workload in (("diskbench", "WS"), ("fio", "WS"), ("iozone", "ALL")):
+        plain, waiting = (
+            REGISTRY[name].estimate(disk(name, workload, "psync", 4096, 1, size=MIB, total=MIB, **more)).seconds
+            for more in ({}, {"sync": "each"})
+        )
+        assert waiting > plain + 0.4
+
+
 REFUSED = "Error: maximum record size 102400 kB is greater than maximum buffer size 16384 kB\n"
 """What IOZone 3.489 prints, with exit code 23."""
 

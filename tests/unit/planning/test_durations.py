@@ -84,6 +84,22 @@ def test_one_cell_of_each_kind_makes_the_times_those_of_the_machine() -> None:
         assert truth / WITHIN < told.durations.total(cells) < truth * WITHIN, subsystem
 
 
+def test_between_two_numbers_of_threads_lies_what_lies_between() -> None:
+    """A disk that is faster with every request in flight, up to 32, and one at which all wait for each other."""
+    for power in (0.0, 1.0):
+
+        def disk(cell: Cell, power: float = power) -> float:
+            return 2.0 + 4000.0 / min(cell.concurrency, 32) ** power
+
+        made = first(campaign=f"power-{power:g}")
+        rows = [
+            cell for cell in made.cells if (cell.instrument, cell.workload, cell.block) == ("diskbench", "WR", 1024)
+        ]
+        told = measured(made, [cell for cell in rows if cell.concurrency in (1, 128)], disk).durations
+        truth = sum(map(disk, rows))
+        assert truth / WITHIN < told.total(rows) < truth * WITHIN, power
+
+
 def test_a_row_takes_what_it_took() -> None:
     made = first()
     row = [cell for cell in made.cells if cell.row == made.cells[0].row]
