@@ -296,7 +296,9 @@ def test_what_a_published_set_notes_on_its_values_is_told(tmp_path: Path) -> Non
     mine = sides.read(str(make.write(tmp_path / "c", records)))
     name = "four-subsystems-2018-prometheus"
     for both, side in (((sides.read(name), mine), "A"), ((mine, sides.read(name)), "B")):
-        assert f"{side} notes on 1 row: over loopback; no network was measured" in compare_text.report(*both)[0]
+        text = compare_text.report(*both)[0]
+        assert f"[1] {side} notes on 1 row: over loopback; no network was measured" in text
+        assert next(line for line in text.splitlines() if "netbench TCP" in line).endswith(" [1]")
     folder = make.write(tmp_path / "d", records, config={"report": {"published": [name]}})
     (row,) = rows.build(Results.read(folder))["network_throughput"]
     assert f"{name} (published): over loopback; no network was measured" in row.notes
