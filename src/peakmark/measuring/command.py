@@ -8,14 +8,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from peakmark import resources
 from peakmark.command import end_cleanly
 from peakmark.lean import dataclass, host_name
 from peakmark.measuring import job
 from peakmark.measuring.measure import measure
-from peakmark.resources import of_checkout
 from peakmark.storage import planfile
 
-KERNELS = of_checkout("build/kernels")
+KERNELS = resources.of_checkout("build/kernels")
 
 
 @dataclass(frozen=True)
@@ -59,5 +59,5 @@ def _on(node: str) -> None:
     from peakmark.measuring import pair
 
     if node not in ("any", host_name(), host_name().partition(".")[0]):
-        argv = [*pair.step(node, len(os.sched_getaffinity(0))), sys.executable, "-m", "peakmark", *sys.argv[1:]]
+        argv = [*pair.step(node, len(os.sched_getaffinity(0))), *resources.command(*sys.argv[1:])]
         os.execvpe(argv[0], argv, pair.environment())  # noqa: S606 - no shell is wanted

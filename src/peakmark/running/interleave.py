@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from peakmark import resources
 from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import given
@@ -149,9 +150,10 @@ def _cell(one: Order, kernels: Path) -> bool:
     directory = one.plan.directory
     log = directory / "logs" / f"{one.cell.id}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-m", "peakmark", "measure", "--plan", str(directory / "plan.json"), "--cell", one.cell.id]
+    plan_path = str(directory / "plan.json")
+    argv = resources.command("measure", "--plan", plan_path, "--cell", one.cell.id, "--kernels", str(kernels))
     with log.open("wb") as errors:
-        process = subprocess.Popen([*argv, "--kernels", str(kernels)], stderr=errors)
+        process = subprocess.Popen(argv, stderr=errors)
         try:
             return process.wait() == 0
         except BaseException:

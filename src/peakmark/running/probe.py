@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import slurm
+from peakmark import resources, slurm
 from peakmark.errors import PeakmarkError
 from peakmark.running import refusals
 
@@ -64,10 +64,8 @@ def _probe(base: list[str], node: slurm.Node, scratch: Path | None, wait_s: floa
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{node.name}.txt"
     path.unlink(missing_ok=True)
-    where = f" --scratch {shlex.quote(str(scratch))}" if scratch else ""
-    command = (
-        f"{shlex.quote(sys.executable)} -m peakmark doctor --node{where} > {path}.part 2>&1; mv {path}.part {path}"
-    )
+    where = ("--scratch", str(scratch)) if scratch else ()
+    command = f"{shlex.join(resources.command('doctor', '--node', *where))} > {path}.part 2>&1; mv {path}.part {path}"
     options = [*base, "--nodes=1", f"--nodelist={node.name}", "--job-name=peakmark-doctor", "--output=/dev/null"]
     try:
         number = slurm.submit(options, f"#!/bin/sh\n{command}\n")
