@@ -9,7 +9,11 @@ from benchmarks.workflow.checkout import Checkout
 from benchmarks.workflow.lines import Line
 from benchmarks.workflow.planning import grid
 
-TABLE = "import sys, pathlib; from peakmark.storage import measurements; measurements.build(pathlib.Path(sys.argv[1]))"
+TABLE = """
+import sys, pathlib
+from peakmark.storage import measurements, results
+measurements.build(results.Results.read(pathlib.Path(sys.argv[1])))
+"""
 
 
 def largest_preset(checkout: Checkout, turns: int) -> list[Line]:

@@ -30,7 +30,7 @@ _AT_CLOCKS = {name: f"Efficiency at {name} clock (%)" for name in ("nominal", "m
 
 
 def build(campaign: Path | Judged) -> list[Path]:
-    """Write ``tables/<name>.csv`` for all eight tables and a brief ``.tex`` of those with rows, ``summary.csv``, ``findings.csv``, ``runs.csv``,
+    """Write the long table, ``tables/<name>.csv`` for all eight tables and a brief ``.tex`` of those with rows, ``summary.csv``, ``findings.csv``, ``runs.csv``,
     of several nodes ``nodes.csv``, ``checksums.txt``, and the tables of the configured layout in ``tables/<layout>``; the paths written.
 
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
@@ -57,7 +57,7 @@ def build(campaign: Path | Judged) -> list[Path]:
         ("summary", summary(everything)),
         ("findings", said(rows)),
         *((("nodes", nodes.frame(rows)),) if len(fleet.nodes(rows)) > 1 else ()),
-        ("runs", runs(measurements.table(results))),
+        ("runs", runs(measurements.build(results))),
     ):
         path = folder / f"{name}.csv"
         content.to_csv(path, index=False, lineterminator="\n")
