@@ -21,5 +21,5 @@ def text(caption: str, rows: Sequence[Row], mark: str) -> str:
 
     name = Words.of(high, mark).program(high.table.own)
     values = f"{name}: {said(high)}" if low is high else f"{name}: from {said(low)} to {said(high)}"
-    limit = f"; limit there {Words.of(high, mark).quantity(high.peak.value)}" if high.peak.value is not None else ""
+    limit = f"; limit there {Words.of(high, mark).quantity(high.limit.value)}" if high.limit.value is not None else ""
     return f"{caption} {values}{limit}."

@@ -168,7 +168,7 @@ def _figure(name: str, figures: Mapping[str, int], drawn: Sequence[Row] = (), ma
         absent = {series.instrument for series in drawn[0].table.references} - {
             one for row in drawn for one in row.series
         }
-        caption = captions.text(name, any(row.peak.value is not None for row in drawn), absent)
+        caption = captions.text(name, any(row.limit.value is not None for row in drawn), absent)
         of = _single(name, drawn)
         caption = of + captions.inside(caption) if of else caption
     alt = alternative.text(caption, drawn, mark)

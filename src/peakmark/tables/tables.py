@@ -143,7 +143,7 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
         line[table.measured_heading(series)] = shown(found.centre) if found else None
         share = found.efficiency if found else None
         line[table.efficiency_heading(series)] = None if share is None else 100 * share
-    line[table.theoretical_heading] = shown(row.peak.value)
+    line[table.theoretical_heading] = shown(row.limit.value)
     line["Standard Deviation"] = shown(own.stdev) if own else None
     line["n"] = own.n if own else 0
     interval = (shown(own.low), shown(own.high), 100 * own.level) if own else (None, None, None)
@@ -194,9 +194,9 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
             "median_high": series.summary.high,
             "level": series.summary.level if series.summary.n > 1 else None,
             "doubt": str(notes.worst(row.marks_of(instrument)) or ""),
-            "theoretical": row.peak.value,
-            "theoretical_formula": row.peak.formula,
-            "theoretical_source": row.peak.source,
+            "theoretical": row.limit.value,
+            "theoretical_formula": row.limit.formula,
+            "theoretical_source": row.limit.source,
             "efficiency": series.efficiency,
         }
         for row in rows
