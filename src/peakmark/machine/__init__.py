@@ -14,7 +14,7 @@ from pathlib import Path
 
 from peakmark.errors import RecordError
 from peakmark.lean import TYPE_CHECKING, Any
-from peakmark.machine import limits
+from peakmark.machine import allowed
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
 from peakmark.schemas import validate_fast
@@ -60,7 +60,7 @@ def collect(
         "os": software.collect_os(host),
         "storage": storage.collect(host, scratch),
         "network": network.collect(host, network_interface),
-        "limits": limits.collect(host),
+        "limits": allowed.collect(host),
         "tools": software.collect_tools(tools or {}),
         "slurm": software.collect_slurm(host),
         "build": libraries.collect_build(host, cpubench.parent if cpubench else None),
@@ -126,8 +126,8 @@ def cached(
     host = Host()
     facts = _found(path)
     if facts is not None:
-        facts["limits"] = limits.collect(host, seats=seats)
-        facts["slurm"] = limits.slurm_now((facts["slurm"] or {}).get("version"))
+        facts["limits"] = allowed.collect(host, seats=seats)
+        facts["slurm"] = allowed.slurm_now((facts["slurm"] or {}).get("version"))
         if scratch is not None and facts["storage"]["scratch"] != str(scratch):
             from peakmark.machine import storage
 

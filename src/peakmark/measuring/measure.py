@@ -25,7 +25,7 @@ from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Tool, Workspace
 from peakmark.instruments.common import on_path
 from peakmark.lean import TYPE_CHECKING, Any, asdict, dataclass, replace
-from peakmark.machine import limits, topology
+from peakmark.machine import allowed, topology
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
 from peakmark.measuring import code, execute, guard, keeping, kernels, known, lock, modules, noise, placing, scratch
@@ -130,7 +130,7 @@ def _attempt(request: Request, context: keeping.Context, completed: list[Complet
         request = replace(request, cell=cell)
         if cell.subsystem == "disk":
             context.scratch = str(space.directory.parent)
-            context.io_limits = limits.io_limits(Host(), space.facts["storage"]["members"] or ())
+            context.io_limits = allowed.io_limits(Host(), space.facts["storage"]["members"] or ())
         invocation = instrument.prepare(cell, tool, space)
         _execute(request, invocation, space, context, completed)
         parsed = instrument.parse(cell, completed)
@@ -229,7 +229,7 @@ def _execute(
 
     Errors: MeasurementError, Unavailable (exit code 77).
     """
-    allowed = _limits(request.cell)
+    bounds = _limits(request.cell)
     with ExitStack() as stack:
         values: Mapping[str, str] = {}
         peer = _far_end(request, invocation, space, stack)
@@ -249,9 +249,9 @@ def _execute(
             command = placing.pinned(request.cell, prepared, space.cpus)
             folder = space.directory / f"run{number}"
             folder.mkdir()
-            killed = limits.oom_kills(Host())
+            killed = allowed.oom_kills(Host())
             try:
-                done = execute.run(command, folder, values, trouble, allowed)
+                done = execute.run(command, folder, values, trouble, bounds)
             except MeasurementError:
                 completed.append(execute.left_by(command, folder, command.argv, -signal.SIGKILL))
                 raise
@@ -277,10 +277,10 @@ def _execute(
 def _out_of_memory(before: int | None) -> str | None:
     """A sentence when the kernel has ended processes of this job since it had ended ``before``."""
     host = Host()
-    after = limits.oom_kills(host)
+    after = allowed.oom_kills(host)
     if before is None or after is None or after <= before:
         return None
-    limit = limits.collect(host)
+    limit = allowed.collect(host)
     if limit["memory_limited_by"] is None:
         return f"{OUT_OF_MEMORY}: the memory of {lean.host_name()} ran out"
     granted = f"{OUT_OF_MEMORY}: the {format_size(limit['memory_bytes'])} that it may use were used up"

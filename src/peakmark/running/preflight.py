@@ -18,7 +18,7 @@ from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY, common
-from peakmark.machine import limits, storage
+from peakmark.machine import allowed, storage
 from peakmark.machine.host import Host
 from peakmark.measuring.measure import MARGIN
 from peakmark.planning import plan as planning
@@ -111,7 +111,7 @@ def _room(rows: dict[str, Cell], place: Path) -> None:
 
 def _memory(rows: dict[str, Cell]) -> dict[str, str]:
     """Rows of reference tools that need more memory than there is. Errors: ConfigError for one of an own kernel."""
-    total = limits.collect(Host())["memory_bytes"]
+    total = allowed.collect(Host())["memory_bytes"]
     empty = {}
     for row, cell in rows.items():
         need = planning.cost(cell).memory_bytes
