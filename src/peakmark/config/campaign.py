@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from peakmark import schemas
+from peakmark import output, schemas
 from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import AUTO, WORKLOADS
@@ -54,10 +53,9 @@ def _renamed(config: dict[str, Any], quiet: bool) -> dict[str, Any]:
     if isinstance(report, dict) and "language" in report:
         report.setdefault("date_language", report.pop("language"))
         if not quiet:
-            print(
-                "peakmark: report.language is called report.date_language now, since dates are all that it changes; it was "
-                "taken as that",
-                file=sys.stderr,
+            output.tell(
+                "report.language is called report.date_language now, since dates are all that it changes; it was "
+                "taken as that"
             )
     return config
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from peakmark import output
 from peakmark.errors import RecordError
 from peakmark.lean import TYPE_CHECKING, Any
 from peakmark.machine import allowed
@@ -147,5 +147,5 @@ def _found(path: Path) -> dict[str, Any] | None:
         return read(path)
     except RecordError as error:
         aside = stored.set_aside(path.parent.parent, path.stem)
-        print(f"peakmark: {error}: collected again, what was there is kept in {aside}", file=sys.stderr)
+        output.tell(f"{error}: collected again, what was there is kept in {aside}")
         return None

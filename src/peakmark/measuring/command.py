@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from peakmark import resources
+from peakmark import output, resources
 from peakmark.command import end_cleanly
 from peakmark.lean import dataclass, host_name
 from peakmark.measuring import job
@@ -50,7 +50,7 @@ def run(order: Order) -> int:
         return 0
     record = measure(first)
     if record["status"] != "ok":
-        print(f"peakmark: {order.name} is {record['status']}: {record['reason']}", file=sys.stderr)
+        output.tell(f"{order.name} is {record['status']}: {record['reason']}")
     return 0
 
 

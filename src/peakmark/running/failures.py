@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from peakmark import __version__, files
+from peakmark import __version__, files, output
 from peakmark.cell import Cell
 from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, RecordError, sentence
 from peakmark.measuring.job import present_path
@@ -80,7 +79,7 @@ _SAID: set[str] = set()
 def _say_once(text: str) -> None:
     if text not in _SAID:
         _SAID.add(text)
-        print(f"peakmark: {text}", file=sys.stderr)
+        output.tell(text)
 
 
 def refused(made: Plan, cells: Iterable[Cell], reason: str, now: datetime.datetime) -> None:

@@ -7,12 +7,11 @@ import fcntl
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from peakmark import slurm
+from peakmark import output, slurm
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.planning import jobs
@@ -105,9 +104,9 @@ def adopt(made: Plan) -> dict[str, str]:
             kept[comment] = number
     over = [number for number in found if number not in kept.values()]
     if kept:
-        print(f"peakmark: {len(kept)} jobs of an earlier run are still in the queue and go on", file=sys.stderr)
+        output.tell(f"{len(kept)} jobs of an earlier run are still in the queue and go on")
     if over:
-        print(f"peakmark: {len(over)} jobs of an earlier run measure something else: ending them", file=sys.stderr)
+        output.tell(f"{len(over)} jobs of an earlier run measure something else: ending them")
         _end(over, left)
     return kept
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from peakmark import files
+from peakmark import files, output
 from peakmark.catalogue.workloads import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config import site
@@ -53,7 +52,7 @@ def _empty(made: Plan, cells: Iterable[Cell]) -> dict[str, str]:
 def say(lines: Iterable[str]) -> None:
     """Tell it on stderr."""
     for line in lines:
-        print(f"peakmark: {line}", file=sys.stderr)
+        output.tell(line)
 
 
 def _words(empty: dict[str, str]) -> list[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import resources, slurm
+from peakmark import output, resources, slurm
 from peakmark.errors import PeakmarkError
 from peakmark.running import refusals
 
@@ -71,7 +70,7 @@ def _probe(base: list[str], node: slurm.Node, scratch: Path | None, wait_s: floa
         number = slurm.submit(options, f"#!/bin/sh\n{command}\n")
     except PeakmarkError as error:
         return f"{'missing':<8}{'job':<14}{refusals.sentence(str(error))}"
-    print(f"peakmark: job {number} asks {node.name}; it may wait {wait_s:g} s for its turn (--wait)", file=sys.stderr)
+    output.tell(f"job {number} asks {node.name}; it may wait {wait_s:g} s for its turn (--wait)")
     try:
         return _answer(path, number, wait_s)
     except BaseException:

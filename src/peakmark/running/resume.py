@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from peakmark import output
 from peakmark.cell import Cell
 from peakmark.formatting import plural
 from peakmark.planning.plan import Plan
@@ -51,28 +51,24 @@ def begin(made: Plan, found: Mapping[str, Finding]) -> None:
             continue
         aside[finding.state] += 1
         if finding.state == integrity.DAMAGED and aside[integrity.DAMAGED] <= NAMED:
-            _say(finding.reason.partition(": delete it")[0])
+            output.tell(finding.reason.partition(": delete it")[0])
     for host in facts.damaged(made.directory):
         facts.set_aside(made.directory, host)
     kept = f"kept in {made.directory / integrity.ASIDE}"
     if aside[integrity.DAMAGED]:
-        _say(f"{_cells(aside[integrity.DAMAGED])} measured again, the records as they were are {kept}")
+        output.tell(f"{_cells(aside[integrity.DAMAGED])} measured again, the records as they were are {kept}")
     if aside[integrity.OTHER]:
         good = sum(finding.state == integrity.GOOD for finding in found.values())
-        _say(
+        output.tell(
             f"{_cells(aside[integrity.OTHER])} measured anew because their options have changed, the earlier records are "
             f"{kept}; {good} finished cells have not changed and stay"
         )
     foreign = integrity.foreign(made.directory, made.cells)
     if foreign:
-        _say(
+        output.tell(
             f"{plural(len(foreign), 'record is', 'records are')} of cells that the configuration does not ask for: kept, but in no table"
         )
 
 
 def _cells(count: int) -> str:
     return plural(count, "cell is", "cells are")
-
-
-def _say(sentence: str) -> None:
-    print(f"peakmark: {sentence}", file=sys.stderr)

@@ -291,11 +291,9 @@ class Run:
             cells, seconds = sum(map(len, each.values())), sum(progress.estimates.values())
             nodes = self.plan.cluster.nodes
             chosen = "that Slurm chooses" if nodes == (cluster.ANY,) else shown(nodes)
-            print(
-                f"peakmark: {plural(cells, 'cell')} through Slurm, partition {self.plan.cluster.partition}, on nodes {chosen}; "
-                f"{duration(seconds)} of measuring, then the report",
-                file=sys.stderr,
-                flush=True,
+            output.tell(
+                f"{plural(cells, 'cell')} through Slurm, partition {self.plan.cluster.partition}, on nodes {chosen}; "
+                f"{duration(seconds)} of measuring, then the report"
             )
 
 

@@ -9,7 +9,6 @@ import functools
 import json
 import os
 import signal
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
@@ -18,6 +17,7 @@ from typing import Any
 
 import pandas as pd
 
+from peakmark import output
 from peakmark.cell import Cell
 from peakmark.storage.results import Results, StoredRecord, load, places, without_facts
 
@@ -68,9 +68,9 @@ def build(results: Results) -> pd.DataFrame:
         for found, left_out in pool.map(work, parts) if pool else map(work, parts):
             lines += found
             for reason in left_out:
-                print(f"peakmark: left out: {reason}", file=sys.stderr)
+                output.tell(f"left out: {reason}")
     for reason in without_facts(results.directory):
-        print(f"peakmark: left out: {reason}", file=sys.stderr)
+        output.tell(f"left out: {reason}")
     frame = pd.DataFrame(lines, columns=list(COLUMNS)).astype(dict(COLUMNS))
     folder = results.directory / "tables"
     folder.mkdir(parents=True, exist_ok=True)
