@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 NOT_POSSIBLE = 77
 STACK_BYTES = 16 << 20
-MARGIN = 1.2
-"""Free space asked for before a disk cell starts, as a multiple of what it will write."""
 
 
 @dataclass(frozen=True)
@@ -167,11 +165,9 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
     for leftover in scratch.leftovers(place):
         scratch.remove(leftover)
     with scratch.private(place, request.cell.id) as directory:
-        if need and (free := files.free(directory)) < need * MARGIN:
-            raise MeasurementError(
-                f"{place} has {free / 1e9:.1f} GB free, the cell needs {need * MARGIN / 1e9:.1f} GB: "
-                "free some space, set scratch: to another directory, or make size: smaller"
-            )
+        reason = files.no_room(place, need, "the cell")
+        if reason:
+            raise MeasurementError(reason)
         facts = machine.cached(
             request.campaign / "machine",
             place,

@@ -19,10 +19,9 @@ from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY, common
 from peakmark.machine import allowed, storage
 from peakmark.machine.host import Host
-from peakmark.measuring.measure import MARGIN
 from peakmark.planning import plan as planning
 from peakmark.planning.plan import Plan
-from peakmark.units import format_size
+from peakmark.units import format_size, gigabytes
 
 
 def check(made: Plan, cells: Iterable[Cell]) -> list[str]:
@@ -100,12 +99,9 @@ def _scratch(made: Plan) -> Path:
 
 def _room(rows: dict[str, Cell], place: Path) -> None:
     row, need = max(((row, planning.cost(cell).disk_bytes) for row, cell in rows.items()), key=lambda one: one[1])
-    free = shutil.disk_usage(place).free
-    if need * MARGIN > free:
-        raise ConfigError(
-            f"{place} has {free / 1e9:.1f} GB free, {row} needs {need * MARGIN / 1e9:.1f} GB: free some space, set "
-            "scratch: to another directory, or make size: smaller"
-        )
+    reason = files.no_room(place, need, row)
+    if reason:
+        raise ConfigError(reason)
 
 
 def _memory(rows: dict[str, Cell]) -> dict[str, str]:
@@ -118,7 +114,7 @@ def _memory(rows: dict[str, Cell]) -> dict[str, str]:
             continue  # made to fit
         if total is None or common.fits_memory(need, total):
             continue
-        reason = f"it takes {need / 1e9:.1f} GB of memory, and {total / 1e9:.1f} GB may be used here"
+        reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
         if not REGISTRY[cell.instrument].reference:
             raise ConfigError(f"{row} is not possible: {reason}; make the pool, the blocks or the concurrency smaller")
         empty[row] = reason
