@@ -124,7 +124,7 @@ def cached(
     """
     path = folder / f"{os.uname().nodename}.json"
     host = Host()
-    facts = _found(path)
+    facts = _stored(path)
     if facts is not None:
         facts["limits"] = allowed.collect(host, seats=seats)
         facts["slurm"] = allowed.slurm_now((facts["slurm"] or {}).get("version"))
@@ -139,7 +139,7 @@ def cached(
     return facts
 
 
-def _found(path: Path) -> dict[str, Any] | None:
+def _stored(path: Path) -> dict[str, Any] | None:
     """The facts at ``path``; None where there are none that count."""
     if not path.exists():
         return None

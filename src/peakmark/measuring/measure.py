@@ -23,7 +23,7 @@ from peakmark.errors import (
 )
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Tool, Workspace
-from peakmark.instruments.common import on_path
+from peakmark.instruments.common import last_line, on_path
 from peakmark.lean import TYPE_CHECKING, Any, asdict, dataclass, replace
 from peakmark.machine import allowed, topology
 from peakmark.machine.host import Host
@@ -261,7 +261,9 @@ def _execute(
                 }
             )
             if done.returncode == NOT_POSSIBLE and NOT_POSSIBLE not in command.ok_codes:
-                raise Unavailable(_words(done) or f"{Path(done.argv[0]).name} says that this machine cannot do it")
+                raise Unavailable(
+                    last_line(done.stderr) or f"{Path(done.argv[0]).name} says that this machine cannot do it"
+                )
             if done.returncode not in command.ok_codes:
                 reason = _out_of_memory(killed) or trouble()
                 raise MeasurementError(
@@ -294,11 +296,6 @@ def _limits(cell: Cell) -> execute.Limits:
 def _disk_limit(cell: Cell) -> int:
     """Bytes that all files of a cell together may have."""
     return 2 * REGISTRY[cell.instrument].estimate(cell).disk_bytes + (256 << 20)
-
-
-def _words(done: Completed) -> str:
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    return lines[-1] if lines else ""
 
 
 def _lock_name() -> str:
