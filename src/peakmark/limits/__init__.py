@@ -12,7 +12,7 @@ from peakmark.config.site import for_host
 from peakmark.limits import cpu, disk, formulas, memory, network
 from peakmark.limits.base import Limit, Question
 
-__all__ = ["Peak", "clocks", "efficiency", "for_row"]
+__all__ = ["Limit", "clocks", "efficiency", "for_row"]
 
 _PARTS = {"cpu": cpu.limit, "memory": memory.limit, "disk": disk.limit, "network": network.limit}
 
