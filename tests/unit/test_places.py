@@ -117,7 +117,7 @@ def test_a_remark_has_its_places() -> None:
 
 def test_a_figure_has_its_places() -> None:
     files = {path.stem for path in (ROOT / "reports" / "captions").glob("*.rst")}
-    assert files == {*captions.FIGURES, captions.WORKLOAD, captions.NODES}
+    assert files == {*captions.FIGURES, *captions.KINDS, captions.WORKLOAD, captions.NODES}
     for table in TABLES:
         assert any(name.startswith(table.name) for name in captions.FIGURES), f"tables/captions.py: {table.name}"
 

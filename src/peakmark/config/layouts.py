@@ -12,6 +12,8 @@ from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
 from peakmark.catalogue.tables import BY_NAME, Series, Table
 from peakmark.catalogue.workloads import KERNELS
+from peakmark.config import drawings
+from peakmark.config.drawings import Drawing
 from peakmark.errors import ConfigError
 from peakmark.formatting import size
 from peakmark.resources import ROOT
@@ -87,10 +89,15 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Layout:
-    """A layout: its name, and its tables in the order of the report."""
+    """A layout: its name, its tables in the order of the report, and the figures it has of its own.
+
+    narrow  its LaTeX tables fit one column of a paper, not a page
+    """
 
     name: str
     sheets: tuple[Sheet, ...]
+    drawings: tuple[Drawing, ...] = ()
+    narrow: bool = False
 
     def called(self, table: Table) -> Table:
         """The table with programs and unit as this layout prints them, so that notes and figures say the same names."""
@@ -119,12 +126,18 @@ class Layout:
 
 
 def _called(series: Series, sheets: Sequence[Sheet]) -> Series:
-    """``FileIO`` of ``FileIO Measured Throughput (MB/sec)``; the usual heading where no printed table names the program."""
-    for column in (column for sheet in sheets for column in sheet.columns):
+    """The program as the first printed table that names it has it; the usual heading where none does."""
+    named = (name_in(sheet, series.instrument) for sheet in sheets)
+    return replace(series, heading=next((name for name in named if name), series.heading))
+
+
+def name_in(sheet: Sheet, instrument: str) -> str:
+    """``FileIO`` of ``FileIO Measured Throughput (MB/sec)``, or a heading that is the program's name; empty without either."""
+    for column in sheet.columns:
         name, measured, _ = column.heading.partition(" Measured ")
-        if column.instrument == series.instrument and column.value == "measured" and measured:
-            return replace(series, heading=name)
-    return series
+        if column.instrument == instrument and column.value == "measured" and (measured or name == instrument):
+            return name
+    return ""
 
 
 def written(block: int, sizes: str) -> str:
@@ -136,6 +149,11 @@ def written(block: int, sizes: str) -> str:
     return format_size(block).replace("iB", "B") if sizes == "KB" else size(block)
 
 
+def names() -> list[str]:
+    """The layouts that come with peakmark."""
+    return sorted(one.stem for one in FOLDER.glob("*.yaml"))
+
+
 def load(name: str) -> Layout:
     """A layout by its name in ``reports/layouts`` or by the path of a file.
 
@@ -143,8 +161,7 @@ def load(name: str) -> Layout:
     """
     path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
     if not path.is_file():
-        known = ", ".join(sorted(one.stem for one in FOLDER.glob("*.yaml")))
-        raise ConfigError(f"report.tables is {name!r}: allowed are {known}, or the path of a YAML file")
+        raise ConfigError(f"report.tables is {name!r}: allowed are {', '.join(names())}, or the path of a YAML file")
     return _load(path)
 
 
@@ -155,11 +172,12 @@ def _load(path: Path) -> Layout:
     if found is not None:
         raise ConfigError(f"layout {path}: {sentence(found)}")
     sheets = tuple(_sheet(path, entry) for entry in data["tables"])
-    names = [sheet.name for sheet in sheets]
-    twice = next((one for one in names if names.count(one) > 1), None)
+    called = [sheet.name for sheet in sheets]
+    twice = next((one for one in called if called.count(one) > 1), None)
     if twice is not None:
         raise ConfigError(f"layout {path}: two tables are called {twice!r}: give each a name of its own")
-    return Layout(str(data["name"]), sheets)
+    figures = drawings.read(f"layout {path}", data.get("figures", ()))
+    return Layout(str(data["name"]), sheets, figures, narrow=data.get("fits") == "column")
 
 
 def _sheet(path: Path, entry: Mapping[str, Any]) -> Sheet:

@@ -11,12 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from peakmark.catalogue.tables import TABLES
-from peakmark.figures import dots, panels, style
+from peakmark.config import layouts
+from peakmark.figures import bars, dots, panels, style, together
 from peakmark.formatting import percent
 from peakmark.judging import fleet, ratios
+from peakmark.judging.drawn import Drawn, figures_of
 from peakmark.judging.judged import Judged
 from peakmark.judging.row import Row
-from peakmark.judging.rows import figures_of
+from peakmark.judging.rows import layout_of
 from peakmark.judging.verdict import describe, with_limit
 from peakmark.judging.words import quantity
 from peakmark.tables import captions
@@ -26,7 +28,7 @@ FARTHEST = 1.5  # a reference's share beyond it leaves the overview to the right
 
 
 def build(campaign: Path | Judged) -> list[Path]:
-    """Write ``figures/overview``, of several nodes ``figures/fleet``, and those of ``rows.figures_of`` as SVG and PNG; the
+    """Write ``figures/overview``, of several nodes ``figures/fleet``, and those of ``drawn.figures_of`` as SVG and PNG; the
     paths written.
 
     Tables without a measurement have no figure. Equal records give equal bytes.
@@ -39,21 +41,34 @@ def build(campaign: Path | Judged) -> list[Path]:
     style.begin()
     written = []
     several, many = len(fleet.nodes(rows)) > 1, fleet.is_many(rows)
-    draw = dots.plot if many else panels.plot
+    layout = None if many else layout_of(results)
     first = (FLEET, dots.overview(rows, mark)) if several else (OVERVIEW, overview(rows, mark))
     drawn = (
-        (name, draw(own[0].table if own else table, own, mark))
-        for table in TABLES
-        for name, own in figures_of(table, rows[table.name])
+        (one.name, _draw(one, many, mark)) for table in TABLES for one in figures_of(table, rows[table.name], layout)
     )
     for name, figure in (first, *drawn):
         if figure is not None:
             written += style.save(figure, folder, name)
     # Figures of measurements that are gone, or of another layout.
-    for stale in (folder / f"{name}{kind}" for name in captions.texts() for kind in (".svg", ".png")):
+    for stale in (folder / f"{name}{kind}" for name in _known() for kind in (".svg", ".png")):
         if stale not in written:
             stale.unlink(missing_ok=True)
     return written
+
+
+def _draw(one: Drawn, many: bool, mark: str) -> Figure | None:
+    if not one.rows:
+        return None
+    if many:
+        return dots.plot(one.rows[0].table, one.rows, mark)
+    if one.drawing is None or one.drawing.kind == "panels":
+        return panels.plot(one.rows[0].table, one.rows, mark)
+    return (together.plot if one.drawing.kind == "together" else bars.plot)(one.drawing, one.rows, mark)
+
+
+def _known() -> set[str]:
+    """The names of the usual figures and of those of all layouts that come with peakmark."""
+    return {*captions.texts(), *(one.name for name in layouts.names() for one in layouts.load(name).drawings)}
 
 
 def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | None:

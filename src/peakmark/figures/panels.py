@@ -5,33 +5,27 @@ drawn.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from peakmark.catalogue.fitting import UNITS
 from peakmark.catalogue.tables import Table
-from peakmark.figures import labels, single, style
+from peakmark.figures import across, labels, single, style
 from peakmark.formatting import significant
 from peakmark.judging.row import Row, Series
 from peakmark.judging.rows import published_names
-from peakmark.judging.words import Words, noun
+from peakmark.judging.words import Words
 
 WIDTH = 6.85  # inches; an A4 page between its margins
 HEIGHT = 7.0  # inches; leaves room for the caption on that page
-PANEL_HEIGHT = 1.45
+PANEL_HEIGHT = 1.35
 MAX_COLUMNS = 4
-MAX_TICKS = 6  # labels beside each other below one panel
+SLIM = 6  # panels side by side where each has but one or two places
 
-Dimension = Literal["block", "concurrency"]
-
-_SIZE = re.compile(r"(\d) ?([A-Za-z]+)$")  # the end of a size, with or without a space before its unit
 _VARIANTS = {"pool": "pool (DRAM)", "pool-temporal": "pool (DRAM, ordinary stores)", "block": "one block (cache)"}
 
 
@@ -54,12 +48,12 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
     measured = [row for row in rows if row.series]
     if not measured:
         return None
-    horizontal = _horizontal(measured)
+    horizontal = across.horizontal_of(measured)
     every = _panels(table, measured, horizontal)
-    alone = [panel for panel in every if len({_place(row, horizontal) for row in panel.rows}) == 1]
+    alone = [panel for panel in every if len({across.place_of(row, horizontal) for row in panel.rows}) == 1]
     panels = [panel for panel in every if panel not in alone]
     dots = _dot_rows(alone, horizontal)
-    columns = _columns([row for panel in panels for row in panel.rows], len(panels)) if panels else 3
+    columns = _columns(panels, horizontal) if panels else 3
     lines = math.ceil(len(panels) / columns)
     height = PANEL_HEIGHT if lines < 2 else max(1.25, min(1.4, (HEIGHT - 0.5) / lines))
     entries = len({name for row in measured for name in (*row.series, *row.published)})
@@ -73,25 +67,28 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
     if dots:
         axis = halves[1].subplots()
         single.draw(axis, dots)
-        axis.set_xlabel(_vertical_label(table))
+        axis.set_xlabel(across.vertical_label(table))
     ends = _draw(halves[0], table, panels, horizontal, (lines, columns), mark, named=not dots) if panels else {}
     labels.legend(figure, table, measured, programs=not ends)
     return figure
 
 
-def _dot_rows(panels: Sequence[Panel], horizontal: Dimension) -> list[tuple[str, list[Row]]]:
+def _dot_rows(panels: Sequence[Panel], horizontal: across.Dimension) -> list[tuple[str, list[Row]]]:
     """A row of dots for each panel of one place, and for each block or number of threads that it has lines of."""
     found: dict[str, list[Row]] = {}
     for panel in panels:
-        others = {_place(row, _other(horizontal)) for row in panel.rows}
-        for row in sorted(panel.rows, key=lambda row: _place(row, _other(horizontal))):
-            point = [_name(row, horizontal), *([_name(row, _other(horizontal))] if len(others) > 1 else [])]
+        others = {across.place_of(row, across.other_of(horizontal)) for row in panel.rows}
+        for row in sorted(panel.rows, key=lambda row: across.place_of(row, across.other_of(horizontal))):
+            point = [
+                across.name_of(row, horizontal),
+                *([across.name_of(row, across.other_of(horizontal))] if len(others) > 1 else []),
+            ]
             found.setdefault(", ".join([panel.title, *filter(None, point)]), []).append(row)
     return list(found.items())
 
 
 def _draw(
-    figure: FigureBase, table: Table, panels: Sequence[Panel], horizontal: Dimension, shape: tuple[int, int], mark: str,
+    figure: FigureBase, table: Table, panels: Sequence[Panel], horizontal: across.Dimension, shape: tuple[int, int], mark: str,
     named: bool,
 ) -> dict[str, float]:  # fmt: skip
     """The panels in so many lines and columns. Returns where each program is ``named`` at its line, see ``_ends``."""
@@ -107,9 +104,9 @@ def _draw(
             scale = _scale(table, together if shared else [together[place]])
             _panel(axis, table, together[place], horizontal, scale, mark)
             if place == 0:
-                axis.set_ylabel(_vertical_label(table))
+                axis.set_ylabel(across.vertical_label(table))
             if line * columns + place + columns >= len(panels):
-                axis.set_xlabel(_axis_label(table, horizontal))
+                axis.set_xlabel(across.axis_label(table, horizontal))
                 axis.tick_params(labelbottom=True)
     ends = _ends(panels, horizontal, table) if named else {}
     if ends:
@@ -118,19 +115,14 @@ def _draw(
     return ends
 
 
-def _vertical_label(table: Table) -> str:
-    unit = UNITS.get((table.unit, table.factor), table.shown)
-    return unit if unit in ("GigaOPS", table.quantity) else f"{table.quantity} ({unit})"
-
-
-def _ends(panels: Sequence[Panel], horizontal: Dimension, table: Table) -> dict[str, float]:
+def _ends(panels: Sequence[Panel], horizontal: across.Dimension, table: Table) -> dict[str, float]:
     """Where each program's line ends in the last panel, in the table's unit; empty where that cannot name the lines: one has
     none there, or they are named by threads or blocks.
     """
     last = panels[-1].rows
-    if any(len({_place(row, _other(horizontal)) for row in panel.rows}) > 1 for panel in panels):
+    if any(len({across.place_of(row, across.other_of(horizontal)) for row in panel.rows}) > 1 for panel in panels):
         return {}
-    ordered = sorted(last, key=lambda row: _place(row, horizontal))
+    ordered = sorted(last, key=lambda row: across.place_of(row, horizontal))
     ends = {name: series.centre * table.factor for row in ordered for name, series in row.series.items()}
     everywhere = {name for panel in panels for row in panel.rows for name in row.series}
     return ends if set(ends) == everywhere else {}
@@ -141,14 +133,24 @@ def _extent(axis: Axes) -> float:
     return PANEL_HEIGHT * 0.72 * axis.figure.dpi
 
 
-def _columns(rows: Sequence[Row], panels: int) -> int:
-    """Panels side by side: so many that the workloads of one variant fill whole lines, at most ``MAX_COLUMNS``."""
+def _columns(panels: Sequence[Panel], horizontal: across.Dimension) -> int:
+    """Panels side by side: so many that the workloads of one variant fill whole lines, at most ``MAX_COLUMNS``; all of them
+    where they are slim.
+    """
+    rows = [row for panel in panels for row in panel.rows]
+    places = max(len({across.place_of(row, horizontal) for row in panel.rows}) for panel in panels)
+    if (
+        places <= 2
+        and len(panels) <= SLIM
+        and len({across.place_of(row, across.other_of(horizontal)) for row in rows}) == 1
+    ):
+        return len(panels)
     workloads = len({Words.of(row).workload(row) for row in rows})
     if workloads == 1 and len({(row.key.node, row.key.variant) for row in rows}) == 1:
-        return min(panels, MAX_COLUMNS)
+        return min(len(panels), MAX_COLUMNS)
     if workloads <= MAX_COLUMNS:
-        return min(workloads, panels)
-    return MAX_COLUMNS if workloads % MAX_COLUMNS == 0 or panels > 9 else MAX_COLUMNS - 1
+        return min(workloads, len(panels))
+    return MAX_COLUMNS if workloads % MAX_COLUMNS == 0 or len(panels) > 9 else MAX_COLUMNS - 1
 
 
 def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
@@ -165,14 +167,14 @@ def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
     return (True, lowest / 1.4, highest * 1.6) if logarithmic else (False, 0.0, highest * 1.12)
 
 
-def _panels(table: Table, rows: Sequence[Row], horizontal: Dimension) -> list[Panel]:
+def _panels(table: Table, rows: Sequence[Row], horizontal: across.Dimension) -> list[Panel]:
     """A panel per workload; of a single workload one per block or concurrency, so that few lines meet in each."""
     single = len({(row.key.node, row.key.variant, row.key.workload) for row in rows}) == 1
-    if single and 1 < len({_place(row, _other(horizontal)) for row in rows}) <= MAX_COLUMNS:
-        ordered = sorted(rows, key=lambda row: _place(row, _other(horizontal)))
+    if single and 1 < len({across.place_of(row, across.other_of(horizontal)) for row in rows}) <= MAX_COLUMNS:
+        ordered = sorted(rows, key=lambda row: across.place_of(row, across.other_of(horizontal)))
         by_other: dict[str, list[Row]] = {}
         for row in ordered:
-            title = f"{Words.of(row).workload(row)}, {_name(row, _other(horizontal))}"
+            title = f"{Words.of(row).workload(row)}, {across.name_of(row, across.other_of(horizontal))}"
             by_other.setdefault(title, []).append(row)
         return [Panel(title, tuple(members)) for title, members in by_other.items()]
     nodes = {row.key.node for row in rows}
@@ -189,27 +191,8 @@ def _panels(table: Table, rows: Sequence[Row], horizontal: Dimension) -> list[Pa
     return [Panel(title, tuple(members)) for title, members in grouped.items()]
 
 
-def _horizontal(rows: Sequence[Row]) -> Dimension:
-    blocks = {row.key.block for row in rows}
-    return "block" if len(blocks) > 1 and len(blocks) >= len({row.key.concurrency for row in rows}) else "concurrency"
-
-
-def _other(dimension: Dimension) -> Dimension:
-    return "concurrency" if dimension == "block" else "block"
-
-
-def _place(row: Row, dimension: Dimension) -> int:
-    return (row.key.block or 0) if dimension == "block" else row.key.concurrency
-
-
-def _axis_label(table: Table, dimension: Dimension) -> str:
-    if dimension == "concurrency":
-        return f"{noun(table).capitalize()}s"
-    return "Area of the pointer chase" if table.name == "memory_latency" else "Block size"
-
-
 def _panel(
-    axis: Axes, table: Table, panel: Panel, horizontal: Dimension, scale: tuple[bool, float, float], mark: str
+    axis: Axes, table: Table, panel: Panel, horizontal: across.Dimension, scale: tuple[bool, float, float], mark: str
 ) -> None:
     logarithmic, lowest, highest = scale
     axis.set_title(panel.title)
@@ -222,9 +205,9 @@ def _panel(
     else:
         axis.yaxis.set_major_formatter(style.Ticks(mark))
     axis.set_ylim(lowest, highest)
-    places = sorted({_place(row, horizontal) for row in panel.rows})
-    step = _octaves(places) / 40  # octaves between instruments; a tenth of it between repetitions would hide them
-    others = sorted({_place(row, _other(horizontal)) for row in panel.rows})
+    places = sorted({across.place_of(row, horizontal) for row in panel.rows})
+    step = across.octaves(places) / 40  # octaves between instruments; a tenth of it between repetitions would hide them
+    others = sorted({across.place_of(row, across.other_of(horizontal)) for row in panel.rows})
     named = []
     for position, series in enumerate(table.series):
         shift = 2 ** (step * (position - (len(table.series) - 1) / 2))
@@ -232,44 +215,37 @@ def _panel(
             rows = [
                 row
                 for row in panel.rows
-                if _place(row, _other(horizontal)) == other and series.instrument in row.series
+                if across.place_of(row, across.other_of(horizontal)) == other and series.instrument in row.series
             ]
-            rows.sort(key=lambda row: _place(row, horizontal))
+            rows.sort(key=lambda row: across.place_of(row, horizontal))
             if not rows:
                 continue
-            places_ = [_place(row, horizontal) * shift for row in rows]
+            places_ = [across.place_of(row, horizontal) * shift for row in rows]
             entries = [row.series[series.instrument] for row in rows]
             _line(axis, table, position, rank, places_, entries, step)
             if position == 0 and len(others) > 1:
-                named.append((places_[-1], entries[-1].centre * table.factor, _name(rows[-1], _other(horizontal))))
+                named.append(
+                    (
+                        places_[-1],
+                        entries[-1].centre * table.factor,
+                        across.name_of(rows[-1], across.other_of(horizontal)),
+                    )
+                )
     _published(axis, table, panel.rows, horizontal)
     _limits(axis, table, panel.rows, horizontal, mark)
-    margin = 2 ** max(0.35, _octaves(places) / 10)
-    room = 2 ** (_octaves(places) / 3.2) if named else 1.0
+    margin = 2 ** max(0.35, across.octaves(places) / 10)
+    room = 2 ** (across.octaves(places) / 3.2) if named else 1.0
     axis.set_xlim(places[0] / margin, places[-1] * margin * room)
-    names = {_place(row, horizontal): Words.of(row).block(row) if horizontal == "block" else "" for row in panel.rows}
-    axis.set_xticks(places, _tick_labels(places, names))
+    names = {
+        across.place_of(row, horizontal): Words.of(row).block(row) if horizontal == "block" else ""
+        for row in panel.rows
+    }
+    axis.set_xticks(places, across.tick_labels(places, names))
     axis.xaxis.set_minor_locator(NullLocator())
     axis.set_xlabel("")
     axis.set_ylabel("")
     sns.despine(ax=axis)
     labels.at_lines(axis, named, places[-1] * 2 ** (step * (len(table.series) - 1) / 2), _extent(axis))
-
-
-def _tick_labels(places: Sequence[int], names: Mapping[int, str]) -> list[str]:
-    """Labels of the horizontal axis: names of blocks in two lines, or the numbers; where two would run into each other only
-    the first is written.
-    """
-    least = _octaves(places) / MAX_TICKS
-    written: list[str] = []
-    last = 0.0
-    for place in places:
-        if written and math.log2(place) - last < least:
-            written.append("")
-            continue
-        last = math.log2(place)
-        written.append(_SIZE.sub(r"\1\n\2", names[place]) or str(place))
-    return written
 
 
 def _line(
@@ -294,26 +270,17 @@ def _line(
     )  # fmt: skip
 
 
-def _published(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension) -> None:
+def _published(axis: Axes, table: Table, rows: Sequence[Row], horizontal: across.Dimension) -> None:
     """A mark for each value that others published, in the middle of its place."""
     for number, name in enumerate(published_names(rows)):
         found = [row for row in rows if name in row.published]
         axis.scatter(
-            [_place(row, horizontal) for row in found], [row.published[name] * table.factor for row in found], s=20,
+            [across.place_of(row, horizontal) for row in found], [row.published[name] * table.factor for row in found], s=20,
             marker=style.published_marker(number), facecolor="none", edgecolor=style.PUBLISHED, linewidth=0.9, zorder=5,
         )  # fmt: skip
 
 
-def _octaves(places: Sequence[int]) -> float:
-    return math.log2(places[-1] / places[0]) if len(places) > 1 else 1.0
-
-
-def _name(row: Row, dimension: Dimension) -> str:
-    words = Words.of(row)
-    return words.block(row) if dimension == "block" else words.many(row.key.concurrency)
-
-
-def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension, mark: str) -> None:
+def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: across.Dimension, mark: str) -> None:
     """The theoretical value as a thin dark line: through the panel where it is one number, else along the rows it
     belongs to.
     """
@@ -321,14 +288,16 @@ def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Dimension
     if not known:
         return
     values = {round(value, 9) for _, value in known}
-    by_place = sorted((_place(row, horizontal), value) for row, value in known)
+    by_place = sorted((across.place_of(row, horizontal), value) for row, value in known)
     first, last = max(p for p in by_place if p[0] == by_place[0][0]), by_place[-1]
     if len(values) == 1:
         axis.axhline(first[1], color=style.LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)
     else:
-        for other in sorted({_place(row, _other(horizontal)) for row, _ in known}):
+        for other in sorted({across.place_of(row, across.other_of(horizontal)) for row, _ in known}):
             line = sorted(
-                (_place(row, horizontal), value) for row, value in known if _place(row, _other(horizontal)) == other
+                (across.place_of(row, horizontal), value)
+                for row, value in known
+                if across.place_of(row, across.other_of(horizontal)) == other
             )
             axis.plot(*zip(*line, strict=True), color=style.LIMIT, linewidth=0.9, dashes=(5, 2), marker="_", zorder=1)
     rising = last[1] > first[1]  # the word stands at the higher end, where the line does not run through it

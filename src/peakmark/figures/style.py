@@ -43,6 +43,21 @@ _LOOKS = (
     Look("#009E73", "^", "white", "#00785A"),
 )
 
+# Lines of workloads beside each other: each dark enough for its name on white.
+_LINES = (
+    Look("#0072B2", "o", "#0072B2", "#0072B2"),
+    Look("#B84F00", "s", "#B84F00", "#B84F00"),
+    Look("#00785A", "^", "#00785A", "#00785A"),
+    Look("#9B3D7E", "D", "#9B3D7E", "#9B3D7E"),
+    Look("#5A5A5A", "v", "#5A5A5A", "#5A5A5A"),
+    Look("#7A5C00", "P", "#7A5C00", "#7A5C00"),
+)
+
+
+def line(position: int) -> Look:
+    """The look of a workload's line where several stand in one panel."""
+    return _LINES[position % len(_LINES)]
+
 
 def look(position: int) -> Look:
     """The look of a table's instrument by its place: 0 is the own kernel."""

@@ -76,7 +76,7 @@ def _whole(measured: list[Row]) -> Iterator[str]:
             kinds.setdefault(code, []).append(text)
     for texts in kinds.values():
         merged = merge(texts)
-        sentence = Counter(merged[text] for text in texts).most_common(1)[0][0]
+        sentence = Counter(merged[text].sentence for text in texts).most_common(1)[0][0]
         yield f"In {len(texts)} of {len(measured)} rows: {sentence}."
 
 

@@ -14,7 +14,6 @@ from peakmark.judging import on_cores, on_disk, on_memory, on_network, on_runs
 from peakmark.judging.measured import DEFAULT, Measured, Thresholds
 from peakmark.judging.notes import ORDER, Level, Note
 from peakmark.limits import efficiency
-from peakmark.limits.words import quantity
 
 HPL_THRESHOLD = 16.0  # HPL's own limit of the scaled residual
 
@@ -27,7 +26,6 @@ def check_row(row: Measured, thresholds: Thresholds = DEFAULT) -> list[Note]:
 
 def check_agreement(
     values: Mapping[str, float],
-    unit: str,
     thresholds: Thresholds = DEFAULT,
     own: str | None = None,
     compare: str = SUBSYSTEMS["cpu"].differs,
@@ -35,7 +33,7 @@ def check_agreement(
 ) -> list[Note]:
     """Notes for instruments that disagree about one quantity by more than the band.
 
-    values  summarised value by instrument, in ``unit``; own: compare this one with each other (default: all pairs)
+    values  summarised value by instrument, in one unit; own: compare this one with each other (default: all pairs)
     compare  in what they may differ; headings: what instruments are called, if not by their names
     """
     notes = []
@@ -49,9 +47,8 @@ def check_agreement(
             if factor > thresholds.band:
                 one, other = ((headings or {}).get(name, name) for name in (first, second))
                 text = (
-                    f"{one} says {quantity(values[first], unit)} and {other} {quantity(values[second], unit)}, a"
-                    f" factor {significant(factor, 2)}: they do not measure the same, or one did not run as meant; compare their"
-                    f" {compare} and what each counts before using either"
+                    f"{one} and {other} are a factor of {significant(factor, 2)} apart: they do not measure the same, or one did"
+                    f" not run as meant; compare their {compare} and what each counts before using either"
                 )
                 notes.append(Note("disagreement", text, Level.UNSURE))
     return notes

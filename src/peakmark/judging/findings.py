@@ -208,7 +208,8 @@ def _limits(words: Words, rows: Sequence[Row]) -> Iterator[str]:
 def _doubtful(words: Words, rows: Sequence[Row]) -> Iterator[str]:
     for level in (Level.WRONG, Level.UNSURE):
         found = [row for row in rows if row.level is level]
-        if found:
+        # Where all rows have the same word, their column says it.
+        if found and (level is Level.WRONG or len(found) < len(rows) or len(rows) == 1):
             names = f" ({'; '.join(words.row(row) for row in found)})" if len(found) <= MANY else ""
             what = "used for no claim" if level is Level.WRONG else "another run may well differ"
             is_are = "is" if len(found) == 1 else "are"

@@ -53,7 +53,7 @@ def unflushed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         held = bool(row.fact("cpu", "virtualised"))
         where = "a host that keeps the data in its memory" if held else "a cache that is safe from a loss of power"
         text = (
-            f"the flush after {work / 1e6:.0f} MB took only {quantity(flush, 's', 2)}, as with {where}: compare with the disk's"
+            f"the flush took only {quantity(flush, 's', 2)} after {work / 1e6:.0f} MB, as with {where}: compare with the disk's"
             " datasheet, or write more than that cache holds"
         )
         yield Note("flush", text, Level.UNSURE if held else Level.NOTE)

@@ -78,23 +78,6 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     return replace(row, published=values, marks=(*row.marks, *said))
 
 
-def figures_of(table: Table, rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
-    """The table's figures: name, and the measured rows it shows. DRAM and caches are figures of their own, and so are
-    workloads that a layout prints in tables of their own.
-    """
-    measured = [row for row in rows if row.series]
-    if table.name != "memory_throughput":
-        alone = [row.sheet.workloads if row.sheet else () for row in measured]
-        if len(set(alone)) > 1 and all(len(workloads) == 1 for workloads in alone):
-            names = dict.fromkeys(row.key.workload for row in measured)
-            return [(f"{table.name}_{name}", [row for row in measured if row.key.workload == name]) for name in names]
-        return [(table.name, measured)]
-    return [
-        (f"{table.name}_pool", [row for row in measured if row.key.variant != "block"]),
-        (f"{table.name}_block", [row for row in measured if row.key.variant == "block"]),
-    ]
-
-
 def centre_of(results: Results) -> str:
     """``median`` or ``mean``: what the measured columns show and the efficiency is computed from."""
     centre = str(results.report_config.get("summary", "median"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from peakmark.catalogue.fitting import UNITS
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import Series, Table
-from peakmark.config.layouts import Sheet, written
+from peakmark.config.layouts import Sheet, name_in, written
 from peakmark.formatting import significant, size
 from peakmark.judging.row import Row
 
@@ -65,11 +65,7 @@ class Words:
 
     def program(self, series: Series) -> str:
         """The program as the headings call it: ``FileIO`` of ``FileIO Measured Throughput (MB/sec)``."""
-        for column in self.sheet.columns if self.sheet is not None else ():
-            name, measured, _ = column.heading.partition(" Measured ")
-            if column.instrument == series.instrument and column.value == "measured" and measured:
-                return name
-        return series.heading
+        return (name_in(self.sheet, series.instrument) if self.sheet else "") or series.heading
 
     @property
     def _scale(self) -> tuple[float, str]:

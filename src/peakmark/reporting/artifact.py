@@ -66,7 +66,7 @@ def _software(results: Results) -> Lines:
     versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
     lines = [["Operating system", system] for system in systems]
     lines.append(["peakmark", ", ".join(versions) or "no record yet"])
-    lines.append(["Programs", "in the chapter Method, with version and path"])
+    lines.append(["Programs", "in the chapter Method, with their versions"])
     lines.append(["Python packages", "pinned with hashes in envs/requirements.txt of peakmark"])
     return lines
 

@@ -13,8 +13,9 @@ from peakmark.config import people
 from peakmark.config.layouts import Layout, Sheet
 from peakmark.formatting import date, listed, plural, typeset
 from peakmark.judging import caveats, findings, fleet, fleet_text, verdict
+from peakmark.judging.drawn import Drawn, figures_of, without_rows
 from peakmark.judging.row import Key, Row
-from peakmark.judging.rows import figures_of, layout_of
+from peakmark.judging.rows import layout_of
 from peakmark.judging.words import Words
 from peakmark.reporting import (
     alternative,
@@ -26,6 +27,7 @@ from peakmark.reporting import (
     method_text,
     provenance,
     runs_text,
+    shorter,
 )
 from peakmark.storage.results import Results
 from peakmark.tables import captions, page_tables, presentation, sheets
@@ -41,25 +43,30 @@ def build(
     figures: Mapping[str, int],
     logo: str | None,
     partial: bool,
-    every_node: bool = False,
+    page: bool = False,
 ) -> dict[str, Any]:
     """The whole report. ``figures`` maps the name of each figure to its width in percent of the page; ``logo`` is a
-    file name. every_node: of many nodes each row has a line, beside the lines of points.
+    file name. page: for the page, which is no longer for it: of many nodes each row has a line, beside the lines of points, and
+    each note says what to do about it, even where one above said so.
     """
     mark = results.mark
     judged = verdict.verdicts(rows, mark)
     several = len(fleet.nodes(rows)) > 1
+    sections = [section for section in _sections(results, rows, figures, mark, page) if section["parts"]]
     return {
         "meta": _meta(results, rows, logo, partial),
         "chapters": chapters.build(results),
         "verdicts": [_verdict_of_nodes(entry, mark) if several else _verdict(entry, mark) for entry in judged],
         "slow": fleet_text.slow(rows, mark),
-        "caveats": [typeset(sentence, mark) for sentence in caveats.build(rows, judged, results.config)],
+        "caveats": [
+            *(typeset(sentence, mark) for sentence in caveats.build(rows, judged, results.config)),
+            *_other_layout(results, rows),
+        ],
         "verdict_head": [*HEAD_OF_NODES] if several else [*VERDICT_HEAD],
         "overview": _overview(figures, several, judged),
         "machine": many.alike(machine_text.nodes(results, mark)),
         "method": method_text.build(results, rows, mark),
-        "sections": [section for section in _sections(results, rows, figures, mark, every_node) if section["parts"]],
+        "sections": sections if page else shorter.sections(sections),
         "runs": runs_text.elsewhere() if fleet.is_many(rows) else runs_text.runs(rows, mark),
         "problems": runs_text.problems(results),
         "artifact": artifact.build(results, rows, mark),
@@ -67,9 +74,21 @@ def build(
     }
 
 
-def figure_names(rows: Rows) -> list[str]:
+def _other_layout(results: Results, rows: Rows) -> list[str]:
+    """That many nodes have tables of their own, where a layout is configured."""
+    layout = layout_of(results)
+    if layout is None or not fleet.is_many(rows):
+        return []
+    return [
+        f"Of so many nodes the tables here have a line for each point; those of the layout {layout.name}, with a line for "
+        f"each node, are in tables/{layout.name}."
+    ]
+
+
+def figure_names(rows: Rows, layout: Layout | None = None) -> list[str]:
     """The figures that the report shows, the overview first."""
-    drawn = [name for table in TABLES for name, own in figures_of(table, rows[table.name]) if own]
+    asked = None if fleet.is_many(rows) else layout
+    drawn = [one.name for table in TABLES for one in figures_of(table, rows[table.name], asked) if one.rows]
     if len(fleet.nodes(rows)) > 1:
         return [FLEET, *drawn] if any(verdict.headline(rows, one) for one in verdict.planned(rows)) else drawn
     return ["overview", *drawn] if verdict.with_limit(rows) else drawn
@@ -155,40 +174,44 @@ def _verdict(entry: verdict.Verdict, mark: str) -> list[list[str]]:
     ]
 
 
-def _single(name: str, rows: Sequence[Row]) -> str:
-    """What the workload of a figure of one workload is called, nothing for others."""
-    return f"{Words.of(rows[0]).workload(rows[0])}: " if name not in captions.FIGURES else ""
-
-
-def _figure(name: str, figures: Mapping[str, int], drawn: Sequence[Row] = (), mark: str = ".") -> dict[str, Any] | None:
-    if name not in figures:
+def _figure(one: Drawn, figures: Mapping[str, int], mark: str = ".") -> dict[str, Any] | None:
+    """A figure with its caption, and with what it says to those who listen."""
+    if one.name not in figures:
         return None
-    caption = captions.text(name)
-    if drawn:
-        absent = {series.instrument for series in drawn[0].table.references} - {
-            one for row in drawn for one in row.series
-        }
-        caption = captions.text(name, any(row.limit.value is not None for row in drawn), absent)
-        of = _single(name, drawn)
-        caption = of + captions.inside(caption) if of else caption
-    alt = alternative.text(caption, drawn, mark)
-    return {"file": f"figures/{name}.svg", "width": figures[name], "caption": caption, "alt": alt}
+    limit = any(row.limit.value is not None for row in one.rows)
+    used = {name for row in one.rows for name in row.series}
+    if one.drawing is not None:
+        shown = one.drawing.value != "deviation" and len(used) > 1
+        caption = captions.of_drawing(one.drawing, limit and one.drawing.value != "deviation", shown)
+        alt = alternative.text(caption, one.rows, mark, one.drawing.value)
+    elif one.rows:
+        absent = {series.instrument for series in one.rows[0].table.references} - used
+        caption = captions.text(one.name, limit, absent)
+        if one.name not in captions.FIGURES:
+            caption = f"{Words.of(one.rows[0]).workload(one.rows[0])}: {captions.inside(caption)}"
+        alt = alternative.text(caption, one.rows, mark)
+    else:
+        caption = alt = captions.text(one.name)
+    return {"file": f"figures/{one.name}.svg", "width": figures[one.name], "caption": caption, "alt": alt}
 
 
 def _overview(figures: Mapping[str, int], several: bool, judged: Sequence[verdict.Verdict]) -> dict[str, Any] | None:
-    """The figure of page one; of one node the shares that it draws are told to those who listen."""
-    figure = _figure(FLEET if several else "overview", figures)
-    shares = [f"{one.title} {one.share} of {one.limit}" for one in judged if one.share]
-    if figure is None or several or not shares:
-        return figure
-    return {**figure, "alt": f"{figure['caption']} {'; '.join(shares)}."}
+    """The figure of page one; what it draws is told to those who listen: shares of the limit, of several nodes the slowest."""
+    figure = _figure(Drawn(FLEET if several else "overview", ()), figures)
+    if several:
+        said = [f"{one.title}: slowest {one.slowest}" for one in judged if one.slowest]
+    else:
+        said = [f"{one.title} {one.share} of {one.limit}" for one in judged if one.share]
+    return {**figure, "alt": f"{figure['caption']} {'; '.join(said)}."} if figure and said else figure
 
 
-def _dots(figures: Mapping[str, int], name: str, _: Sequence[Row]) -> dict[str, Any] | None:
+def _dots(figures: Mapping[str, int], mark: str, one: Drawn) -> dict[str, Any] | None:
     """A figure of many nodes; all have the same caption."""
-    figure = _figure(name, figures)
-    caption = captions.text("nodes")
-    return figure and {**figure, "caption": caption, "alt": caption}
+    if one.name not in figures:
+        return None
+    caption = captions.text(captions.NODES)
+    alt = " ".join([caption, *(found.text for found in fleet_text.of_nodes(one.rows, mark)[:2])])
+    return {"file": f"figures/{one.name}.svg", "width": figures[one.name], "caption": caption, "alt": alt}
 
 
 def _sections(
@@ -202,7 +225,9 @@ def _sections(
                 "parts": [
                     part
                     for table in subsystem_tables(subsystem)
-                    for part in many.parts(results, table, rows[table.name], partly(_dots, figures), mark, every_node)
+                    for part in many.parts(
+                        results, table, rows[table.name], partly(_dots, figures, mark), mark, every_node
+                    )
                 ],
             }
             for subsystem, one in SUBSYSTEMS.items()
@@ -221,6 +246,13 @@ def _sections(
         }
         for subsystem in dict.fromkeys([*first, *SUBSYSTEMS])
     ]
+
+
+def _findings(rows: Sequence[Row], mark: str, sheet: Sheet | None) -> list[dict[str, Any]]:
+    """What the rows say, without what their notes say one by one, and what page one says of the whole campaign."""
+    few = any(note.code == "few" and note.whole for row in rows for note in row.marks)
+    elsewhere = ("Disagreement", *(("Not claimed",) if few else ()))
+    return [vars(one) for one in findings.of(rows, mark, sheet) if one.topic not in elsewhere]
 
 
 def _said_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:
@@ -288,11 +320,14 @@ def _parts(
     for number, (keys, of_sheet) in enumerate(said):
         if keys not in [later for later, _ in said[number + 1 :]]:  # two sheets of the same rows say it once
             chosen = [row for row in rows if row.key in keys]
-            parts[number]["findings"] = [vars(finding) for finding in findings.of(chosen, mark, of_sheet)]
+            parts[number]["findings"] = _findings(chosen, mark, of_sheet)
     printed = {key: of_sheet for keys, of_sheet in said if of_sheet is not None for key in keys}
-    for name, drawn in figures_of(table, rows):
-        if name in figures:
-            shown_by = [number for number, (keys, _) in enumerate(said) if {row.key for row in drawn} <= keys]
-            parts[shown_by[0] if shown_by else -1]["figures"].append(_figure(name, figures, drawn, mark))
+    for one in figures_of(table, rows, layout):
+        figure = _figure(one, figures, mark)
+        if figure is not None:
+            shown_by = [number for number, (keys, _) in enumerate(said) if {row.key for row in one.rows} <= keys]
+            parts[shown_by[0] if shown_by else -1]["figures"].append(figure)
+        elif one.drawing is not None:
+            parts[-1]["table"]["remarks"].append(presentation.closed(without_rows(one.drawing)))
     parts[-1]["formulas"] = formulas.build(rows, printed, mark)
     return parts

@@ -1,7 +1,12 @@
-"""Where the theoretical values of a table come from: each formula with its numbers once, and the rows it stands for."""
+"""Where the theoretical values of a table come from: each formula with its numbers once, and the rows it stands for.
+
+What stands in brackets at the end of several formulas, and what several sources have in common, is told once below them.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +15,8 @@ from peakmark.formatting import percent, typeset
 from peakmark.judging.row import Key, Row
 from peakmark.judging.words import Words
 from peakmark.tables import presentation
+
+_CORES = re.compile(r"; (?=cores: )")  # before where the number of cores is from, which many sources end with
 
 
 def build(rows: Sequence[Row], printed: Mapping[Key, Sheet], mark: str = ".") -> dict[str, Any]:
@@ -24,13 +31,29 @@ def build(rows: Sequence[Row], printed: Mapping[Key, Sheet], mark: str = ".") ->
         formula = row.limit.formula if known else str(row.limit.reason)
         groups.setdefault((formula, row.limit.kind, row.limit.source if known else ""), []).append(row)
     lines = []
+    often = Counter(_split(formula)[1] for formula, _, _ in groups)
     for (formula, kind, source), members in groups.items():
-        number = str(sources.setdefault(source, len(sources) + 1)) if source else ""
+        head, detail = _split(formula)
+        shown, told = (head, [detail]) if detail and often[detail] > 1 else (formula, [])
+        told += _CORES.split(source) if source else []
+        numbers = ", ".join(str(sources.setdefault(one, len(sources) + 1)) for one in told)
         which = "all rows" if len(members) == len(rows) else _which(members, printed)
         lines.append(
-            {"rows": which, "formula": typeset(formula + _at_clocks(members), mark), "kind": kind, "source": number}
+            {"rows": which, "formula": typeset(shown + _at_clocks(members), mark), "kind": kind, "source": numbers}
         )
     return {"lines": lines, "sources": [f"{number}. {typeset(source, mark)}." for source, number in sources.items()]}
+
+
+def _split(formula: str) -> tuple[str, str]:
+    """A formula without the brackets at its end, and what stands in them; nothing where it ends otherwise."""
+    if not formula.endswith(")"):
+        return formula, ""
+    depth = 0
+    for place in range(len(formula) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(formula[place], 0)
+        if depth == 0:
+            return formula[:place].rstrip(), formula[place + 1 : -1]
+    return formula, ""
 
 
 def _at_clocks(rows: Sequence[Row]) -> str:
@@ -40,8 +63,8 @@ def _at_clocks(rows: Sequence[Row]) -> str:
         shares = sorted(row.shares[name] for row in rows if name in row.shares)
         if shares:
             low, high = percent(shares[0]), percent(shares[-1])
-            parts.append(f"{low if low == high else f'{low} to {high}'} % of it at the {name} clock")
-    return f"; reached: {', '.join(parts)}" if parts else ""
+            parts.append(f"{low if low == high else f'{low} to {high}'} % at the {name} clock")
+    return f"; {', '.join(parts)}" if parts else ""
 
 
 def _which(rows: Sequence[Row], printed: Mapping[Key, Sheet]) -> str:

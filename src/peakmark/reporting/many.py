@@ -10,21 +10,21 @@ from typing import Any
 from peakmark.catalogue.tables import Table, subsystem_tables
 from peakmark.formatting import listed
 from peakmark.judging import fleet, fleet_text
+from peakmark.judging.drawn import Drawn, figures_of
 from peakmark.judging.row import Row
-from peakmark.judging.rows import figures_of
 from peakmark.reporting import formulas
 from peakmark.storage.results import Results
 from peakmark.tables import nodes, page_tables, presentation
 
 NAMED = 3
 Part = dict[str, Any]
-Draw = Callable[[str, Sequence[Row]], Part | None]
+Draw = Callable[[Drawn], Part | None]
 
 
 def parts(results: Results, table: Table, rows: Sequence[Row], draw: Draw, mark: str, every_node: bool) -> list[Part]:
     """The part of one table: a line for each point; with ``every_node`` another with a line for each row.
 
-    draw  figure name and its rows -> the figure as the document has it
+    draw  which figure -> as the document has it, None where it was not drawn
     """
     if not fleet.spots(rows):
         return []
@@ -36,7 +36,7 @@ def parts(results: Results, table: Table, rows: Sequence[Row], draw: Draw, mark:
         sources["sources"] = [f"Of {typical[0].key.node}, the node nearest to the median of all.", *sources["sources"]]
     found = [_part(first, grid.title, page_tables.table(grid, members, mark))]
     found[0]["findings"] = [vars(finding) for finding in fleet_text.of(rows, mark)]
-    found[0]["figures"] = [one for name, drawn in figures_of(table, rows) if (one := draw(name, drawn)) is not None]
+    found[0]["figures"] = [one for drawn in figures_of(table, rows) if (one := draw(drawn)) is not None]
     found[0]["formulas"] = sources
     if every_node:
         each = presentation.grid(results, rows[0].table, rows, mark)

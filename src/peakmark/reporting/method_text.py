@@ -16,6 +16,7 @@ from peakmark.storage.results import Results
 from peakmark.tables.presentation import empty_reason
 from peakmark.units import format_size
 
+MISSING = "–"
 _CENTRES = {
     "median": "The measured columns show the median of the repetitions.",
     "mean": "The measured columns show the arithmetic mean of the repetitions, as the configuration asks.",
@@ -52,14 +53,25 @@ COUNTED = (
 def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") -> dict[str, Any]:
     """Paragraphs by heading, the table of workloads, and the table of programs."""
     subsystems = planned(rows)
+    ran = programs(results, tuple(subsystems))
     return {
         "parts": [
             {"title": "How a number arises", "paragraphs": [typeset(one, mark) for one in _arises(results)]},
             {"title": "How to read a row", "paragraphs": _reading(rows)},
         ],
         "workloads": [list(line) for line in COUNTED if line[0] in subsystems.values()],
-        "programs": programs(results, tuple(subsystems)),
+        "programs": ran,
+        "programs_text": _in_a_sentence(ran),
     }
+
+
+def _in_a_sentence(lines: Sequence[Sequence[str]]) -> str:
+    """The same programs where paper is short: the commands of the appendix have their paths."""
+    found = [f"{name} {version}" for name, version, _ in lines if version != MISSING]
+    missing = [f"{name} ({why})" for name, version, why in lines if version == MISSING]
+    said = [f"{'; '.join(found)}. Their paths stand in the commands of the appendix." if found else ""]
+    said += [f"Missing: {'; '.join(missing)}." if missing else ""]
+    return " ".join(filter(None, said)) or "No program ran."
 
 
 def _arises(results: Results) -> list[str]:
@@ -116,8 +128,8 @@ def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
         "Sizes are binary (1 KiB = 1024 B) unless written as kB or MB, rates decimal (1 MB/s = 10⁶ B/s). Measured values have four significant "
         "digits here; the CSV files beside this report have all of them. An empty cell means that a program has no "
         "such measurement; a column that is empty throughout is explained below its table. Letters in the last column "
-        "lead to notes below the table; a range in a note stands for several rows, and the CSV file has each row's own "
-        "words.",
+        "lead to notes below the table; where a note has a range, the number beside the letter is the row's own. What to do about it "
+        "stands at the first note that says so.",
         f"Random accesses of up to {small} are rows of the IOPS and latency tables, all others of the throughput "
         "table.",
     ]
@@ -147,7 +159,7 @@ def programs(results: Results, subsystems: Collection[str] = tuple(SUBSYSTEMS)) 
     for name in dict.fromkeys(order):
         # A layout has its own choice of programs: others are not missing.
         if name not in ran and (layout_of(results) is None or any(cell.instrument == name for cell in results.cells)):
-            lines.append([name, "–", empty_reason(results, name)])
+            lines.append([name, MISSING, empty_reason(results, name)])
     called = _called(results)
     return [[called.get(name, name), version, path] for name, version, path in lines]
 

@@ -14,6 +14,7 @@ from peakmark import documents, fonts
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
 from peakmark.judging.judged import Judged
+from peakmark.judging.rows import layout_of
 from peakmark.reporting import chapters, document, markdown
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
@@ -43,7 +44,9 @@ def build(
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
-        figures = _figures(results.directory / "figures", folder / "figures", document.figure_names(rows))
+        figures = _figures(
+            results.directory / "figures", folder / "figures", document.figure_names(rows, layout_of(results))
+        )
         data = document.build(results, rows, figures, _logo(results, folder), partial)
         for place, source in chapters.sources(results).items():
             (folder / place).parent.mkdir(exist_ok=True)

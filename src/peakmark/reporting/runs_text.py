@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -73,7 +73,8 @@ def problems(results: Results) -> dict[str, Any]:
     if len({cell.node for cell in results.cells}) > fleet.MANY:
         lines = _of_nodes([*found, *waiting])
     else:
-        lines = [[_name(cell), what, reason] for cell, what, reason in found]
+        often = Counter((_name(cell), what, reason) for cell, what, reason in found)
+        lines = [[name, f"{what} ({n} times)" if n > 1 else what, reason] for (name, what, reason), n in often.items()]
         numbers: dict[str, list[int]] = defaultdict(list)
         for cell, _, _ in waiting:
             numbers[f"{cell.instrument} {cell.point} {cell.node}"].append(cell.repetition)

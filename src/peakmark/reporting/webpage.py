@@ -18,6 +18,7 @@ from peakmark import documents
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
 from peakmark.judging.judged import Judged
+from peakmark.judging.rows import layout_of
 from peakmark.reporting import document, prose
 from peakmark.reporting.report import must_be_complete
 from peakmark.resources import ROOT
@@ -44,8 +45,10 @@ def build(
     judged = Judged.of(campaign)
     results, rows = judged.results, judged.rows
     must_be_complete(results, partial, "html")
-    figures = dict.fromkeys(document.figure_names(rows), 100)
-    data = document.build(results, rows, figures, str(results.report_config.get("logo") or "") or None, partial, True)
+    figures = dict.fromkeys(document.figure_names(rows, layout_of(results)), 100)
+    data = document.build(
+        results, rows, figures, str(results.report_config.get("logo") or "") or None, partial, page=True
+    )
     target = target or results.directory / "report.html"
     text = page(data, results.directory, results.mark)
     documents.write(target, text.encode(), owner or results.directory)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from peakmark.catalogue.tables import Series
 from peakmark.formatting import percent, significant, size
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
+from peakmark.tables import presentation
 from peakmark.tables.presentation import NOT_MEASURED, Column, Grid, where, where_heading
 
 MOST = 7
@@ -75,6 +77,19 @@ def grid(rows: Sequence[Row]) -> Grid:
         notes=(),
         remarks=(f"{'; '.join(filter(None, said))}.",),
     )
+
+
+def starred(grid: Grid) -> Grid:
+    """A grid for one column: stars at the first cell instead of the columns of doubt and notes, and no notes below."""
+    labels = [column.label for column in grid.columns]
+    doubts = [line[labels.index("Doubt")] if "Doubt" in labels else "" for line in grid.body]
+    stars = {str(level): mark for level, mark in MARKS.items()}
+    plain = presentation.without(presentation.without(grid, "Doubt"), "Notes")
+    body = tuple((line[0] + stars.get(doubt, ""), *line[1:]) for line, doubt in zip(plain.body, doubts, strict=True))
+    said = tuple(f"{text}." for level, text in _SAID.items() if str(level) in doubts)
+    columns = tuple(replace(one, kind="text") if not place else one for place, one in enumerate(plain.columns))
+    shared = tuple(one for one in plain.shared if one != presentation.closed(presentation.BESIDE))
+    return replace(plain, columns=columns, body=body, notes=(), shared=shared, remarks=(*plain.remarks, *said))
 
 
 def _references(rows: Sequence[Row]) -> list[Series]:

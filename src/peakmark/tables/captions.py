@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES
+from peakmark.config.drawings import Drawing
 from peakmark.resources import ROOT
 
 FOLDER = ROOT / "reports" / "captions"
@@ -16,6 +17,7 @@ FIGURES = (
 )  # fmt: skip
 NODES = "nodes"  # caption of each figure of many nodes
 WORKLOAD = "workload"  # caption of a figure of one workload
+KINDS = ("together", "bars")  # captions of figures that a layout asks for, after its own words
 
 
 def text(name: str, limit: bool = True, absent: Collection[str] = ()) -> str:
@@ -28,9 +30,20 @@ def text(name: str, limit: bool = True, absent: Collection[str] = ()) -> str:
     return " ".join(one for one in sentences if not any(re.search(rf"\b{re.escape(word)}\b", one) for word in dropped))
 
 
+def of_drawing(drawing: Drawing, limit: bool, references: bool) -> str:
+    """The caption of a figure that a layout asks for: its title, then how to read its kind; ``limit`` and ``references`` say
+    whether some are in it.
+    """
+    words = text(drawing.kind if drawing.kind in KINDS else WORKLOAD, limit)
+    dropped = [] if drawing.value == "measured" else ["repetition"]
+    dropped += [] if references else ["reference"]
+    kept = [one for one in re.split(r"(?<=\.) ", words) if not any(word in one for word in dropped)]
+    return " ".join([f"{drawing.title}.", *kept])
+
+
 def _file(name: str) -> str:
     """The file of a figure's caption; figures of one workload, such as disk_throughput_RS, share one unless they are latencies."""
-    if name in (*FIGURES, NODES):
+    if name in (*FIGURES, NODES, *KINDS):
         return name
     table = name.rpartition("_")[0]
     return table if table.endswith("latency") else WORKLOAD

@@ -26,7 +26,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
     """The points of one table as text, and for each the row of the node that is nearest to the median."""
     spots = fleet.spots(rows)
     notes = Notes.of(rows)
-    body = tuple((*_cells(table, spot, mark), notes.marks(spot.every)) for spot in spots)
+    body = tuple((*_cells(table, spot, mark), notes.marks(spot.every, mark)) for spot in spots)
     remarks = presentation.remarks_on_gaps(results, table, rows, {series.instrument for series in table.series})
     points = len({fleet.place(row) for row in rows})
     if points > len(spots):
@@ -39,7 +39,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         body=body,
         notes=tuple((at, typeset(_where(at, sentence, notes, rows, every), mark)) for at, sentence in notes.sentences),
         remarks=tuple(typeset(presentation.closed(one), mark) for one in remarks),
-        shared=tuple(typeset(presentation.closed(one), mark) for one in notes.common),
+        shared=tuple(typeset(presentation.closed(one), mark) for one in notes.said_of_all),
         reading=f"A line for each point: {every} nodes. "
         + (typeset(presentation.closed(table.remark), mark) if table.remark else ""),
     )

@@ -12,12 +12,15 @@ from typing import Any
 
 from peakmark.catalogue.tables import Table, count
 from peakmark.formatting import listed, percent, significant, size, typeset
-from peakmark.judging.merging import merge
+from peakmark.judging.merging import joined, merge
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
 
 NOT_MEASURED = "not measured"
+BESIDE = "A number beside a letter is what the note says of that row"
+BETWEEN = ", "  # two letters of notes
+BOUND = "\u00a0"  # a letter and its number stay on one line
 ENDS = "Client → server"
 _KEY = re.compile(r"\b([a-z]+\.[a-z]+)\.([A-Z]+)\b")  # of a site file, for one workload: disk.throughput.RS
 _KEY_HOLE = re.compile(r"\.#")
@@ -177,7 +180,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
             *_cells(table, row, bool(heading), mark),
             *published_cells(row, published, table.factor, mark),
             str(row.level or ""),
-            notes.marks([row]),
+            notes.marks([row], mark),
         )
         for row in rows
     ]
@@ -190,7 +193,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         body=tuple(body),
         notes=tuple((at, typeset(sentence, mark)) for at, sentence in notes.sentences),
         remarks=tuple(typeset(closed(remark), mark) for remark in remarks),
-        shared=tuple(typeset(closed(note), mark) for note in notes.common),
+        shared=tuple(typeset(closed(note), mark) for note in notes.said_of_all),
         reading=typeset(closed(table.remark), mark) if table.remark else "",
     )
     return without_empty(whole) if rows else whole
@@ -198,28 +201,43 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
 
 @dataclass(frozen=True)
 class Notes:
-    """The notes of some rows: ``letters`` by note, the ``sentences`` they stand for, and what is said of all rows."""
+    """The notes of some rows: ``letters`` by note, the ``sentences`` they stand for, and what is said of all rows.
+
+    own  the numbers that a note has of its own, where its sentence has ranges
+    """
 
     letters: Mapping[str, str]
     sentences: tuple[tuple[str, str], ...]
     common: tuple[str, ...]
+    own: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Notes:
         """Notes that differ in numbers alone share a letter; what holds for all measured rows has none."""
         common = _common(rows)
         merged = merge([note for row in rows for note in row.notes if note not in common])
-        letters = {sentence: letter(number) for number, sentence in enumerate(dict.fromkeys(merged.values()))}
+        sentences = dict.fromkeys(one.sentence for one in merged.values())
+        letters = {sentence: letter(number) for number, sentence in enumerate(sentences)}
         return cls(
-            letters={note: letters[sentence] for note, sentence in merged.items()},
+            letters={note: letters[one.sentence] for note, one in merged.items()},
             sentences=tuple((mark, closed(sentence)) for sentence, mark in letters.items()),
             common=tuple(f"All rows: {note}" for note in common),
+            own={note: one.own for note, one in merged.items()},
         )
 
-    def marks(self, rows: Sequence[Row]) -> str:
-        """The letters of what a line's rows note, each once."""
-        found = {self.letters[note] for row in rows for note in row.notes if note in self.letters}
-        return " ".join(sorted(found, key=lambda mark: (len(mark), mark)))
+    @property
+    def said_of_all(self) -> tuple[str, ...]:
+        """What is said below the table of all rows, and of the numbers beside letters."""
+        return (*self.common, *([BESIDE] if any(self.own.values()) else ()))
+
+    def marks(self, rows: Sequence[Row], mark: str = ".") -> str:
+        """The letters of what a line's rows note, each once with the line's own numbers: ``a 11 %, b, c 2.74 GHz``."""
+        found: dict[str, list[tuple[str, ...]]] = {}
+        for note in (note for row in rows for note in row.notes if note in self.letters):
+            found.setdefault(self.letters[note], []).append(self.own[note])
+        ordered = sorted(found, key=lambda one: (len(one), one))
+        texts = (f"{one} {typeset(joined(found[one]), mark)}".strip().replace(" ", BOUND) for one in ordered)
+        return BETWEEN.join(texts)
 
 
 def closed(sentence: str) -> str:

@@ -144,7 +144,7 @@ def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -
         cells = [presentation.where(line.rows)] if where else []
         cells += [_text(sheet, column, line, mark) for column in sheet.columns]
         cells += presentation.published_cells(line.rows[0], published, sheet.factor, mark)
-        body.append((*cells, _level(line.rows), notes.marks(line.rows)))
+        body.append((*cells, _level(line.rows), notes.marks(line.rows, mark)))
     columns = [presentation.Column(where)] if where else []
     columns += [_described(column, found) for column in sheet.columns]
     columns += presentation.published_columns(sheet.table, published)
@@ -155,7 +155,7 @@ def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -
         body=tuple(body),
         notes=tuple((letter, typeset(sentence, mark)) for letter, sentence in notes.sentences),
         remarks=tuple(typeset(presentation.closed(remark), mark) for remark in _remarks(results, sheet, shown)),
-        shared=tuple(typeset(presentation.closed(note), mark) for note in notes.common),
+        shared=tuple(typeset(presentation.closed(note), mark) for note in notes.said_of_all),
         reading=typeset(presentation.closed(sheet.remark), mark) if sheet.remark else "",
     )
     return presentation.without_empty(whole) if found else whole

@@ -79,14 +79,18 @@ def _write_sheets(results: Results, rows: Mapping[str, Sequence[Row]], tables: P
     for sheet in layout.sheets:
         csv, tex = folder / f"{sheet.name}.csv", folder / f"{sheet.name}.tex"
         sheets.frame(sheet, rows[sheet.table.name]).to_csv(csv, index=False, lineterminator="\n")
-        tex.write_text(latex.table(_printed(results, sheet, rows), across=True), encoding="utf-8")
+        printed = _printed(results, sheet, rows, layout.narrow)
+        tex.write_text(latex.table(printed, across=not layout.narrow), encoding="utf-8")
         written += [csv, tex]
     return written
 
 
-def _printed(results: Results, sheet: layouts.Sheet, rows: Mapping[str, Sequence[Row]]) -> Grid:
-    """A sheet for a page of a paper, which has no room for a word of doubt in each row: its notes say it."""
-    return presentation.without(sheets.grid(results, sheet, rows[sheet.table.name]), "Doubt")
+def _printed(results: Results, sheet: layouts.Sheet, rows: Mapping[str, Sequence[Row]], narrow: bool) -> Grid:
+    """A sheet for a page of a paper, which has no room for a word of doubt in each row: its notes say it, in a ``narrow`` one
+    for a column stars.
+    """
+    grid = sheets.grid(results, sheet, rows[sheet.table.name])
+    return brief.starred(grid) if narrow else presentation.without(grid, "Doubt")
 
 
 def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from peakmark.tables.presentation import NOT_MEASURED
+from peakmark.tables.presentation import BETWEEN, BOUND, NOT_MEASURED
 
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
@@ -57,8 +57,9 @@ def grid(table: Data, mark: str) -> str:
 def _cell(place: int, cell: str | Mapping[str, str], kind: str, table: str, mark: str) -> str:
     text, pad = (cell, "") if isinstance(cell, str) else (cell["text"], cell["pad"])
     if kind == "notes":
-        links = " ".join(f'<a href="#{table}-{letter}">{escape(letter)}</a>' for letter in text.split())
-        return f"<td>{links}</td>"
+        marks = (mark.partition(BOUND) for mark in text.split(BETWEEN) if mark)
+        links = (f'<a href="#{table}-{letter}">{escape(letter)}</a>{escape(gap + own)}' for letter, gap, own in marks)
+        return f"<td>{BETWEEN.join(links)}</td>"
     value = sort_value(text, mark)
     attributes = f' data-v="{value!r}"' if value is not None else ""
     names = [name for name, wanted in (("number", kind == "number"), ("hole", text == NOT_MEASURED)) if wanted]

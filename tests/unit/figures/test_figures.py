@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
 from peakmark.catalogue.tables import BY_NAME
-from peakmark.figures import figures, panels, style
+from peakmark.figures import across, figures, panels, style
 from peakmark.formatting import size
-from peakmark.judging import rows, verdict, words
+from peakmark.judging import drawn, rows, verdict, words
 from peakmark.limits import Limit
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
@@ -169,11 +169,11 @@ def test_dram_and_caches_are_figures_of_their_own(tmp_path: Path) -> None:
 
 def test_every_figure_has_a_caption() -> None:
     known = {path.stem for path in (ROOT / "reports" / "captions").glob("*.rst")}
-    assert known == {*captions.FIGURES, captions.NODES, captions.WORKLOAD}
+    assert known == {*captions.FIGURES, *captions.KINDS, captions.NODES, captions.WORKLOAD}
     assert set(captions.FIGURES) == {
         "overview",
         "fleet",
-        *(name for table in BY_NAME.values() for name, _ in rows.figures_of(table, [])),
+        *(one.name for table in BY_NAME.values() for one in drawn.figures_of(table, [])),
     }
 
 
@@ -228,7 +228,9 @@ def test_instruments_differ_in_marker_and_lightness_as_well_as_colour() -> None:
     assert lightness(looks[0].colour) < lightness(looks[1].colour) - 10
 
 
-@pytest.mark.parametrize("colour", [*(style.look(place).ink for place in range(3)), style.INK, style.QUIET])
+@pytest.mark.parametrize(
+    "colour", [*(style.look(n).ink for n in range(3)), *(style.line(n).ink for n in range(6)), style.INK, style.QUIET]
+)
 def test_words_can_be_read_on_white(colour: str) -> None:
     """By the contrast of WCAG 2.2: 4.5 : 1 for text of this size."""
     parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
@@ -289,9 +291,9 @@ def test_the_decimal_mark_reaches_ticks_limits_and_words(tmp_path: Path) -> None
 def test_labels_of_blocks_that_stand_close_are_not_written_over_each_other() -> None:
     places = [1 << 10, 10**6, 1 << 20, 10**7, 10 << 20]
     names = {place: size(place) for place in places}
-    assert panels._tick_labels(places, names) == ["1\nKiB", "1\nMB", "", "10\nMB", ""]
-    assert panels._tick_labels([1 << 10, 1 << 20], {1 << 10: "1KB", 1 << 20: "1MB"}) == ["1\nKB", "1\nMB"]
-    assert panels._tick_labels([1, 2, 4, 8], dict.fromkeys([1, 2, 4, 8], "")) == ["1", "2", "4", "8"]
+    assert across.tick_labels(places, names) == ["1\nKiB", "1\nMB", "", "10\nMB", ""]
+    assert across.tick_labels([1 << 10, 1 << 20], {1 << 10: "1KB", 1 << 20: "1MB"}) == ["1\nKB", "1\nMB"]
+    assert across.tick_labels([1, 2, 4, 8], dict.fromkeys([1, 2, 4, 8], "")) == ["1", "2", "4", "8"]
 
 
 def test_a_caption_speaks_of_the_limit_only_where_it_is_drawn() -> None:

@@ -249,7 +249,7 @@ def test_programs_that_disagree_are_a_finding_and_a_mark_on_the_row(tmp_path: Pa
     (text,) = said(rows, "Disagreement")
     assert "MyDiskBench and IOZone are more than a factor of 1.5 apart in 1 of 2 rows, at most 3.33" in text
     assert "RS of 1 MiB, 1 thread" in text and "about the measurement" in text
-    assert [any("a factor 3.3" in note.text for note in row.doubts) for row in rows] == [True, False]
+    assert [any("a factor of 3.3" in note.text for note in row.doubts) for row in rows] == [True, False]
     assert [row.measured.centre for row in rows] == [pytest.approx(100e6, rel=0.01), pytest.approx(200e6, rel=0.01)]
     together = disk(tmp_path / "together", values, iozone={("RS", MIB, 1): 90e6, ("RS", MIB, 2): 190e6})
     assert said(together, "Disagreement") == []

@@ -15,7 +15,7 @@ from peakmark.figures import figures
 from peakmark.reporting import report
 
 DPI = 20
-TOP_MM, END_MM = 20, 279  # as in reports/template
+TOP_MM, END_MM = 17, 281  # as in reports/template
 PALE = 200
 LEAST = 0.5
 

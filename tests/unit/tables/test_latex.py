@@ -12,6 +12,7 @@ from tests.unit import campaign_data as make
 from tests.unit.tables.test_presets import small_campaign
 
 from peakmark.catalogue.tables import BY_NAME
+from peakmark.config import layouts
 from peakmark.judging import rows
 from peakmark.storage.results import Results
 from peakmark.tables import brief, latex, presentation, tables
@@ -69,6 +70,32 @@ def test_tables_of_a_layout_fit_a_page(preset: str, tmp_path: Path) -> None:
     files = sorted((campaign / "tables" / preset).glob("*.tex"))
     assert len(files) > 3
     assert [width for width in _compiled(files, PAGE, tmp_path) if width > 1] == []
+
+
+def test_the_layout_of_a_paper_fits_its_column(tmp_path: Path) -> None:
+    campaign = make.write(tmp_path / "c", make.sweep(), config={"report": {"tables": "paper"}})
+    tables.build(campaign)
+    files = sorted((campaign / "tables" / "paper").glob("*.tex"))
+    assert len(files) == len(layouts.load("paper").sheets)
+    for path in files:
+        assert path.read_text().splitlines()[0].endswith("fits into table, a column of 8.4 cm"), path.name
+    assert _compiled(files, COLUMN, tmp_path) == []
+
+
+def test_the_layout_of_a_paper_has_six_or_seven_columns_and_stars_for_doubt(tmp_path: Path) -> None:
+    assert {len(sheet.columns) for sheet in layouts.load("paper").sheets} == {6, 7}
+    records = [
+        make.record(of, [make.measurement(of, "rate", 1e11 * value)])
+        for threads in (1, 2)
+        for run, value in enumerate((0.6, 1.0, 1.4) if threads == 1 else (1.0, 1.0, 1.0))
+        for of in [make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=run)]
+    ]
+    campaign = make.write(tmp_path / "c", records, config={"report": {"tables": "paper"}})
+    tables.build(campaign)
+    text = (campaign / "tables" / "paper" / "cpu.tex").read_text()
+    assert [line.split(" & ")[0] for line in text.splitlines() if line.startswith("DP")] == ["DP*", "DP"]
+    assert "* unsure: another run may well differ." in text
+    assert "textsuperscript" not in text.replace("\\textsuperscript{9}", ""), "no notes below"
 
 
 @pytest.mark.parametrize("name", BY_NAME)

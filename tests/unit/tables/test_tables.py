@@ -11,7 +11,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.catalogue.tables import BY_NAME, TABLES
 from peakmark.judging import rows
-from peakmark.judging.merging import merge
+from peakmark.judging.merging import joined, merge
 from peakmark.storage.results import Results
 from peakmark.tables import presentation, tables
 
@@ -162,7 +162,7 @@ def test_programs_of_a_disk_that_disagree_are_asked_for_their_buffers(tmp_path: 
         measured = make.measurement(own, "throughput", 2e9) | {"details": {"huge_pages": given}}
         records = [make.record(own, [measured]), make.record(fio, [make.measurement(fio, "throughput", 8e8)])]
         row = rows.build(Results.read(make.write(tmp_path / str(given), records)))["disk_throughput"][0]
-        assert [note for note in row.notes if "a factor 2.5" in note and said in note], row.notes
+        assert [note for note in row.notes if "a factor of 2.5" in note and said in note], row.notes
 
 
 def test_a_latency_efficiency_is_theoretical_by_measured(tmp_path: Path) -> None:
@@ -350,8 +350,43 @@ def test_building_again_gives_the_same_bytes(swept: Path) -> None:
 def test_notes_that_differ_in_numbers_alone_share_a_sentence() -> None:
     notes = ["spread by 7% of L3, n = 3", "spread by 31% of L3, n = 3", "spread by 9.5% of L3, n = 3", "other 4"]
     merged = merge(notes)
-    assert set(merged.values()) == {"spread by 7 – 31% of L3, n = 3", "other 4"}
+    assert {one.sentence for one in merged.values()} == {"spread by 7 – 31% of L3, n = 3", "other 4"}
     assert merge([]) == {}
+
+
+def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path) -> None:
+    spreads = {1: (0.7, 1.0, 1.3), 2: (0.8, 1.0, 1.2), 4: (1.0, 1.0, 1.0)}
+    records = [
+        make.record(of, [make.measurement(of, "rate", 1e11 * value)])
+        for threads, values in spreads.items()
+        for run, value in enumerate(values)
+        for of in [make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=run)]
+    ]
+    results = Results.read(make.write(tmp_path / "c", records))
+    grid = presentation.grid(results, BY_NAME["cpu"], rows.build(results)["cpu"], ",")
+    at = [column.label for column in grid.columns].index("Notes")
+    notes = dict(grid.notes)
+    (letter,) = [name for name, sentence in notes.items() if "spread" in sentence]
+    assert "20 – 30\u00a0%" in notes[letter]
+    marks = [line[at].split(presentation.BETWEEN) for line in grid.body]
+    own = [next((mark for mark in line if mark.startswith(letter)), "") for line in marks]
+    assert own == [f"{letter}\u00a030\u00a0%", f"{letter}\u00a020\u00a0%", ""]
+    assert f"{presentation.BESIDE}." in grid.shared
+
+
+def test_own_numbers_have_their_units_and_of_several_rows_are_a_range() -> None:
+    notes = [
+        "the clock fell by 4.9%, to 2.74 GHz",
+        "the clock fell by 6%, to 2.79 GHz",
+        "took 132 µs after 655 MB",
+        "other",
+    ]
+    merged = merge([*notes, "took 1.5 µs after 655 MB"])
+    assert merged[notes[0]].own == ("4.9%",), "the first of what differs"
+    assert merged[notes[2]].own == ("132 µs",), "655 MB is the same in both"
+    assert merged["other"].own == ()
+    assert joined([merged[notes[0]].own]) == "4.9%"
+    assert joined([merged[notes[0]].own, merged[notes[1]].own]) == "4.9 – 6%"
 
 
 def test_what_holds_for_all_rows_is_said_once(tmp_path: Path) -> None:

@@ -1,0 +1,59 @@
+"""Figures that a layout asks for, since its report drew them; tables that it names none for keep their usual ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from peakmark.catalogue.tables import BY_NAME, Table
+from peakmark.errors import ConfigError
+
+RESERVED = ("overview", "fleet")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """One figure: which rows of ``table`` it shows, and how.
+
+    kind       panels: a panel for each workload, with every program and the limit; together: a line for each workload in
+               one panel, or in one for each block size; bars: a bar for each row
+    value      measured, efficiency (share of the limit) or deviation (standard deviation of the repetitions)
+    workloads  which, without any all; so are the variants
+    """
+
+    name: str
+    table: Table
+    title: str
+    kind: str
+    value: str
+    workloads: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+
+    def takes(self, workload: str, variant: str) -> bool:
+        """Whether rows of this workload and variant are drawn."""
+        return (not self.workloads or workload in self.workloads) and (not self.variants or variant in self.variants)
+
+
+def read(where: str, entries: Sequence[Mapping[str, Any]]) -> tuple[Drawing, ...]:
+    """The figures of a layout, ``where`` names it. Errors: ConfigError in one sentence."""
+    found: list[Drawing] = []
+    for entry in entries:
+        one = Drawing(
+            name=entry["name"],
+            table=BY_NAME[entry["of"]],
+            title=entry["title"],
+            kind=entry.get("kind", "panels"),
+            value=entry.get("value", "measured"),
+            workloads=tuple(entry.get("workloads", ())),
+            variants=tuple(entry.get("variants", ())),
+        )
+        if one.kind == "panels" and one.value != "measured":
+            raise ConfigError(
+                f"{where}: figure {one.name!r} has kind panels and value {one.value}: panels show what was measured; "
+                "kind together and bars show the others too"
+            )
+        if one.name in (*RESERVED, *(other.name for other in found)):
+            raise ConfigError(f"{where}: two figures are called {one.name!r}: give this one a name of its own")
+        found.append(one)
+    return tuple(found)

@@ -1,0 +1,37 @@
+"""What paper says once that the page says at every place, where a reader may have come by a link and filters rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Data = dict[str, Any]
+DOUBT = "Doubt"
+
+
+def sections(every: Sequence[Data]) -> list[Data]:
+    """The chapters of the resources, changed in place: a remedy stands at the first note that names it, later notes state what
+    was seen; a word of doubt that all rows of a table share is a sentence below it.
+    """
+    seen: set[str] = set()
+    for table in (part["table"] for section in every for part in section["parts"] if part["table"]):
+        for note in table["notes"]:
+            fact, told, remedy = note[1].rpartition(": ")
+            if told and remedy in seen:
+                note[1] = f"{fact}."
+            seen.add(remedy)
+        _doubt(table)
+    return list(every)
+
+
+def _doubt(table: Data) -> None:
+    """Take out the column of doubt where all rows have the same word in it."""
+    place = 0
+    for number, heading in enumerate(table["head"]):
+        words = {line[place] for line in table["body"]} if heading["title"] == DOUBT else set()
+        if len(table["body"]) > 1 and len(words) == 1:
+            del table["head"][number], table["columns"][place]
+            table["body"] = [[*line[:place], *line[place + 1 :]] for line in table["body"]]
+            table["remarks"] = [f"All rows are {words.pop()}.", *table["remarks"]]
+            return
+        place += heading["span"]
