@@ -131,7 +131,7 @@ def _line(axis: Axes, drawing: Drawing, rows: Sequence[Row], rank: int, horizont
     ]
     axis.scatter([x for x, _ in points], [y for _, y in points], s=7, zorder=4, alpha=0.7, linewidth=0.6,
                  marker=look.marker, facecolor="white", edgecolor=look.colour)  # fmt: skip
-    limits = [(place, row.peak.value) for place, row in zip(places, rows, strict=True) if row.peak.value is not None]
+    limits = [(place, row.limit.value) for place, row in zip(places, rows, strict=True) if row.limit.value is not None]
     axis.plot([x for x, _ in limits], [y * rows[0].table.factor for _, y in limits], color=look.colour, linewidth=0.8,
               dashes=(5, 2), marker="_", markersize=6, zorder=1)  # fmt: skip
 
