@@ -159,7 +159,7 @@ def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
     rows = [row for panel in panels for row in panel.rows]
     values = [value * table.factor for row in rows for series in row.series.values() for value in series.values]
     values += [value * table.factor for row in rows for value in row.published.values()]
-    limits = [row.peak.value * table.factor for row in rows if row.peak.value is not None]
+    limits = [row.limit.value * table.factor for row in rows if row.limit.value is not None]
     lowest, highest = min(values), max(values)
     logarithmic = highest > 20 * lowest
     highest = max([highest, *limits])
@@ -285,7 +285,7 @@ def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: across.Di
     """The theoretical value as a thin dark line: through the panel where it is one number, else along the rows it
     belongs to.
     """
-    known = [(row, row.peak.value * table.factor) for row in rows if row.peak.value is not None]
+    known = [(row, row.limit.value * table.factor) for row in rows if row.limit.value is not None]
     if not known:
         return
     values = {round(value, 9) for _, value in known}

@@ -98,7 +98,7 @@ def _is_wide(drawing: Drawing, rows: Sequence[Row]) -> bool:
         return False
     values = [value for row in rows if (value := value_of(drawing, row, row.measured))]
     if drawing.value == "measured":
-        values += [row.peak.value * row.table.factor for row in rows if row.peak.value]
+        values += [row.limit.value * row.table.factor for row in rows if row.limit.value]
     return bool(values) and max(values) > SPAN * min(values)
 
 
@@ -142,7 +142,7 @@ def _line(axis: Axes, drawing: Drawing, rows: Sequence[Row], rank: int, horizont
 
 def _limits(axis: Axes, rows: Sequence[Row], names: Sequence[str], horizontal: across.Dimension) -> None:
     """The limits dashed: one line where all rows have the same, else each in the colour of its workload."""
-    known = [(row, row.peak.value * row.table.factor) for row in rows if row.peak.value is not None]
+    known = [(row, row.limit.value * row.table.factor) for row in rows if row.limit.value is not None]
     if len({round(value, 9) for _, value in known}) == 1:
         axis.axhline(known[0][1], color=style.LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)
         return

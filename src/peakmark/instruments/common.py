@@ -120,9 +120,9 @@ def option_size(cell: Cell, key: str, default: int | None) -> int | None:
     return parse_size(value)
 
 
-def seconds_of(cell: Cell, default: float = 1.0) -> float:
+def seconds_of(cell: Cell) -> float:
     """Seconds the cell is to be measured for."""
-    return option_number(cell, "seconds", default) or default
+    return option_number(cell, "seconds", None) or 1.0
 
 
 def warmup_of(cell: Cell, default: float) -> float:

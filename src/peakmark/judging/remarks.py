@@ -44,7 +44,7 @@ def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None)
             ],
             summary=series.summary,
             centre=series.centre,
-            peak=row.peak,
+            limit=row.limit,
             facts=facts,
             nominal_hz=nominal_hz,
         )
@@ -103,12 +103,12 @@ def of_programs_and_limit(row: Row) -> Iterator[Note]:
             yield Note("warning", f"{warning}{often}", Level.NOTE, name)
         if any(point.details.get("estimate") for point in entry.points):
             yield Note("derived", "derived from other figures, not measured", Level.NOTE, name)
-    if row.peak.note:
-        yield Note("limit", f"theoretical value: {row.peak.note}", Level.NOTE)
-    if row.peak.finding:
-        yield Note("machine", row.peak.finding, Level.NOTE)
-    if row.peak.estimate is not None:
-        guess = significant(row.peak.estimate * row.table.factor)
+    if row.limit.note:
+        yield Note("limit", f"theoretical value: {row.limit.note}", Level.NOTE)
+    if row.limit.finding:
+        yield Note("machine", row.limit.finding, Level.NOTE)
+    if row.limit.estimate is not None:
+        guess = significant(row.limit.estimate * row.table.factor)
         yield Note("limit", f"theoretical value unknown; a guess would be {guess} {row.table.shown}", Level.NOTE)
     if len(row.ends) > 1:
         pairs = ", ".join(f"{client} → {server}" for client, server in row.ends)

@@ -11,7 +11,7 @@ from peakmark.config.layouts import Sheet
 from peakmark.formatting import natural
 from peakmark.judging import notes
 from peakmark.judging.notes import Level, Note
-from peakmark.peaks import Peak
+from peakmark.limits import Limit
 from peakmark.statistics import Summary
 from peakmark.storage.results import StoredRecord
 
@@ -82,7 +82,7 @@ class Row:
     table: Table
     key: Key
     series: Mapping[str, Series]
-    peak: Peak
+    limit: Limit
     marks: tuple[Note, ...] = ()
     missing: int = 0
     published: Mapping[str, float] = field(default_factory=dict)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from peakmark import files
+from peakmark import files, output
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.instruments import REGISTRY
@@ -99,7 +98,7 @@ def _measure(part: Part, cells: Sequence[Cell], now: Path, kernels: Path) -> lis
             measure(request(part, cell, kernels))
         except PeakmarkError as error:
             failed.append(cell)
-            print(f"peakmark: {error}", file=sys.stderr, flush=True)
+            output.tell(str(error))
     now.unlink(missing_ok=True)
     return failed
 

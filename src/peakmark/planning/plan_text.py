@@ -12,7 +12,7 @@ from peakmark.formatting import duration, plural
 from peakmark.planning import grouping
 from peakmark.planning import plan as planning
 from peakmark.planning.cluster import ANY, Cluster, settings_of
-from peakmark.units import format_size
+from peakmark.units import format_size, gigabytes
 
 JOB_S, CELL_S = 0.5, 0.4
 """What a job costs on its node, and each cell in it beside the measuring: Python, facts of the machine, the record on
@@ -37,9 +37,9 @@ def describe(made: planning.Plan, every_cell: bool = False) -> str:
             lines.append(f"  {reference.instrument:<13} column stays empty: {reference.reason}{fix}")
     lines.append("")
     lines.append(
-        f"scratch       {made.config['scratch'] or '$TMPDIR, else /tmp'}: {whole.disk_bytes / 1e9:.1f} GB at most"
+        f"scratch       {made.config['scratch'] or '$TMPDIR, else /tmp'}: {gigabytes(whole.disk_bytes)} at most"
     )
-    lines.append(f"memory        {whole.memory_bytes / 1e9:.1f} GB at most")
+    lines.append(f"memory        {gigabytes(whole.memory_bytes)} at most")
     lines.append(f"results       {made.directory}")
     if made.cluster is not None:
         lines += ["", *_cluster(made, made.cluster)]

@@ -179,7 +179,7 @@ def _figure(one: Drawn, figures: Mapping[str, int], mark: str = ".") -> dict[str
     """A figure with its caption, and with what it says to those who listen."""
     if one.name not in figures:
         return None
-    limit = any(row.peak.value is not None for row in one.rows)
+    limit = any(row.limit.value is not None for row in one.rows)
     used = {name for row in one.rows for name in row.series}
     if one.drawing is not None:
         value, bar = one.drawing.value, one.drawing.kind == "bars"

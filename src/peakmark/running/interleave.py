@@ -10,12 +10,12 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from peakmark import output, resources
 from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import given
@@ -114,13 +114,13 @@ def _measure(before: Plan, after: Plan, kernels: Path) -> None:
     rounds = [(number, list(_missing(pairs, good))) for number, pairs in orders(before, after)]
     left = [one for _, found in rounds for one in found]
     if left:
-        _say(f"{plural(len(left), 'cell')} of {before.directory} and {after.directory}, about {_time(left)}")
+        output.tell(f"{plural(len(left), 'cell')} of {before.directory} and {after.directory}, about {_time(left)}")
     failed: list[Order] = []
     for number, found in rounds:
         failed += [one for one in found if not _cell(one, kernels)]
         left = left[len(found) :]
         if found and left:
-            _say(f"round {number + 1} of {len(rounds)} is done, about {_time(left)} left")
+            output.tell(f"round {number + 1} of {len(rounds)} is done, about {_time(left)} left")
     if failed:
         worst = failed[0]
         raise MeasurementError(
@@ -149,16 +149,13 @@ def _cell(one: Order, kernels: Path) -> bool:
     directory = one.plan.directory
     log = directory / "logs" / f"{one.cell.id}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-m", "peakmark", "measure", "--plan", str(directory / "plan.json"), "--cell", one.cell.id]
+    plan_path = str(directory / "plan.json")
+    argv = resources.command("measure", "--plan", plan_path, "--cell", one.cell.id, "--kernels", str(kernels))
     with log.open("wb") as errors:
-        process = subprocess.Popen([*argv, "--kernels", str(kernels)], stderr=errors)
+        process = subprocess.Popen(argv, stderr=errors)
         try:
             return process.wait() == 0
         except BaseException:
             process.send_signal(signal.SIGTERM)  # it ends its program and removes its files
             process.wait()
             raise
-
-
-def _say(text: str) -> None:
-    print(f"peakmark: {text}", file=sys.stderr, flush=True)

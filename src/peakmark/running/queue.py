@@ -288,7 +288,7 @@ class Queue:
             return Ended(task)
         words = f"Slurm has forgotten job {task.number} before anybody saw how it ended, and there is no record"
         with contextlib.suppress(OSError, PeakmarkError):
-            if failures.told(self.made, task.cells, str(task.number)):
+            if failures.has_told(self.made, task.cells, str(task.number)):
                 return Ended(task, "")
             failures.refused(self.made, task.cells, words, datetime.datetime.now().astimezone())
         return Ended(task, words)

@@ -14,8 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-import peakmark
-from peakmark import files, interrupts, output
+from peakmark import files, interrupts, output, resources
 from peakmark.cell import Cell
 from peakmark.formatting import duration, plural
 from peakmark.measuring import build, code, guard, job, lock
@@ -292,11 +291,9 @@ class Run:
             cells, seconds = sum(map(len, each.values())), sum(progress.estimates.values())
             nodes = self.plan.cluster.nodes
             chosen = "that Slurm chooses" if nodes == (cluster.ANY,) else shown(nodes)
-            print(
-                f"peakmark: {plural(cells, 'cell')} through Slurm, partition {self.plan.cluster.partition}, on nodes {chosen}; "
-                f"{duration(seconds)} of measuring, then the report",
-                file=sys.stderr,
-                flush=True,
+            output.tell(
+                f"{plural(cells, 'cell')} through Slurm, partition {self.plan.cluster.partition}, on nodes {chosen}; "
+                f"{duration(seconds)} of measuring, then the report"
             )
 
 
@@ -338,8 +335,7 @@ def measuring() -> str:
     """How rules call ``peakmark measure``: Python does without what is installed, and takes the place of the shell. With
     braces for Snakemake to leave alone.
     """
-    words = ["exec", sys.executable, "-S", str(Path(peakmark.__file__).with_name("__main__.py")), "measure"]
-    return shlex.join(words).replace("{", "{{").replace("}", "}}")
+    return shlex.join(["exec", *resources.command("measure")]).replace("{", "{{").replace("}", "}}")
 
 
 def script(command: str) -> str:
