@@ -14,7 +14,7 @@ from benchmarks.kernels import had, neighbours
 from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.kernels.pairs import Row
 from benchmarks.kernels.ratios import Pair
-from peakmark import peaks
+from peakmark import limits
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, ParseError, Unavailable
 from peakmark.instruments import REGISTRY, pmbw
@@ -176,15 +176,15 @@ class Runner:
         mine = ours.of(row.ours, row.metric)
         value = None if mine is None else mine.value
         if theirs is None:
-            peak = None if mine is None else self._peak(row, mine)
+            limit = None if mine is None else self._limit(row, mine)
             # The kernel itself tells it of the measured part alone.
             had = None if mine is None else mine.details.get("cpu_share", ours.had)
-            return Pair(value, peak, ours.neighbours, had, 1.0, self.per_cpu_time), ours.error
+            return Pair(value, limit, ours.neighbours, had, 1.0, self.per_cpu_time), ours.error
         away = max(ours.neighbours, theirs.neighbours)
         pair = Pair(value, theirs.value(row), away, ours.had, theirs.had, self.per_cpu_time)
         return pair, "; ".join(filter(None, (ours.error, theirs.error)))
 
-    def _peak(self, row: Row, mine: Measurement) -> float:
+    def _limit(self, row: Row, mine: Measurement) -> float:
         """Limit of the instruction at the clock under the work, or else before and after it. Errors: Unavailable."""
         under_work = mine.details.get("clock_hz_loaded")
         whens = ("loaded",) if under_work else ("before", "after")
@@ -193,11 +193,11 @@ class Runner:
         if not seen:
             raise Unavailable("cpubench told no clock")
         cell = row.ours
-        peak = peaks.for_row(
+        limit = limits.for_row(
             *(cell.subsystem, cell.workload, cell.variant, cell.block, cell.concurrency, row.metric, self.facts),
             clock_hz=sum(seen) / len(seen),
             clock_loaded=bool(under_work),
         )
-        if peak.value is None:
-            raise Unavailable(peak.reason or "no limit is known")
-        return peak.value
+        if limit.value is None:
+            raise Unavailable(limit.reason or "no limit is known")
+        return limit.value

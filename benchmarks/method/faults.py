@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.method.sides import Bench, Surroundings
 from peakmark.errors import Unavailable
-from peakmark.machine import limits
+from peakmark.machine import allowed
 from peakmark.machine.host import Host
 
 READY_S = 30.0
@@ -66,7 +66,7 @@ def _cgroup(bench: Bench, plain: Surroundings, healthy: float) -> Iterator[Surro
     if os.geteuid() != 0 or device is None:
         raise Unavailable("a control group that limits the disk needs root, and one disk behind the scratch directory")
     rate = max(1_000_000, int(healthy / 5))
-    for version, folder in reversed(limits.folders(here, "blkio")):
+    for version, folder in reversed(allowed.folders(here, "blkio")):
         group = Path(folder) / f"peakmark-{os.getpid()}"
         try:
             if version == 2 and "io" not in (here.read(f"{folder}/cgroup.subtree_control") or "").split():

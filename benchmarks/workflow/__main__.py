@@ -14,13 +14,13 @@ from pathlib import Path
 
 from benchmarks.facts import facts_in_short
 from benchmarks.workflow import campaigns, lines, overhead, planning, reporting, starting
-from benchmarks.workflow.checkout import Checkout
+from benchmarks.workflow.checkout import TimedCheckout
 from benchmarks.workflow.lines import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
 from peakmark.files import write_text
 
-PARTS: dict[str, Callable[[Checkout, int], list[Line]]] = {
+PARTS: dict[str, Callable[[TimedCheckout, int], list[Line]]] = {
     "planning": planning.dry_runs,
     "nothing": planning.nothing_to_do,
     "start": starting.measure,
@@ -50,7 +50,7 @@ def main() -> int:
         for name in chosen.only or PARTS:
             started = time.monotonic()
             try:
-                table += PARTS[name](Checkout.make(work / name), chosen.turns)
+                table += PARTS[name](TimedCheckout.make(work / name), chosen.turns)
             except PeakmarkError as error:
                 print(f"{name}: not measured: {error}", file=sys.stderr)
             print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)

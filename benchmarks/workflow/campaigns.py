@@ -11,7 +11,7 @@ import time
 from functools import partial
 
 from benchmarks.workflow import journal
-from benchmarks.workflow.checkout import Checkout
+from benchmarks.workflow.checkout import TimedCheckout
 from benchmarks.workflow.lines import Line
 from benchmarks.workflow.ways import NODES, Ways
 from peakmark.errors import PeakmarkError
@@ -27,7 +27,7 @@ exec {tool} "$@"
 """
 
 
-def to_the_report(checkout: Checkout, turns: int, cells: int = 200, seconds: float = 0.2) -> list[Line]:
+def to_the_report(checkout: TimedCheckout, turns: int, cells: int = 200, seconds: float = 0.2) -> list[Line]:
     """A campaign of short cells from its start to its report, beside as many tests of ReFrame."""
     walls: dict[str, list[float]] = {"cell": [], "node": [], "ReFrame": []}
     after: list[float] = []
@@ -50,14 +50,14 @@ def to_the_report(checkout: Checkout, turns: int, cells: int = 200, seconds: flo
     ]
 
 
-def _report(checkout: Checkout, name: str) -> float:
+def _report(checkout: TimedCheckout, name: str) -> float:
     """Seconds that tables and report take by themselves."""
     folder = f"results/{name}"
     commands = ("tables", "report")
     return sum(checkout.run(sys.executable, "-m", "peakmark", word, folder).wall for word in commands)
 
 
-def failed_again(checkout: Checkout, turns: int, cells: int = 20) -> list[Line]:
+def failed_again(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]:
     """Two cells of twenty have failed; the second run measures them and makes the report."""
     tool, fail = checkout.directory / "fio", checkout.directory / "fail"
     tool.write_text(FAILING.format(tool=shutil.which("fio") or "fio"))
@@ -100,7 +100,7 @@ def failed_again(checkout: Checkout, turns: int, cells: int = 20) -> list[Line]:
     ]
 
 
-def submitted(checkout: Checkout, turns: int, cells: int = 2_000) -> list[Line]:
+def submitted(checkout: TimedCheckout, turns: int, cells: int = 2_000) -> list[Line]:
     """From the first submission to the last; other jobs keep the nodes busy meanwhile. Beside it bare submissions, as many
     at a time: of a part of the cells, as Slurm takes each as long as any other.
     """

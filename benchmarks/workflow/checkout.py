@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -13,12 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.checkout import copy  # as the tests have it
 
 from peakmark.errors import PeakmarkError
-from peakmark.resources import ROOT
-
-PARTS = ("Snakefile", "rules", "src", "config", "reports", "local", "slurm", "profiles", "pyproject.toml")
-LIMIT_S = 1200.0
 
 SHORT: dict[str, Any] = {
     "seconds": 0.01,
@@ -43,24 +39,19 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Checkout:
+class TimedCheckout:
     """A folder with the sources and the compiled kernels, as a user has them after the first run."""
 
     directory: Path
 
     @classmethod
-    def make(cls, directory: Path) -> Checkout:
+    def make(cls, directory: Path) -> TimedCheckout:
         """Errors: PeakmarkError when the kernels cannot be compiled."""
-        directory.mkdir(parents=True)
-        for name in PARTS:
-            source = ROOT / name
-            if source.is_dir():
-                shutil.copytree(source, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy2(source, directory / name)
-        checkout = cls(directory)
-        checkout.run("make", "-s", "-C", "src/kernels", "-j2")
-        return checkout
+        try:
+            copy(directory)
+        except subprocess.CalledProcessError as error:
+            raise PeakmarkError(f"the kernels cannot be compiled: {error}") from error
+        return cls(directory)
 
     def configure(self, name: str, **values: Any) -> str:
         """Write a configuration of this name; the words that make snakemake use it."""

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.workflow.checkout import Checkout
+from benchmarks.workflow.checkout import TimedCheckout
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError
 from peakmark.storage import integrity, records
@@ -23,7 +23,7 @@ def kind(cell: Cell) -> Kind:
     return cell.instrument, cell.workload, cell.variant
 
 
-def fill(checkout: Checkout, config: str, name: str) -> int:
+def fill(checkout: TimedCheckout, config: str, name: str) -> int:
     """Write plan, facts and a record of every cell of the configuration. Returns the number of cells.
 
     Errors: PeakmarkError when a real cell cannot be measured.
@@ -43,7 +43,7 @@ def fill(checkout: Checkout, config: str, name: str) -> int:
     return len(campaign.planned)
 
 
-def _measured(checkout: Checkout, campaign: Results, cell: Cell) -> tuple[dict[str, Any], Path]:
+def _measured(checkout: TimedCheckout, campaign: Results, cell: Cell) -> tuple[dict[str, Any], Path]:
     path = campaign.record_path(cell)
     words = ["--plan", str(campaign.directory.relative_to(checkout.directory) / "plan.json"), "--cell", cell.id]
     checkout.run(sys.executable, "-m", "peakmark", "measure", *words)

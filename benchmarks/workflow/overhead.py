@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from benchmarks.workflow.checkout import Checkout
+from benchmarks.workflow.checkout import TimedCheckout
 from benchmarks.workflow.lines import Line
 from benchmarks.workflow.ways import NODES, Ways
 
@@ -15,7 +15,7 @@ BATCH = 10
 FAN_OUTS: dict[str, Any] = {"cell": "cell", "node": "node", f"batch: {BATCH}": {"batch": BATCH}}
 
 
-def per_cell(checkout: Checkout, turns: int, cells: int = 20) -> list[Line]:
+def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]:
     """Seconds of nodes per cell beside the measuring, every way in turn; what is done once for a node stands apart.
 
     Errors: PeakmarkError when no cluster can be started here, or a run fails.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.workflow import filled
-from benchmarks.workflow.checkout import Checkout, Cost, run
+from benchmarks.workflow.checkout import Cost, TimedCheckout, run
 from benchmarks.workflow.lines import Line
 
 CPU_WORKLOADS = ["DP", "SP", "HP", "QP"]
@@ -68,7 +68,7 @@ def _snakefile(folder: Path, text: str, cells: int, repetitions: int) -> Path:
     return folder
 
 
-def dry_runs(checkout: Checkout, turns: int, cells: int = 10_000) -> list[Line]:
+def dry_runs(checkout: TimedCheckout, turns: int, cells: int = 10_000) -> list[Line]:
     """``snakemake -n`` for so many cells, in turn with two Snakefiles of as many jobs."""
     repetitions = 50
     config = checkout.configure("planning", **grid(cells, repetitions))
@@ -93,7 +93,7 @@ def dry_runs(checkout: Checkout, turns: int, cells: int = 10_000) -> list[Line]:
     ]
 
 
-def nothing_to_do(checkout: Checkout, turns: int, cells: int = 5_000) -> list[Line]:
+def nothing_to_do(checkout: TimedCheckout, turns: int, cells: int = 5_000) -> list[Line]:
     """A run when all cells are measured and the report stands."""
     config = checkout.configure("finished", **grid(cells, 25))
     filled.fill(checkout, config, "finished")

@@ -5,14 +5,18 @@ from __future__ import annotations
 import sys
 
 from benchmarks.workflow import filled
-from benchmarks.workflow.checkout import Checkout
+from benchmarks.workflow.checkout import TimedCheckout
 from benchmarks.workflow.lines import Line
 from benchmarks.workflow.planning import grid
 
-TABLE = "import sys, pathlib; from peakmark.storage import measurements; measurements.build(pathlib.Path(sys.argv[1]))"
+TABLE = """
+import sys, pathlib
+from peakmark.storage import measurements, results
+measurements.build(results.Results.read(pathlib.Path(sys.argv[1])))
+"""
 
 
-def largest_preset(checkout: Checkout, turns: int) -> list[Line]:
+def largest_preset(checkout: TimedCheckout, turns: int) -> list[Line]:
     """Records of the largest preset to tables, figures and PDF."""
     config = "full.yaml"
     text = (checkout.directory / "config" / "presets" / "full.yaml").read_text(encoding="utf-8")
@@ -29,7 +33,7 @@ def largest_preset(checkout: Checkout, turns: int) -> list[Line]:
     return [Line(f"records to tables, figures and PDF, preset full ({cells} cells)", "s", walls, 20.0)]
 
 
-def long_table(checkout: Checkout, turns: int, cells: int = 100_000) -> list[Line]:
+def long_table(checkout: TimedCheckout, turns: int, cells: int = 100_000) -> list[Line]:
     """So many records to the long table, as CSV and Parquet."""
     config = checkout.configure("long", **grid(cells, 500))
     filled.fill(checkout, config, "long")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks.workflow.checkout import Checkout
+from benchmarks.workflow.checkout import TimedCheckout
 from benchmarks.workflow.lines import Line
 
 SECONDS = 0.01
 
 
-def measure(checkout: Checkout, turns: int, each: int = 5) -> list[Line]:
+def measure(checkout: TimedCheckout, turns: int, each: int = 5) -> list[Line]:
     """Processor seconds of `peakmark measure` until it has its cell, and to the record without those of the kernel."""
     name = "starting"
     config = checkout.configure(name, seconds=SECONDS, repetitions=1, cpu=[{"workloads": ["DP"], "concurrency": [1]}])

@@ -15,7 +15,7 @@ from typing import Any
 from tests.cluster.testcluster import Cluster, why_not  # the real one that the tests start
 
 from benchmarks.workflow import journal
-from benchmarks.workflow.checkout import Checkout
+from benchmarks.workflow.checkout import TimedCheckout
 from benchmarks.workflow.reframe import ReFrame
 from peakmark.errors import PeakmarkError
 from peakmark.running.queue import AT_ONCE
@@ -67,12 +67,12 @@ class Ways:
     """The cluster with a checkout of ours and ReFrame's folder."""
 
     cluster: Cluster
-    checkout: Checkout
+    checkout: TimedCheckout
     reframe: ReFrame
 
     @classmethod
     @contextmanager
-    def running(cls, checkout: Checkout) -> Iterator[Ways]:
+    def running(cls, checkout: TimedCheckout) -> Iterator[Ways]:
         """Errors: PeakmarkError when no cluster can be started here, or ReFrame cannot be installed."""
         if reason := why_not():
             raise PeakmarkError(reason)

@@ -46,7 +46,7 @@ def checker(name: str, folder: Path = FOLDER) -> Callable[[Any], Any]:
     key = sha256(definition + (OURS + NUMBERS + LAST).encode())[:16]
     path = folder / f"{name}_{key}.py"
     found = _kept(path)
-    return _made(path, json.loads(definition)) if found is None else found
+    return _compiled(path, json.loads(definition)) if found is None else found
 
 
 def _kept(path: Path) -> Callable[[Any], Any] | None:
@@ -63,7 +63,7 @@ def _kept(path: Path) -> Callable[[Any], Any] | None:
         return None
 
 
-def _made(path: Path, definition: dict[str, Any]) -> Callable[[Any], Any]:
+def _compiled(path: Path, definition: dict[str, Any]) -> Callable[[Any], Any]:
     text = _text(definition)
     with suppress(OSError):
         files.write_text(path, text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -39,7 +38,7 @@ def outcome(run: Callable[[], int]) -> int:
 
 def _said(text: str, code: int) -> int:
     with suppress(OSError):
-        print(f"peakmark: {text}", file=sys.stderr)
+        output.tell(text)
     return code
 
 

@@ -7,6 +7,10 @@ import os
 import stat
 from pathlib import Path
 
+from peakmark.units import gigabytes
+
+MARGIN = 1.2
+"""Free space asked for before a disk cell starts, as a multiple of what it will write."""
 _KINDS = (
     (stat.S_ISDIR, errno.EISDIR, "it is a folder"),
     (stat.S_ISFIFO, errno.EINVAL, "it is a named pipe, not a file"),
@@ -40,6 +44,16 @@ def free(folder: Path) -> int:
     """Bytes that an ordinary user may still write on the disk of a folder. Errors: OSError."""
     disk = os.statvfs(folder)
     return disk.f_bavail * disk.f_frsize
+
+
+def no_room(place: Path, need: int, who: str) -> str | None:
+    """A sentence when the disk of ``place`` has no ample room for the bytes that ``who`` will write. Errors: OSError."""
+    if not need or free(place) >= need * MARGIN:
+        return None
+    return (
+        f"{place} has {gigabytes(free(place))} free, {who} needs {gigabytes(need * MARGIN)}: free some space, set scratch: "
+        "to another directory, or make size: smaller"
+    )
 
 
 def scratch(asked: object = None) -> Path:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark.errors import ConfigError
+from peakmark.formatting import listed
 
 ALWAYS = 0x1C4
 """Every character below has a glyph in the embedded fonts: most titles need no look at any font."""
@@ -39,7 +40,7 @@ def check(report: Mapping[str, Any]) -> None:
         if lost:
             packages = sorted({_package(character) for character in lost})
             raise ConfigError(
-                f"report.{key} has {' '.join(lost)}, for which no font here has a glyph: install {' and '.join(packages)}, or "
+                f"report.{key} has {' '.join(lost)}, for which no font here has a glyph: install {listed(packages)}, or "
                 "write it in other letters"
             )
 

@@ -13,6 +13,11 @@ def say(text: str) -> None:
     _or_named(lambda: print(text, flush=True))
 
 
+def tell(text: str) -> None:
+    """A line of ours on standard error."""
+    print(f"peakmark: {text}", file=sys.stderr, flush=True)
+
+
 def flush() -> None:
     """Write out what was printed. Errors: OSError that names standard output."""
     _or_named(sys.stdout.flush)

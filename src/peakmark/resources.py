@@ -46,6 +46,12 @@ def version() -> str:
     return f"{__version__}+{said.stdout.strip()}"
 
 
+def command(*words: str) -> list[str]:
+    """argv of ``peakmark WORDS`` in a process of its own: this installation's, and as quick to start as the rules' own, see
+    ``__main__``."""
+    return [sys.executable, "-S", str(Path(__file__).with_name("__main__.py")), *words]
+
+
 def program(name: str) -> str:
     """A program of this installation as it can be pasted into a shell: with its folder where no environment is active."""
     from shlex import quote

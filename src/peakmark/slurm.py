@@ -224,12 +224,6 @@ def cancel(numbers: Iterable[str]) -> None:
     ask("scancel", *numbers)
 
 
-def setting(name: str) -> str | None:
-    """A value of ``scontrol show config``. Errors: SlurmError."""
-    found = re.search(rf"^{name}\s*=\s*(.*?)\s*$", ask("scontrol", "show", "config"), re.MULTILINE)
-    return found[1] if found else None
-
-
 def minutes(text: str) -> int | None:
     """``1-00:00:00``, ``30:00`` or ``infinite`` of sinfo as minutes, rounded down; None without a limit."""
     if not re.fullmatch(r"(\d+-)?\d+(:\d+){0,2}", text):

@@ -43,6 +43,11 @@ def format_size(size: int) -> str:
     return f"{size}B"
 
 
+def gigabytes(count: float, decimals: int = 1) -> str:
+    """Bytes as disks and memory are sold: ``1.5 GB``, decimal."""
+    return f"{count / 1e9:.{decimals}f} GB"
+
+
 def parse_duration(where: str, value: str | float) -> float:
     """Seconds of a time such as ``90 s``, ``30 min``, ``2 h`` or a number of seconds. Errors: ConfigError."""
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(s|min|h|)\s*", str(value))

@@ -12,14 +12,14 @@ import pytest
 from bench import LIMIT_S, MIB, Bench
 
 from peakmark.cell import Cell
-from peakmark.machine import limits
+from peakmark.machine import allowed
 from peakmark.machine.host import Host
 
 
 @pytest.fixture
 def group() -> Iterator[Path]:
     """A new control group for memory below this process's own; version 1 or 2."""
-    own = limits.folders(Host(), "memory")
+    own = allowed.folders(Host(), "memory")
     places = [Path(folder) for version, folder in own if version == 1] or [Path(folder) for _, folder in own[-1:]]
     if not places or not os.access(places[0], os.W_OK):
         pytest.skip("this user cannot make a control group for memory here")

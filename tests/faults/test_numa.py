@@ -11,7 +11,7 @@ from bench import KERNELS, LIMIT_S
 from benchmarks import guest
 from benchmarks.guest import Machine
 
-from peakmark import peaks
+from peakmark import limits
 from peakmark.cell import Cell
 
 pytestmark = pytest.mark.trouble  # a minute or two of a core
@@ -75,9 +75,9 @@ def test_threads_sit_where_they_should_and_the_limit_is_theirs(number: int, seen
     assert argv[argv.index("--cpus") + 1] == ",".join(map(str, cpus))
     threads, placed = record["measurements"][0]["concurrency"], context["placed"]
     assert threads == len(cpus)
-    peak = peaks.for_row("cpu", "DP", "", None, threads, "rate", facts, SITE, 1e9, placed=placed)
-    assert peak.value == pytest.approx(cores * 4e9)
-    memory = peaks.for_row("memory", "RWS", "pool", 1 << 20, threads, "throughput", facts, SITE, placed=placed)
+    limit = limits.for_row("cpu", "DP", "", None, threads, "rate", facts, SITE, 1e9, placed=placed)
+    assert limit.value == pytest.approx(cores * 4e9)
+    memory = limits.for_row("memory", "RWS", "pool", 1 << 20, threads, "throughput", facts, SITE, placed=placed)
     assert memory.value == pytest.approx(100e9 * len(nodes) / 2)
 
 

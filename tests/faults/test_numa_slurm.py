@@ -11,7 +11,7 @@ from bench import KERNELS, LIMIT_S
 from benchmarks import guest
 from test_numa import HERE, MACHINE, SITE, cell
 
-from peakmark import peaks
+from peakmark import limits
 
 WHOLE = ["--exclusive", "--cpus-per-task=8"]
 
@@ -59,10 +59,10 @@ def test_a_jobs_cells_have_its_cores_and_the_limit_is_theirs(number: int, jobs: 
     assert context["allowed"]["cpus"] == given and context["allowed"]["node_cores"] == 4
     placed = context["placed"]
     assert (placed["cpus"], placed["cores"], placed["numa_nodes"]) == (cpus, cores, nodes)
-    peak = peaks.for_row(
+    limit = limits.for_row(
         "cpu", "DP", "", None, measured["concurrency"], "rate", jobs["facts"], SITE, 1e9, placed=placed
     )
-    assert peak.value == pytest.approx(cores * 4e9)
+    assert limit.value == pytest.approx(cores * 4e9)
 
 
 def test_a_jobs_pages_lie_on_the_nodes_of_its_cores(jobs: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ from benchmarks.method.verdicts import Outcome
 from peakmark import machine
 from peakmark.errors import Unavailable
 from peakmark.judging.sides import Point
-from peakmark.machine import limits
+from peakmark.machine import allowed
 from peakmark.machine.host import Host
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
@@ -71,7 +71,7 @@ def test_two_real_campaigns_of_the_same_cells_are_compared_as_users_do(bench: Be
 
 def left_over() -> list[str]:
     """Of this process: other tests, and other checkouts, may be at the same on this machine."""
-    folders = [Path(folder) / f"peakmark-{os.getpid()}" for _, folder in limits.folders(Host(), "blkio")]
+    folders = [Path(folder) / f"peakmark-{os.getpid()}" for _, folder in allowed.folders(Host(), "blkio")]
     groups = [str(path) for path in folders if path.exists()]
     names = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout if shutil.which("ip") else ""
     return [*groups, *(line for line in names.splitlines() if line.startswith(f"peakmark-{os.getpid()}-"))]

@@ -7,10 +7,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from peakmark import data
+from peakmark.bundling import crate
 from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES
@@ -26,6 +28,13 @@ UNIT = ROOT / "tests" / "unit"
 WITHOUT_PACKAGE = {"pmbw": "no distribution carries it"}
 PARTS_WITHOUT_TEXT = {"schema", "unknown"}
 """What the facts hold that is no fact of a node."""
+ONLY_IN_THE_FILE = {
+    *("memory.available", "storage.free"),  # of one moment
+    *("memory.channels_source", "storage.interface_limit_formula", "storage.mount_point"),  # where others are from
+    *("memory.transparent_huge_pages_defrag", "os.io_uring_disabled"),
+    "network.mode",  # the remark on the speed names it
+}
+"""Facts for whoever reads ``machine/<node>.json``: no report shows them and no limit takes them."""
 WORKLOADS = [(one.name, workload) for one in SUBSYSTEMS.values() for workload in one.workloads]
 
 
@@ -41,9 +50,19 @@ def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
     folder = ROOT / "src" / "kernels" / {"network": "net"}.get(subsystem, subsystem)
     said = "".join(path.read_text() for path in [*folder.glob("*.c"), *folder.glob("*.inc")])
     word = {"LAT-TCP": "latency", "LAT-UDP": "latency"}.get(workload, workload)
-    assert re.search(rf"\b{word}\b", said), f"a kernel in {folder}"
+    runs = (ROOT / "tests" / "kernels" / "runs" / f"{one.kernel}.sh").read_text()
+    for where, text in ((f"a kernel in {folder}", said), (f"tests/kernels/runs/{one.kernel}.sh", runs)):
+        assert re.search(rf"\b{word}\b", text), where
+    grids = schema("config")["properties"][subsystem]["description"]
+    assert workload in re.findall(r"[\w-]+", grids), "config/schema/config.schema.json"
+    shipped = (ROOT / "config" / "config.yaml").read_text()
+    assert re.search(rf"workloads: \[.*\b{workload}\b.*\]", shipped), "config/config.yaml"
     if subsystem == "cpu":
         assert any(line["workload"] == workload for line in data.table("operations")), "data/operations.csv"
+        assert f'"{workload}"' in (ROOT / "config/schema/site.schema.json").read_text(), (
+            "config/schema/site.schema.json"
+        )
+        assert f'"{workload}"' in (ROOT / "tests/kernels/emulated/run.py").read_text(), "tests/kernels/emulated/run.py"
 
 
 @pytest.mark.parametrize("name", REFERENCES)
@@ -62,6 +81,10 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
     assert all(sorted(enum) == sorted(REFERENCES) for enum in enums), "config/schema/config.schema.json"
     keys = config["$defs"]["grids"]["items"]["properties"]["references"]["additionalProperties"]["properties"]
     assert set(REFERENCES[name].options) <= set(keys)
+    shipped = (ROOT / "config" / "config.yaml").read_text()
+    assert re.search(rf"^ +{name}: ", shipped, re.MULTILINE), "config/config.yaml"
+    assert REFERENCES[name].heading in (ROOT / "docs" / "campaigns.md").read_text(), "docs/campaigns.md"
+    assert name in crate.HOMES or set(instrument.executables) & set(crate.HOMES), "bundling/crate.py"
 
 
 def _codes() -> Iterator[tuple[str, str]]:
@@ -99,8 +122,21 @@ def test_a_figure_has_its_places() -> None:
         assert any(name.startswith(table.name) for name in captions.FIGURES), f"tables/captions.py: {table.name}"
 
 
+def _facts(parts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """(part, name) of every fact that the schema knows."""
+    for part, definition in parts.items():
+        for choice in (definition, *definition.get("anyOf", ())):
+            for name in choice.get("properties", ()):
+                yield part, name
+
+
 def test_a_fact_of_a_node_has_its_places() -> None:
     parts = schema("machine")["properties"]
+    makers = "".join(path.read_text() for path in (PACKAGE / "machine").glob("*.py"))
+    readers = "".join(path.read_text() for path in PACKAGE.rglob("*.py") if path.parent.name != "machine")
+    assert [one for one in _facts(parts) if f'"{one[1]}"' not in makers] == [], "a module of machine/"
+    unread = {".".join(one) for one in _facts(parts) if f'"{one[1]}"' not in readers}
+    assert unread == ONLY_IN_THE_FILE, "reporting/machine_text.py, or limits/, or judging/"
     made = json.dumps(sorted(parts))
     shown = (PACKAGE / "reporting" / "machine_text.py").read_text() + (PACKAGE / "machine" / "__init__.py").read_text()
     assert [part for part in parts if part not in PARTS_WITHOUT_TEXT and f'"{part}"' not in shown] == [], made

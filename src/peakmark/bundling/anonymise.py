@@ -95,7 +95,7 @@ def _any_of(words: Mapping[str, str]) -> re.Pattern[str] | None:
 
 
 def _hosts(results: Results) -> Iterator[str]:
-    def found() -> Iterator[Any]:
+    def names() -> Iterator[Any]:
         yield from results.facts
         for facts in results.facts.values():
             yield facts.get("host")
@@ -111,7 +111,7 @@ def _hosts(results: Results) -> Iterator[str]:
         for kind in cluster.get("kinds", ()):
             yield from kind["nodes"]
 
-    for name in found():
+    for name in names():
         if isinstance(name, str) and name.lower() not in _COMMON:
             yield name
 

@@ -23,7 +23,6 @@ from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import figures
 from peakmark.judging.judged import Judged
 from peakmark.reporting import document, report, webpage
-from peakmark.storage import measurements
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 
@@ -85,7 +84,6 @@ def _derived(folder: Path, partial: bool) -> list[str]:
 
 def build_all(folder: Path, partial: bool) -> Path:
     """Tables, figures, report and page of a campaign, from its records. Returns the path of the PDF."""
-    measurements.build(folder)
     judged = Judged.of(folder)
     tables.build(judged)
     figures.build(judged)

@@ -33,7 +33,7 @@ _KINDS = {
     ".jpg": "image/jpeg",
     ".yaml": "application/yaml",
 }
-_HOMES = {
+HOMES = {
     "hpcc": "https://hpcchallenge.org/hpcc/",
     "xhpl": "https://netlib.org/benchmark/hpl/",
     "pmbw": "https://panthema.net/2013/pmbw/",
@@ -44,6 +44,7 @@ _HOMES = {
     "qperf": "https://github.com/linux-rdma/qperf",
     "ping": "https://github.com/iputils/iputils",
 }
+"""Program, as its records call it -> where it comes from."""
 _FOLDERS = {
     "cells": ("Records", "One record per cell that was measured, with what the program printed beside it."),
     "attempts": ("Failed attempts", "Records of attempts that failed, with what the program printed."),
@@ -211,7 +212,7 @@ def _programs(results: Results) -> Iterable[dict[str, Any]]:
         "softwareVersion": version(),
     }
     for identifier, (name, number) in _measured_with(results).items():
-        home = {"url": _HOMES[name]} if name in _HOMES else {}
+        home = {"url": HOMES[name]} if name in HOMES else {}
         yield {"@id": identifier, "@type": "SoftwareApplication", "name": name, "softwareVersion": number, **home}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import tempfile
 import zipfile
 from collections import Counter
@@ -13,13 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from peakmark import documents
+from peakmark import documents, files
 from peakmark.bundling.bundle import SUMS, build_all
 from peakmark.bundling.crate import HOME, NAME
 from peakmark.errors import PeakmarkError, sentence
 from peakmark.reporting.report import must_be_complete
 from peakmark.resources import version
 from peakmark.storage.results import Results
+from peakmark.units import gigabytes
 
 MAX_FILES = 500_000
 MAX_BYTES = 8 << 30
@@ -156,13 +156,13 @@ def _check_size(bundle: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
         )
     if size > SMALL_BYTES and size > MAX_RATIO * packed:
         raise PeakmarkError(
-            f"{bundle} would unpack to {size / packed:.0f} times its size, {size / 1e9:.1f} GB, which no bundle of peakmark "
+            f"{bundle} would unpack to {size / packed:.0f} times its size, {gigabytes(size)}, which no bundle of peakmark "
             "does: it was not unpacked"
         )
-    free = shutil.disk_usage(tempfile.gettempdir()).free
+    free = files.free(Path(tempfile.gettempdir()))
     if size > free:
         raise PeakmarkError(
-            f"{bundle} unpacks to {size / 1e9:.1f} GB, and {tempfile.gettempdir()} has {free / 1e9:.1f} GB free: make room, "
+            f"{bundle} unpacks to {gigabytes(size)}, and {tempfile.gettempdir()} has {gigabytes(free)} free: make room, "
             "or set TMPDIR to another folder"
         )
 

@@ -57,10 +57,8 @@ def add(commands: Any) -> None:
 
 
 def _tables(options: argparse.Namespace) -> int:
-    from peakmark.storage import measurements
     from peakmark.tables import tables
 
-    measurements.build(options.campaign)
     tables.build(options.campaign)
     return 0
 
@@ -77,7 +75,6 @@ def _report(options: argparse.Namespace) -> int:
     from peakmark.figures import figures
     from peakmark.judging.judged import Judged
     from peakmark.reporting import report, webpage
-    from peakmark.storage import measurements
     from peakmark.tables import tables
 
     if unbundle.is_bundle(options.campaign):
@@ -89,7 +86,6 @@ def _report(options: argparse.Namespace) -> int:
     with _workplace(options) as folder:
         judged = Judged.of(folder)
         if options.partial:
-            measurements.build(folder)
             tables.build(judged)
         figures.build(judged)
         _print_path(report.build(judged, options.partial, options.output, options.campaign))

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from peakmark import schemas
+from peakmark import output, schemas
 from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import AUTO, WORKLOADS
 from peakmark.config import repetitions
 from peakmark.errors import ConfigError
+from peakmark.formatting import listed
 from peakmark.resources import schema
 from peakmark.units import parse_duration, parse_size
 
@@ -54,10 +54,9 @@ def _renamed(config: dict[str, Any], quiet: bool) -> dict[str, Any]:
     if isinstance(report, dict) and "language" in report:
         report.setdefault("date_language", report.pop("language"))
         if not quiet:
-            print(
-                "peakmark: report.language is called report.date_language now, since dates are all that it changes; it was "
-                "taken as that",
-                file=sys.stderr,
+            output.tell(
+                "report.language is called report.date_language now, since dates are all that it changes; it was "
+                "taken as that"
             )
     return config
 
@@ -144,7 +143,15 @@ def _may_choose(subsystem: str, grid: Mapping[str, Any], part: Mapping[str, Any]
     return subsystem == "memory" and part.get("workloads", grid.get("workloads")) == ["LAT"]
 
 
-ONLY_OF = {"pool": ("memory",), "store": ("memory",), "size": ("disk",), "variants": ("memory", "disk", "network")}
+ONLY_OF = {
+    "pool": ("memory",),
+    "store": ("memory",),
+    "isa": ("cpu", "memory"),
+    "size": ("disk",),
+    "sync": ("disk",),
+    "fill": ("disk",),
+    "variants": ("memory", "disk", "network"),
+}
 """Keys of a grid that have a meaning for some subsystems only."""
 
 
@@ -152,7 +159,7 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
     """Errors: ConfigError for a key or a tool that would be without effect."""
     for key, subsystems in ONLY_OF.items():
         if key in grid and subsystem not in subsystems:
-            raise ConfigError(f"{where}.{key} is of no use: {key} belongs to {' and '.join(subsystems)}, remove it")
+            raise ConfigError(f"{where}.{key} is of no use: {key} belongs to {listed(subsystems)}, remove it")
     fitting = [name for name, tool in REFERENCES.items() if any(one.subsystem == subsystem for one in tool.rows)]
     heeded = dict.fromkeys(key for tool in REFERENCES.values() for key in tool.options)
     for name, narrow in grid.get("references", {}).items():
@@ -162,7 +169,7 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
             if key in narrow and key not in REFERENCES[name].options:
                 tools = [other for other, tool in REFERENCES.items() if key in tool.options]
                 raise ConfigError(
-                    f"{where}.references.{name}.{key} is of no use: {key} belongs to {' and '.join(tools)}, remove it"
+                    f"{where}.references.{name}.{key} is of no use: {key} belongs to {listed(tools)}, remove it"
                 )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from peakmark.config import layouts, published
 from peakmark.errors import ConfigError, RecordError
+from peakmark.formatting import listed
 
 FOLDER = "inputs"
 INDEX = f"{FOLDER}/inputs.json"
@@ -57,7 +58,7 @@ def check_text(key: str, name: Any) -> Path:
         except (OSError, ValueError):
             why = "not readable as UTF-8 text"
     if why:
-        raise ConfigError(f"report.{key}: {str(name)!r} is {why}: allowed are {' and '.join(kinds)} files")
+        raise ConfigError(f"report.{key}: {str(name)!r} is {why}: allowed are {listed(kinds)} files")
     return path
 
 

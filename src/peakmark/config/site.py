@@ -11,6 +11,7 @@ from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.errors import ConfigError
+from peakmark.formatting import listed
 from peakmark.schemas import validate
 
 MANAGED = {
@@ -39,7 +40,7 @@ def load(files: Files, formula_set: str | None = None) -> dict[str, Any]:
         _lay_over(result, part)
     if formula_set is not None:
         result["formula_set"] = formula_set
-    where = f"site file {' and '.join(_paths(files))}"
+    where = f"site file {listed(_paths(files))}"
     sets = result.get("formulas") or {}
     chosen = result.get("formula_set")
     if chosen is not None and chosen not in sets:

@@ -104,7 +104,7 @@ def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
     """Own value as a bar with every repetition, best reference as an open mark, both in words above; the rightmost share
     that is drawn.
     """
-    own, reference, limit = row.measured, ratios.best(row), row.peak.value
+    own, reference, limit = row.measured, ratios.best(row), row.limit.value
     if limit is None:
         raise ValueError(f"{describe(row)} has no limit to be a share of")
     share = own.centre / limit

@@ -59,7 +59,8 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
     entries = len({name for row in measured for name in (*row.series, *row.published)})
     above = height * lines + 0.5 if lines else 0.17 * entries  # with the legend
     below = single.inches(len(dots)) if dots else 0.0
-    figure = Figure(figsize=(WIDTH * min(1.0, 0.23 * columns + 0.09), above + below))
+    width = WIDTH * min(1.0, 0.23 * columns + (0.09 if columns > 1 else 0.2))
+    figure = Figure(figsize=(width, above + below))
     figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
     halves: list[FigureBase] = [figure, figure]
     if panels and dots:
@@ -158,7 +159,7 @@ def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
     rows = [row for panel in panels for row in panel.rows]
     values = [value * table.factor for row in rows for series in row.series.values() for value in series.values]
     values += [value * table.factor for row in rows for value in row.published.values()]
-    limits = [row.peak.value * table.factor for row in rows if row.peak.value is not None]
+    limits = [row.limit.value * table.factor for row in rows if row.limit.value is not None]
     lowest, highest = min(values), max(values)
     logarithmic = highest > 20 * lowest
     highest = max([highest, *limits])
@@ -284,7 +285,7 @@ def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: across.Di
     """The theoretical value as a thin dark line: through the panel where it is one number, else along the rows it
     belongs to.
     """
-    known = [(row, row.peak.value * table.factor) for row in rows if row.peak.value is not None]
+    known = [(row, row.limit.value * table.factor) for row in rows if row.limit.value is not None]
     if not known:
         return
     values = {round(value, 9) for _, value in known}

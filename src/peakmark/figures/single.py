@@ -23,7 +23,7 @@ def draw(axis: Axes, lines: Sequence[tuple[str, Sequence[Row]]]) -> None:
     factor = everything[0].table.factor
     values = [value * factor for row in everything for series in row.series.values() for value in series.values]
     values += [value * factor for row in everything for value in row.published.values()]
-    limits = [row.peak.value * factor for row in everything if row.peak.value is not None]
+    limits = [row.limit.value * factor for row in everything if row.limit.value is not None]
     for number, (_, rows) in enumerate(lines):
         for row in rows:
             _dots(axis, row, number, factor)
@@ -33,8 +33,8 @@ def draw(axis: Axes, lines: Sequence[tuple[str, Sequence[Row]]]) -> None:
                         [row.published[name] * factor], [number], s=20, marker=style.published_marker(place),
                         facecolor="none", edgecolor=style.PUBLISHED, linewidth=0.9, zorder=5,
                     )  # fmt: skip
-            if row.peak.value is not None:
-                axis.plot([row.peak.value * factor] * 2, [number - 0.45, number + 0.45], color=style.LIMIT,
+            if row.limit.value is not None:
+                axis.plot([row.limit.value * factor] * 2, [number - 0.45, number + 0.45], color=style.LIMIT,
                           linewidth=0.9, dashes=(3, 1.5), zorder=1)  # fmt: skip
     if max(values) > SPAN * min(values):
         axis.set_xscale("log")

@@ -29,7 +29,7 @@ def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> 
 
 def _machine(measured: list[Row]) -> Iterator[str]:
     """What keeps the machine itself below what its CPUs could have."""
-    for text in dict.fromkeys(row.peak.finding for row in measured if row.peak.finding):
+    for text in dict.fromkeys(row.limit.finding for row in measured if row.limit.finding):
         yield f"{text[:1].upper()}{text[1:]}."
 
 

@@ -13,7 +13,7 @@ from peakmark.formatting import significant
 from peakmark.judging import on_cores, on_disk, on_memory, on_network, on_runs
 from peakmark.judging.measured import DEFAULT, Measured, Thresholds
 from peakmark.judging.notes import ORDER, Level, Note
-from peakmark.peaks import efficiency
+from peakmark.limits import efficiency
 
 HPL_THRESHOLD = 16.0  # HPL's own limit of the scaled residual
 
@@ -55,11 +55,11 @@ def check_agreement(
 
 
 def _above_limit(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
-    share = efficiency(row.centre, row.peak)
+    share = efficiency(row.centre, row.limit)
     if share is None or share <= thresholds.limit:
         return
     remedy = "the limit or what was counted is wrong; state the machine's own values in the site file"
-    if row.peak.clock == "nominal":
+    if row.limit.clock == "nominal":
         remedy = (
             "the limit holds at the nominal clock and the cores ran faster; set cpu.clock: observed in the site file"
         )

@@ -54,7 +54,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         *(Finding("Limit", text) for text in _limits(words, alike)),
         *(
             Finding("Machine", text)
-            for text in dict.fromkeys(f"{one.peak.finding}." for one in rows if one.peak.finding)
+            for text in dict.fromkeys(f"{one.limit.finding}." for one in rows if one.limit.finding)
         ),
         *(Finding("Hosts", text) for text in _mixed(measured)),
         *(Finding("Doubt", text) for text in _doubtful(words, measured)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.peaks import Peak
+from peakmark.limits import Limit
 from peakmark.statistics import Summary
 
 
@@ -82,7 +82,7 @@ class Measured:
     runs: Sequence[Run]
     summary: Summary
     centre: float
-    peak: Peak
+    limit: Limit
     facts: Mapping[str, Any] = field(default_factory=dict)
     nominal_hz: float | None = None
 

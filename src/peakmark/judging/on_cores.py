@@ -10,8 +10,8 @@ from peakmark.catalogue.workloads import KERNELS
 from peakmark.judging import disturbance
 from peakmark.judging.measured import Measured, Run, Thresholds
 from peakmark.judging.notes import Level, Note
-from peakmark.peaks import efficiency
-from peakmark.peaks.words import quantity
+from peakmark.limits import efficiency
+from peakmark.limits.words import quantity
 
 WIDE = {"avx2", "avx512"}
 """Instruction sets under whose multiplications a core may run below its nominal clock, as designed."""
@@ -21,9 +21,9 @@ LOWEST = 0.4
 
 def slow_core(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in the record."""
-    if row.instrument != KERNELS["cpu"] or row.peak.kind in ("site", "unknown"):
+    if row.instrument != KERNELS["cpu"] or row.limit.kind in ("site", "unknown"):
         return
-    share = efficiency(row.centre, row.peak)
+    share = efficiency(row.centre, row.limit)
     asked = {str(run.options.get("isa") or "auto") for run in row.runs}
     cores = row.fact("cpu", "cores")
     if share is None or share >= thresholds.core or asked != {"auto"} or (cores and row.concurrency > cores):
@@ -112,8 +112,8 @@ def below_nominal(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
 
 
 def _share_at(row: Measured, nominal: float) -> str:
-    share, clock = efficiency(row.centre, row.peak), seen_clock(row.runs)
-    if share is None or clock is None or " clock" not in row.peak.formula:
+    share, clock = efficiency(row.centre, row.limit), seen_clock(row.runs)
+    if share is None or clock is None or " clock" not in row.limit.formula:
         return ""
     return f" ({share * clock / nominal:.0%} of it at the nominal clock)"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.judging.measured import Measured, Thresholds
 from peakmark.judging.notes import Level, Note
-from peakmark.peaks.words import quantity
+from peakmark.limits.words import quantity
 
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 

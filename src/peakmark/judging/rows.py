@@ -1,6 +1,6 @@
 """Rows of the tables: what was planned and measured, joined with its summary, its theoretical value and its checks.
 
-Everything that is computed comes from ``statistics``, ``peaks`` and ``checks``; this module only finds what belongs
+Everything that is computed comes from ``statistics``, ``limits`` and ``checks``; this module only finds what belongs
 together.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from peakmark import peaks
+from peakmark import limits
 from peakmark.catalogue.fitting import fitted
 from peakmark.catalogue.tables import TABLES, Table
 from peakmark.cell import Cell
@@ -19,11 +19,11 @@ from peakmark.config import layouts, published
 from peakmark.config.layouts import Layout
 from peakmark.config.published import Published
 from peakmark.formatting import listed, natural
-from peakmark.judging import notes, on_cores, remarks
+from peakmark.judging import alike, notes, on_cores, remarks
 from peakmark.judging.measured import Run
 from peakmark.judging.notes import Level, Note
 from peakmark.judging.row import Key, Point, Row, Series
-from peakmark.peaks import Peak
+from peakmark.limits import Limit
 from peakmark.planning import looks
 from peakmark.storage.results import Results
 
@@ -75,6 +75,14 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
         for one in sets
         for text in one.remarks_on(*where)
     ]
+    here = alike.terms(row.own, row.key.workload) if row.own else {}
+    for one in sets:
+        defined = alike.defined(one.definition_of(*where))
+        said += [
+            Note("defined", f"{one.name} (published): {name} {defined[name]} there, {here[name]} here", Level.NOTE)
+            for name in defined
+            if name in here and defined[name] != here[name]
+        ]
     values = {name: value for name, value in found.items() if value is not None}
     return replace(row, published=values, marks=(*row.marks, *said))
 
@@ -170,37 +178,39 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     facts = results.facts_for(key.node, own_points[0].record.data["context"]["host"] if own_points else None)
     facts = _as_measured(facts, own_points)
     hosts = sorted({point.record.data["context"]["host"] for point in own_points})
-    peak = _peak(results, table, key, own_points, facts)
+    limit = _limit(results, table, key, own_points, facts)
     reason = _no_one_limit(results, table, key, own_points, hosts)
     if reason:
-        peak = replace(peak, value=None, kind="unknown", reason=reason, estimate=None, note=None, finding=None)
+        limit = replace(limit, value=None, kind="unknown", reason=reason, estimate=None, note=None, finding=None)
     series = {
-        name: _series(results, tuple(sorted(points, key=lambda point: point.repetition)), peak, centre)
+        name: _series(results, tuple(sorted(points, key=lambda point: point.repetition)), limit, centre)
         for name, points in sorted(draft.points.items())
     }
     planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
     done = series[table.own.instrument].summary.n if table.own.instrument in series else 0
     own = series.get(table.own.instrument)
-    shares = _shares(results, table, key, own_points, facts, own.centre) if own and peak.value is not None else {}
+    shares = _shares(results, table, key, own_points, facts, own.centre) if own and limit.value is not None else {}
     missing, mixed = max(0, len(planned) - done), len(hosts) > 1
-    row = Row(table, key, series, peak, missing=missing, shares=shares, mixed=mixed, unlike=reason is not None)
+    row = Row(table, key, series, limit, missing=missing, shares=shares, mixed=mixed, unlike=reason is not None)
     checked = remarks.checked(row, facts, _nominal(results, facts))
     said = [
         *remarks.holes(results, row, planned),
         *remarks.hosts(row),
         *checked,
         *remarks.unsure(results, row),
+        *remarks.filled(row),
+        *remarks.done_otherwise(row),
         *remarks.other_streams(row),
         *remarks.of_programs_and_limit(row),
     ]
     return replace(row, marks=tuple(said))
 
 
-def _series(results: Results, points: tuple[Point, ...], peak: Peak, centre: str) -> Series:
+def _series(results: Results, points: tuple[Point, ...], limit: Limit, centre: str) -> Series:
     criterion = results.criteria.get(points[0].record.cell.row)
     summary = looks.summarise([point.value for point in points], criterion)
     value = float(getattr(summary, centre))
-    return Series(points, summary, value, peaks.efficiency(value, peak))
+    return Series(points, summary, value, limits.efficiency(value, limit))
 
 
 def _as_measured(facts: Mapping[str, Any], points: Sequence[Point]) -> Mapping[str, Any]:
@@ -220,12 +230,12 @@ def _no_one_limit(
     how = "no one limit holds; name the nodes (nodes:)"
     if len(kinds) > 1:
         return f"measured on different processors ({'; '.join(sorted(kinds))}): {how}"
-    limits = set()
+    values = set()
     for host in hosts:
         there = [point for point in points if point.record.data["context"]["host"] == host]
         facts = _as_measured(results.facts_for(key.node, host), there)
-        limits.add(_peak(results, table, key, there, facts, 1e9).value)
-    return f"measured on hosts with different limits ({listed(hosts)}): {how}" if len(limits) > 1 else None
+        values.add(_limit(results, table, key, there, facts, 1e9).value)
+    return f"measured on hosts with different limits ({listed(hosts)}): {how}" if len(values) > 1 else None
 
 
 def _kind(facts: Mapping[str, Any]) -> str:
@@ -234,7 +244,7 @@ def _kind(facts: Mapping[str, Any]) -> str:
 
 
 def _nominal(results: Results, facts: Mapping[str, Any]) -> float | None:
-    return peaks.clocks(facts, results.config.get("site_facts") or {})["nominal"]
+    return limits.clocks(facts, results.config.get("site_facts") or {})["nominal"]
 
 
 def _shares(
@@ -242,10 +252,10 @@ def _shares(
 ) -> dict[str, float]:
     """Share of the limit at the nominal and at the maximum clock; empty where no clock is in the limit."""
     found = {}
-    clocks = peaks.clocks(facts, results.config.get("site_facts") or {})
+    clocks = limits.clocks(facts, results.config.get("site_facts") or {})
     for name in ("nominal", "maximum"):
-        peak = _peak(results, table, key, points, facts, clocks[name]) if clocks[name] else None
-        share = peaks.efficiency(value, peak) if peak and peak.clock else None
+        limit = _limit(results, table, key, points, facts, clocks[name]) if clocks[name] else None
+        share = limits.efficiency(value, limit) if limit and limit.clock else None
         if share is not None:
             found[name] = share
     return found
@@ -257,24 +267,24 @@ def _placed(contexts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     return max(known, key=lambda one: (one["cores"], one["sockets"], len(one["numa_nodes"])), default=None)
 
 
-def _peak(
+def _limit(
     results: Results,
     table: Table,
     key: Key,
     points: Sequence[Point],
     facts: Mapping[str, Any],
     clock_hz: float | None = None,
-) -> Peak:
+) -> Limit:
     """The row's limit at the clock that was seen while its points were measured, if it was; or at ``clock_hz``."""
     if key.word and not key.concurrency:
         reason = f"how many threads {key.word} means is known when the node has measured"
-        return Peak(None, table.unit, "", "", "unknown", reason)
+        return Limit(None, table.unit, "", "", "unknown", reason)
     contexts = [point.record.data["context"] for point in points]
     runs = [Run(p.value, p.details, p.record.data["context"]) for p in points]
     loaded = clock_hz is None and any(run.known("clock_hz_loaded") for run in runs)
     if clock_hz is None:
         clock_hz = on_cores.seen_clock(runs)
-    return peaks.for_row(
+    return limits.for_row(
         subsystem=table.subsystem,
         workload=key.workload,
         variant=key.variant,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from peakmark import peaks
+from peakmark import limits
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import percent, plural
 from peakmark.judging import fleet, ratios
@@ -132,7 +132,7 @@ def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
 def with_limit(rows: Rows) -> list[tuple[str, Row]]:
     """Title and headline row of each resource whose limit is known: what can be drawn as a share of it."""
     found = [(title, headline(rows, subsystem)) for subsystem, title in planned(rows).items()]
-    return [(title, row) for title, row in found if row is not None and row.peak.value is not None]
+    return [(title, row) for title, row in found if row is not None and row.limit.value is not None]
 
 
 def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
@@ -147,7 +147,7 @@ def _of_nodes(spot: Spot, middle: Verdict, mark: str) -> Verdict:
     """The same of several nodes, by the verdict on that which is nearest to their median."""
     table, worst, n = spot.table, spot.worst, len(spot.rows)
     low, high = (quantity(table, value, mark).partition(" ")[0] for value in (spot.low, spot.high))
-    share = peaks.efficiency(spot.median, spot.middle.peak)
+    share = limits.efficiency(spot.median, spot.middle.limit)
     behind = f", {percent(spot.behind(worst), mark)}\u00a0% behind" if n > 1 else ""
     doubted = [row for row in spot.rows if row.level is not None]
     confidence, why = middle.confidence, middle.why
@@ -192,7 +192,7 @@ def _of_node(row: Row, subsystem: str, title: str, mark: str) -> Verdict:
         what=point(row) + _over(row),
         measured=value_of(row, mark),
         spread=f"{low} to {high}" if own.summary.n > 1 else "",
-        limit=quantity(row.table, row.peak.value, mark) if row.peak.value is not None else _no_limit(row),
+        limit=quantity(row.table, row.limit.value, mark) if row.limit.value is not None else _no_limit(row),
         share=f"{percent(share, mark)}\u00a0%" if share is not None else "",
         clocks=at_clocks(row, mark).strip(),
         reference=ratios.words(row, mark),
@@ -262,7 +262,7 @@ def _best(rows: Sequence[Row]) -> Spot | None:
     for doubted in (False, True):
         found = [spot for spot in every if doubted or _mostly_sure(spot)]
         comparable = [
-            spot for spot in found if spot.middle.peak.value is not None or ratios.best(spot.middle) is not None
+            spot for spot in found if spot.middle.limit.value is not None or ratios.best(spot.middle) is not None
         ]
         if found:
             choose = min if found[0].table.lower_is_better else max

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from peakmark import output
 from peakmark.errors import RecordError
 from peakmark.lean import TYPE_CHECKING, Any
-from peakmark.machine import limits
+from peakmark.machine import allowed
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
 from peakmark.schemas import validate_fast
@@ -60,7 +60,7 @@ def collect(
         "os": software.collect_os(host),
         "storage": storage.collect(host, scratch),
         "network": network.collect(host, network_interface),
-        "limits": limits.collect(host),
+        "limits": allowed.collect(host),
         "tools": software.collect_tools(tools or {}),
         "slurm": software.collect_slurm(host),
         "build": libraries.collect_build(host, cpubench.parent if cpubench else None),
@@ -124,10 +124,10 @@ def cached(
     """
     path = folder / f"{os.uname().nodename}.json"
     host = Host()
-    facts = _found(path)
+    facts = _stored(path)
     if facts is not None:
-        facts["limits"] = limits.collect(host, seats=seats)
-        facts["slurm"] = limits.slurm_now((facts["slurm"] or {}).get("version"))
+        facts["limits"] = allowed.collect(host, seats=seats)
+        facts["slurm"] = allowed.slurm_now((facts["slurm"] or {}).get("version"))
         if scratch is not None and facts["storage"]["scratch"] != str(scratch):
             from peakmark.machine import storage
 
@@ -139,7 +139,7 @@ def cached(
     return facts
 
 
-def _found(path: Path) -> dict[str, Any] | None:
+def _stored(path: Path) -> dict[str, Any] | None:
     """The facts at ``path``; None where there are none that count."""
     if not path.exists():
         return None
@@ -147,5 +147,5 @@ def _found(path: Path) -> dict[str, Any] | None:
         return read(path)
     except RecordError as error:
         aside = stored.set_aside(path.parent.parent, path.stem)
-        print(f"peakmark: {error}: collected again, what was there is kept in {aside}", file=sys.stderr)
+        output.tell(f"{error}: collected again, what was there is kept in {aside}")
         return None

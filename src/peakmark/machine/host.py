@@ -140,3 +140,9 @@ def first_int(text: str | None) -> int | None:
             break
         digits += char
     return int(digits) if digits else None
+
+
+def chosen(text: str | None) -> str | None:
+    """The bracketed word of ``always [madvise] never``; a text without brackets as it is."""
+    _, bracket, rest = (text or "").partition("[")
+    return rest.partition("]")[0] if bracket else text

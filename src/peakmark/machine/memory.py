@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from peakmark.lean import Any
-from peakmark.machine.host import Host, first_int
+from peakmark.machine.host import Host, chosen, first_int
 
 _HOW = "write memory.{} in the site file: as root, `dmidecode -t memory` shows it"
 _CHANNEL = re.compile(r"channel[ _]?([a-z0-9]+?)(?=[-_ ]|$)", re.I)
@@ -37,8 +37,8 @@ def collect(host: Host) -> dict[str, Any]:
             "total": meminfo.get("HugePages_Total"),
             "free": meminfo.get("HugePages_Free"),
         },
-        "transparent_huge_pages": _chosen(host.read("/sys/kernel/mm/transparent_hugepage/enabled")),
-        "transparent_huge_pages_defrag": _chosen(host.read("/sys/kernel/mm/transparent_hugepage/defrag")),
+        "transparent_huge_pages": chosen(host.read("/sys/kernel/mm/transparent_hugepage/enabled")),
+        "transparent_huge_pages_defrag": chosen(host.read("/sys/kernel/mm/transparent_hugepage/defrag")),
         "swap_total": meminfo.get("SwapTotal"),
     }
 
@@ -100,9 +100,3 @@ def _common(values: list[str | None]) -> str | None:
     """The value all share, or None when there is none or they differ."""
     known = {value for value in values if value and value != "Unknown"}
     return known.pop() if len(known) == 1 else None
-
-
-def _chosen(text: str | None) -> str | None:
-    """The bracketed word of ``always [madvise] never``."""
-    match = re.search(r"\[(\S+)\]", text or "")
-    return match.group(1) if match else text

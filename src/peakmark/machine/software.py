@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from peakmark.lean import Any, Protocol
-from peakmark.machine import limits
+from peakmark.machine import allowed
 from peakmark.machine.host import Host
 
 
@@ -70,7 +70,7 @@ def _firmware(host: Host) -> str | None:
 def collect_slurm(host: Host) -> dict[str, Any] | None:
     """Slurm's version and this job, or None where there is no Slurm."""
     said = host.run(["sinfo", "--version"])
-    return limits.slurm_now(said.strip().removeprefix("slurm ") if said else None)
+    return allowed.slurm_now(said.strip().removeprefix("slurm ") if said else None)
 
 
 def collect_tools(tools: Mapping[str, ToolLike]) -> dict[str, dict[str, str]]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 from peakmark import files
 from peakmark.lean import Any
-from peakmark.machine.host import Host, first_int
+from peakmark.machine.host import Host, chosen, first_int
 
 RAM_FILESYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 # Nothing of the server's disk can be seen from here.
@@ -78,10 +77,9 @@ def _mount(host: Host, directory: Path) -> dict[str, Any]:
 
 def _free(directory: Path) -> int | None:
     try:
-        state = os.statvfs(directory)
+        return files.free(directory)
     except OSError:
         return None
-    return state.f_bavail * state.f_frsize
 
 
 def _disks(host: Host, source: str) -> list[dict[str, Any]]:
@@ -133,7 +131,7 @@ def _one(host: Host, disk: dict[str, Any]) -> dict[str, Any]:
         "logical_block_size": first_int(str(disk.get("log-sec") or "")) or host.read_int(f"{queue}/logical_block_size"),
         "physical_block_size": first_int(str(disk.get("phy-sec") or ""))
         or host.read_int(f"{queue}/physical_block_size"),
-        "scheduler": disk.get("sched") or _chosen(host.read(f"{queue}/scheduler")),
+        "scheduler": disk.get("sched") or chosen(host.read(f"{queue}/scheduler")),
         "write_cache": host.read(f"{queue}/write_cache"),
         "size": first_int(str(disk.get("size") or "")),
     }
@@ -191,8 +189,3 @@ def _flag(text: str | None, other: Any) -> bool | None:
     if text is not None:
         return text == "1"
     return None if other is None else bool(other)
-
-
-def _chosen(text: str | None) -> str | None:
-    match = re.search(r"\[(\S+)\]", text or "")
-    return match.group(1) if match else text

@@ -14,8 +14,6 @@ from peakmark.machine.host import Host, parse_cpu_list
 WORDS = ("numa", "socket", "cores", "cpus")
 """Instead of a number of threads: the cores of one NUMA node, of one socket, of the node; all hardware threads."""
 
-PLACEMENTS = ("compact", "spread")
-
 _CPU = "/sys/devices/system/cpu"
 _NODE = "/sys/devices/system/node"
 

@@ -8,14 +8,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from peakmark import output, resources
 from peakmark.command import end_cleanly
 from peakmark.lean import dataclass, host_name
 from peakmark.measuring import job
 from peakmark.measuring.measure import measure
-from peakmark.resources import of_checkout
 from peakmark.storage import planfile
 
-KERNELS = of_checkout("build/kernels")
+KERNELS = resources.of_checkout("build/kernels")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def run(order: Order) -> int:
         return 0
     record = measure(first)
     if record["status"] != "ok":
-        print(f"peakmark: {order.name} is {record['status']}: {record['reason']}", file=sys.stderr)
+        output.tell(f"{order.name} is {record['status']}: {record['reason']}")
     return 0
 
 
@@ -59,5 +59,5 @@ def _on(node: str) -> None:
     from peakmark.measuring import pair
 
     if node not in ("any", host_name(), host_name().partition(".")[0]):
-        argv = [*pair.step(node, len(os.sched_getaffinity(0))), sys.executable, "-m", "peakmark", *sys.argv[1:]]
+        argv = [*pair.step(node, len(os.sched_getaffinity(0))), *resources.command(*sys.argv[1:])]
         os.execvpe(argv[0], argv, pair.environment())  # noqa: S606 - no shell is wanted

@@ -19,6 +19,7 @@ from peakmark.lean import Protocol, dataclass
 from peakmark.measuring import child, guard
 from peakmark.measuring.child import Child
 
+SHOWN_LINES = 5
 KEPT_BYTES = 16 << 20
 """More than any known tool prints; a tool that goes on for ever must not fill the disk of records."""
 
@@ -241,16 +242,16 @@ _TELLING = (
 )
 
 
-def last_lines(directory: Path, count: int = 5) -> str:
+def last_lines(directory: Path) -> str:
     """What a program said of its failure, for the message about it: the first lines that sound like a reason, which a
-    long farewell may follow (Open MPI's has 20 lines), and the last ones; at most ``count``.
+    long farewell may follow (Open MPI's has 20 lines), and the last ones; at most ``SHOWN_LINES``.
     """
     text = _text(directory / "stderr").strip() or _text(directory / "stdout")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [number for number, line in enumerate(lines[:-count]) if re.search(_TELLING, line, re.IGNORECASE)][
-        : count - 2
+    telling = [number for number, line in enumerate(lines[:-SHOWN_LINES]) if re.search(_TELLING, line, re.IGNORECASE)][
+        : SHOWN_LINES - 2
     ]
-    last = range(max(0, len(lines) - count + len(telling)), len(lines))
+    last = range(max(0, len(lines) - SHOWN_LINES + len(telling)), len(lines))
     shown = [lines[number][:200] for number in (*telling, *last)]
     return ": " + " | ".join(dict.fromkeys(shown)) if shown else ""
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from peakmark import files
+from peakmark import files, output
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.instruments import REGISTRY
@@ -43,7 +42,15 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
         tool=str(tool) if tool else None,
         pair=bool(part.plan.get("cluster")) and REGISTRY[cell.instrument].two_nodes,
         modules=tuple(config.get("modules", {}).get(cell.instrument, ())),
+        node_bytes=_node_bytes(part.plan),
     )
+
+
+def _node_bytes(plan: Mapping[str, Any]) -> int | None:
+    """Memory of this node as Slurm had it when the campaign was planned."""
+    node = os.environ.get("SLURMD_NODENAME")
+    kinds = (plan.get("cluster") or {}).get("kinds", ())
+    return next((int(kind["memory"]) << 20 for kind in kinds if node in kind["nodes"]), None)
 
 
 def run(part: Part, name: str, kernels: Path) -> None:
@@ -99,7 +106,7 @@ def _measure(part: Part, cells: Sequence[Cell], now: Path, kernels: Path) -> lis
             measure(request(part, cell, kernels))
         except PeakmarkError as error:
             failed.append(cell)
-            print(f"peakmark: {error}", file=sys.stderr, flush=True)
+            output.tell(str(error))
     now.unlink(missing_ok=True)
     return failed
 

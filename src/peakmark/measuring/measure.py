@@ -23,9 +23,9 @@ from peakmark.errors import (
 )
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command, Completed, Instrument, Invocation, Parsed, Tool, Workspace
-from peakmark.instruments.common import on_path
+from peakmark.instruments.common import last_line, on_path
 from peakmark.lean import TYPE_CHECKING, Any, asdict, dataclass, replace
-from peakmark.machine import limits, topology
+from peakmark.machine import allowed, topology
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
 from peakmark.measuring import code, execute, guard, keeping, kernels, known, lock, modules, noise, placing, scratch
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 NOT_POSSIBLE = 77
 STACK_BYTES = 16 << 20
-MARGIN = 1.2
-"""Free space asked for before a disk cell starts, as a multiple of what it will write."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,7 @@ class Request:
     tool      configured path of a reference tool, None to look on PATH
     pair      the far end runs on the second node of this Slurm job; otherwise everything stays on this machine
     modules   environment modules that bring the tool
+    node_bytes  memory that Slurm has of this node, where the plan tells it
     far_end   brings a server up elsewhere, given the command and a directory; None: on this machine, over loopback
     """
 
@@ -61,6 +60,7 @@ class Request:
     tool: str | None = None
     pair: bool = False
     modules: tuple[str, ...] = ()
+    node_bytes: int | None = None
     far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
 
 
@@ -130,7 +130,7 @@ def _attempt(request: Request, context: keeping.Context, completed: list[Complet
         request = replace(request, cell=cell)
         if cell.subsystem == "disk":
             context.scratch = str(space.directory.parent)
-            context.io_limits = limits.io_limits(Host(), space.facts["storage"]["members"] or ())
+            context.io_limits = allowed.io_limits(Host(), space.facts["storage"]["members"] or ())
         invocation = instrument.prepare(cell, tool, space)
         _execute(request, invocation, space, context, completed)
         parsed = instrument.parse(cell, completed)
@@ -167,11 +167,9 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
     for leftover in scratch.leftovers(place):
         scratch.remove(leftover)
     with scratch.private(place, request.cell.id) as directory:
-        if need and (free := files.free(directory)) < need * MARGIN:
-            raise MeasurementError(
-                f"{place} has {free / 1e9:.1f} GB free, the cell needs {need * MARGIN / 1e9:.1f} GB: "
-                "free some space, set scratch: to another directory, or make size: smaller"
-            )
+        reason = files.no_room(place, need, "the cell")
+        if reason:
+            raise MeasurementError(reason)
         facts = machine.cached(
             request.campaign / "machine",
             place,
@@ -179,7 +177,7 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
             lambda: _tools(request.kernels),
             _seats(tuple(sorted(os.sched_getaffinity(0)))),
         )
-        limits = facts["limits"]
+        facts["limits"] = limits = placing.granted(facts["limits"], request.node_bytes)
         cpus = limits["cpus_allowed"]
         yield Workspace(
             directory=directory,
@@ -229,7 +227,7 @@ def _execute(
 
     Errors: MeasurementError, Unavailable (exit code 77).
     """
-    allowed = _limits(request.cell)
+    bounds = _limits(request.cell)
     with ExitStack() as stack:
         values: Mapping[str, str] = {}
         peer = _far_end(request, invocation, space, stack)
@@ -249,9 +247,9 @@ def _execute(
             command = placing.pinned(request.cell, prepared, space.cpus)
             folder = space.directory / f"run{number}"
             folder.mkdir()
-            killed = limits.oom_kills(Host())
+            killed = allowed.oom_kills(Host())
             try:
-                done = execute.run(command, folder, values, trouble, allowed)
+                done = execute.run(command, folder, values, trouble, bounds)
             except MeasurementError:
                 completed.append(execute.left_by(command, folder, command.argv, -signal.SIGKILL))
                 raise
@@ -265,7 +263,9 @@ def _execute(
                 }
             )
             if done.returncode == NOT_POSSIBLE and NOT_POSSIBLE not in command.ok_codes:
-                raise Unavailable(_words(done) or f"{Path(done.argv[0]).name} says that this machine cannot do it")
+                raise Unavailable(
+                    last_line(done.stderr) or f"{Path(done.argv[0]).name} says that this machine cannot do it"
+                )
             if done.returncode not in command.ok_codes:
                 reason = _out_of_memory(killed) or trouble()
                 raise MeasurementError(
@@ -277,10 +277,10 @@ def _execute(
 def _out_of_memory(before: int | None) -> str | None:
     """A sentence when the kernel has ended processes of this job since it had ended ``before``."""
     host = Host()
-    after = limits.oom_kills(host)
+    after = allowed.oom_kills(host)
     if before is None or after is None or after <= before:
         return None
-    limit = limits.collect(host)
+    limit = allowed.collect(host)
     if limit["memory_limited_by"] is None:
         return f"{OUT_OF_MEMORY}: the memory of {lean.host_name()} ran out"
     granted = f"{OUT_OF_MEMORY}: the {format_size(limit['memory_bytes'])} that it may use were used up"
@@ -298,11 +298,6 @@ def _limits(cell: Cell) -> execute.Limits:
 def _disk_limit(cell: Cell) -> int:
     """Bytes that all files of a cell together may have."""
     return 2 * REGISTRY[cell.instrument].estimate(cell).disk_bytes + (256 << 20)
-
-
-def _words(done: Completed) -> str:
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    return lines[-1] if lines else ""
 
 
 def _lock_name() -> str:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from peakmark.lean import Any, dataclass, field
-from peakmark.machine import limits
+from peakmark.machine import allowed
 from peakmark.machine.host import Host
 
 BUSY = 0.1
@@ -242,7 +242,7 @@ def _celsius(host: Host) -> float | None:
 def _throttled(host: Host) -> float | None:
     """Seconds, the longest of all cgroups on the way to the root."""
     found = []
-    for version, folder in limits.folders(host, "cpu"):
+    for version, folder in allowed.folders(host, "cpu"):
         for line in (host.read(f"{folder}/cpu.stat") or "").splitlines():
             name, _, value = line.partition(" ")
             if name == ("throttled_usec" if version == 2 else "throttled_time") and value.strip().isdigit():

@@ -14,13 +14,12 @@ import secrets
 import select
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from peakmark import slurm
+from peakmark import resources, slurm
 from peakmark.errors import MeasurementError
 from peakmark.instruments.base import Command, Invocation
 from peakmark.lean import IO, Any, asdict, dataclass, field
@@ -116,7 +115,7 @@ def across(server: Command | None, directory: Path, interface: str | None, cpus:
         "interface": interface,
         "client": slurm.address(here),
     }
-    argv = [*step(there, cpus), sys.executable, "-m", "peakmark", "serve"]
+    argv = [*step(there, cpus), *resources.command("serve")]
     errors = directory / "serve.stderr"
     incoming, outgoing = os.pipe()
     with errors.open("wb") as stream, os.fdopen(incoming, "rb") as stdin:

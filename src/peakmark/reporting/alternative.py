@@ -30,8 +30,8 @@ def text(caption: str, rows: Sequence[Row], mark: str, value: str = "measured") 
     name = Words.of(high, mark).program(high.table.own)
     values = f"{name}: {said(high)}" if low is high else f"{name}: from {said(low)} to {said(high)}"
     limit = ""
-    if value == "measured" and high.peak.value is not None:
-        limit = f"; limit there {Words.of(high, mark).quantity(high.peak.value)}"
+    if value == "measured" and high.limit.value is not None:
+        limit = f"; limit there {Words.of(high, mark).quantity(high.limit.value)}"
     return f"{caption} {values}{limit}."
 
 

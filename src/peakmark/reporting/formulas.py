@@ -25,11 +25,11 @@ def build(rows: Sequence[Row], printed: Mapping[Key, Sheet], mark: str = ".") ->
     groups: dict[tuple[str, str, str], list[Row]] = {}
     said_below_table = len(presentation.unknown_reasons(rows)) == 1
     for row in rows:
-        known = row.peak.value is not None
+        known = row.limit.value is not None
         if not known and said_below_table:
             continue
-        formula = row.peak.formula if known else str(row.peak.reason)
-        groups.setdefault((formula, row.peak.kind, row.peak.source if known else ""), []).append(row)
+        formula = row.limit.formula if known else str(row.limit.reason)
+        groups.setdefault((formula, row.limit.kind, row.limit.source if known else ""), []).append(row)
     lines = []
     often = Counter(_split(formula)[1] for formula, _, _ in groups)
     for (formula, kind, source), members in groups.items():

@@ -13,6 +13,7 @@ from peakmark.errors import ConfigError, RecordError
 from peakmark.measuring import scratch
 from peakmark.measuring.scratch import Leftover
 from peakmark.storage.results import Results
+from peakmark.units import gigabytes
 
 _TEMPORARY = re.compile(r"\..+\.([0-9]+)\.tmp")
 
@@ -24,7 +25,7 @@ def clean(places: Iterable[Path], dry_run: bool = False) -> str:
     """
     lines, freed = [], 0
     for leftover in _find(list(places)):
-        size = f"{leftover.size / 1e9:.2f} GB"
+        size = gigabytes(leftover.size, 2)
         if leftover.keep:
             lines.append(f"stays    {leftover.path}: {leftover.keep}")
         elif dry_run:
@@ -34,7 +35,7 @@ def clean(places: Iterable[Path], dry_run: bool = False) -> str:
             lines.append(f"removed  {leftover.path} ({size})")
         else:
             lines.append(f"stays    {leftover.path}: it could not be removed")
-    lines.append(f"{freed / 1e9:.2f} GB freed" if lines else "no leftovers of dead runs")
+    lines.append(f"{gigabytes(freed, 2)} freed" if lines else "no leftovers of dead runs")
     return "\n".join(lines)
 
 

@@ -12,10 +12,11 @@ from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.common import on_path
 from peakmark.machine import libraries
-from peakmark.machine.host import Host
+from peakmark.machine.host import Host, chosen
 from peakmark.measuring import kernels as compiled
 from peakmark.measuring import lock
 from peakmark.running import probe
+from peakmark.units import gigabytes
 
 
 @dataclass
@@ -108,11 +109,11 @@ def _scratch(findings: _Findings, scratch: Path) -> None:
         kind = subprocess.run(
             ["stat", "-f", "-c", "%T", str(scratch)], capture_output=True, text=True, timeout=10, check=True
         ).stdout.strip()
-        free = shutil.disk_usage(scratch).free
+        free = files.free(scratch)
     except (OSError, subprocess.SubprocessError):
         findings.missing("scratch", f"{scratch} cannot be used; set scratch: to a directory on the node")
         return
-    text = f"{scratch}: {kind}, {free / 1e9:.1f} GB free"
+    text = f"{scratch}: {kind}, {gigabytes(free)} free"
     if kind in ("tmpfs", "ramfs"):
         findings.note("scratch", f"{text}; this is memory, not a disk: set scratch: to a directory on a disk")
     else:
@@ -120,15 +121,13 @@ def _scratch(findings: _Findings, scratch: Path) -> None:
 
 
 def _settings(findings: _Findings) -> None:
-    huge = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    if huge.exists():
-        choice = huge.read_text().split("[")[-1].split("]")[0]
-        if choice == "never":
-            findings.note("huge pages", "never; memory figures will be lower than the machine can do")
-        else:
-            findings.ok("huge pages", choice)
-    uring = Path("/proc/sys/kernel/io_uring_disabled")
-    if uring.exists() and uring.read_text().strip() != "0":
+    host = Host()
+    choice = chosen(host.read("/sys/kernel/mm/transparent_hugepage/enabled"))
+    if choice == "never":
+        findings.note("huge pages", "never; memory figures will be lower than the machine can do")
+    elif choice:
+        findings.ok("huge pages", choice)
+    if host.read("/proc/sys/kernel/io_uring_disabled") not in (None, "0"):
         findings.note("io_uring", "switched off by kernel.io_uring_disabled; the psync engine is not affected")
     slurm = shutil.which("sbatch")
     findings.note("Slurm", slurm or "not here; measure this machine with --profile local")

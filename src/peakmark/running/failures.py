@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from peakmark import __version__, files
+from peakmark import __version__, files, output
 from peakmark.cell import Cell
 from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, RecordError, sentence
 from peakmark.measuring.job import present_path
@@ -31,15 +30,15 @@ _MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
 
 
 def keep(
-    made: Plan, cells: Sequence[Cell], number: str, state: str, details: Mapping[str, str], now: datetime.datetime
+    plan: Plan, cells: Sequence[Cell], number: str, state: str, details: Mapping[str, str], now: datetime.datetime
 ) -> Path | None:
     """Write the attempt of the cell that a job was measuring, unless the job did so itself. Returns its path, None when
     it cannot be written, which is said once. Never raises for a disk: the campaign goes on.
 
     ``details`` as of ``scontrol show job``; None is returned where nobody knows which cell it was.
     """
-    cell = _present(made, cells)
-    if cell is None or any(_number(path) == number for path in attempts.paths(made.directory, cell)):
+    cell = _present(plan, cells)
+    if cell is None or any(_number(path) == number for path in attempts.paths(plan.directory, cell)):
         return None
     code = details.get("ExitCode", "")
     name = OUT_OF_MEMORY if state == "FAILED" and _memory_ran_out(details.get("StdOut", "")) else state
@@ -53,7 +52,7 @@ def keep(
     }
     host = (host_of(details) or "unknown").partition(".")[0]
     record = _record(cell, f"Slurm ended job {number}: {reason}", host, now, number, told)
-    return _store(made, cell, record)
+    return _store(plan, cell, record)
 
 
 def _granted(details: Mapping[str, str]) -> str:
@@ -65,12 +64,12 @@ def _granted(details: Mapping[str, str]) -> str:
     return f"{amount}, all that Slurm gives of its node: a smaller pool:, smaller blocks: or nodes with more memory"
 
 
-def _store(made: Plan, cell: Cell, record: dict[str, Any]) -> Path | None:
+def _store(plan: Plan, cell: Cell, record: dict[str, Any]) -> Path | None:
     try:
-        return attempts.store(made.directory, cell, record)
+        return attempts.store(plan.directory, cell, record)
     except (OSError, RecordError) as error:
         why = sentence(error) if isinstance(error, OSError) else str(error)
-        _say_once(files.full(made.directory) or f"how jobs ended cannot be kept: {why}")
+        _say_once(files.full(plan.directory) or f"how jobs ended cannot be kept: {why}")
         return None
 
 
@@ -80,27 +79,27 @@ _SAID: set[str] = set()
 def _say_once(text: str) -> None:
     if text not in _SAID:
         _SAID.add(text)
-        print(f"peakmark: {text}", file=sys.stderr)
+        output.tell(text)
 
 
-def refused(made: Plan, cells: Iterable[Cell], reason: str, now: datetime.datetime) -> None:
+def refused(plan: Plan, cells: Iterable[Cell], reason: str, now: datetime.datetime) -> None:
     """An attempt of each cell whose job never ran."""
     for cell in cells:
-        _store(made, cell, _record(cell, reason, cell.node, now))
+        _store(plan, cell, _record(cell, reason, cell.node, now))
 
 
-def told(made: Plan, cells: Iterable[Cell], number: str) -> bool:
+def has_told(plan: Plan, cells: Iterable[Cell], number: str) -> bool:
     """Whether the job has left an attempt of one of its cells."""
-    return any(_number(path) == number for cell in cells for path in attempts.paths(made.directory, cell))
+    return any(_number(path) == number for cell in cells for path in attempts.paths(plan.directory, cell))
 
 
-def _present(made: Plan, cells: Sequence[Cell]) -> Cell | None:
+def _present(plan: Plan, cells: Sequence[Cell]) -> Cell | None:
     """The cell that a job of these measures, or was measuring when it ended; None when that is not known."""
-    name = made.job_of(cells[0])
+    name = plan.job_of(cells[0])
     if name is None:
         return cells[0]
     try:
-        text = present_path(made.directory, name).read_text(encoding="utf-8").strip()
+        text = present_path(plan.directory, name).read_text(encoding="utf-8").strip()
     except OSError:
         return None
     return next((cell for cell in cells if cell.id == text), None)
@@ -121,7 +120,7 @@ def _record(
     host: str,
     now: datetime.datetime,
     number: str | None = None,
-    told: Mapping[str, str] | None = None,
+    details: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     return {
         "schema": records.SCHEMA_VERSION,
@@ -140,7 +139,7 @@ def _record(
             "cpus": [],
             "commands": [],
             "peakmark": __version__,
-            **({"slurm": dict(told)} if told is not None else {}),
+            **({"slurm": dict(details)} if details is not None else {}),
         },
         "warnings": [],
         "raw": {},

@@ -7,12 +7,11 @@ import fcntl
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from peakmark import slurm
+from peakmark import output, slurm
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.planning import jobs
@@ -65,32 +64,32 @@ def survive_hangup(log: Path) -> None:
         signal.signal(signal.SIGHUP, hung_up)
 
 
-def stand_aside(made: Plan) -> None:
+def stand_aside(plan: Plan) -> None:
     """A run that is itself a job must not hold the nodes that its jobs are to have alone: they would wait for its end.
 
     Errors: PeakmarkError that names the nodes; SlurmError when Slurm does not answer.
     """
     number = os.environ.get("SLURM_JOB_ID")
-    if number is None or made.cluster is None or not settings_of(made.config).get("exclusive", True):
+    if number is None or plan.cluster is None or not settings_of(plan.config).get("exclusive", True):
         return
-    known = {name for kind in made.cluster.kinds for name in kind["nodes"]}
+    known = {name for kind in plan.cluster.kinds for name in kind["nodes"]}
     mine = {name for name in slurm.job_nodes(number) if name in known}
-    wanted = {cell.node for cell in made.cells} | set(made.peers.values())
-    most = max((2 if two_nodes(cell) else 1 for cell in made.cells if cell.node == ANY), default=0)
-    if mine & wanted or (mine and made.cluster.count - len(mine) < most):
+    wanted = {cell.node for cell in plan.cells} | set(plan.peers.values())
+    most = max((2 if two_nodes(cell) else 1 for cell in plan.cells if cell.node == ANY), default=0)
+    if mine & wanted or (mine and plan.cluster.count - len(mine) < most):
         names = slurm.hostlist(mine & wanted or mine)
         raise PeakmarkError(
-            f"this runs inside job {number}, which holds {names}, and the cells of {made.campaign} want {names} for themselves: start "
+            f"this runs inside job {number}, which holds {names}, and the cells of {plan.campaign} want {names} for themselves: start "
             "it on a login node, as a job in a partition of other nodes, or leave those of its own out of nodes:"
         )
 
 
-def adopt(made: Plan) -> dict[str, str]:
+def adopt(plan: Plan) -> dict[str, str]:
     """The jobs of a killed run of this campaign that measure what this one will: comment -> number, with their place in
     the queue. Those that measure anything else are ended. Errors: SlurmError when they do not end in time.
     """
-    own = {jobs.comment(made, cells) for cells in groups(made)}
-    start = f"{made.campaign}/"
+    own = {jobs.comment(plan, cells) for cells in groups(plan)}
+    start = f"{plan.campaign}/"
     mark = f" {jobs.checkout()}."
 
     def left() -> dict[str, str]:
@@ -105,9 +104,9 @@ def adopt(made: Plan) -> dict[str, str]:
             kept[comment] = number
     over = [number for number in found if number not in kept.values()]
     if kept:
-        print(f"peakmark: {len(kept)} jobs of an earlier run are still in the queue and go on", file=sys.stderr)
+        output.tell(f"{len(kept)} jobs of an earlier run are still in the queue and go on")
     if over:
-        print(f"peakmark: {len(over)} jobs of an earlier run measure something else: ending them", file=sys.stderr)
+        output.tell(f"{len(over)} jobs of an earlier run measure something else: ending them")
         _end(over, left)
     return kept
 
@@ -124,12 +123,12 @@ def _end(numbers: list[str], left: Callable[[], dict[str, str]]) -> None:
         time.sleep(0.5)
 
 
-def groups(made: Plan) -> Iterable[Sequence[Cell]]:
+def groups(plan: Plan) -> Iterable[Sequence[Cell]]:
     """The cells of each job of the plan."""
-    return made.jobs.values() if made.jobs else ([cell] for cell in made.cells)
+    return plan.jobs.values() if plan.jobs else ([cell] for cell in plan.cells)
 
 
-def check(made: Plan, given: Mapping[str, str], is_measured: Callable[[Cell], bool]) -> None:
+def check(plan: Plan, given: Mapping[str, str], is_measured: Callable[[Cell], bool]) -> None:
     """Let Slurm say of each kind of job whether it would take it, before any is handed over.
 
     ``given``: partition, account and the like of the command line.
@@ -137,10 +136,10 @@ def check(made: Plan, given: Mapping[str, str], is_measured: Callable[[Cell], bo
     Errors: SlurmError, one sentence for all of them.
     """
     kinds: dict[tuple[str, ...], list[str]] = {}
-    for cells in groups(made):
+    for cells in groups(plan):
         if all(map(is_measured, cells)):
             continue
-        words = jobs.options(cells, made, given)
+        words = jobs.options(cells, plan, given)
         kind = tuple(word for word in words if not word.startswith(("--time", "--nodelist", "--dependency")))
         longest = kinds.setdefault(kind, words)
         if _minutes(words) > _minutes(longest):

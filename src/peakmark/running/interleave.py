@@ -11,14 +11,13 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from peakmark import lean
+from peakmark import lean, output, resources
 from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import given
@@ -58,8 +57,8 @@ def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
     if names[0] == names[1]:
         names = names[0], second.stem if second.stem != names[0] else f"{names[0]}-again"
     made = (
-        plan.make({**one, "campaign": f"{names[0]}-beside-{names[1]}"}),
-        plan.make({**other, "campaign": f"{names[1]}-beside-{names[0]}"}),
+        plan.timed(plan.make({**one, "campaign": f"{names[0]}-beside-{names[1]}"})),
+        plan.timed(plan.make({**other, "campaign": f"{names[1]}-beside-{names[0]}"})),
     )
     for path, side in zip((first, second), made, strict=True):
         if settings_of(side.config) and side.config["nodes"] == ANY and "SLURM_JOB_ID" not in os.environ:
@@ -150,13 +149,13 @@ def _measure(before: Plan, after: Plan, kernels: Path) -> None:
     rounds = [(number, list(_missing(pairs, good))) for number, pairs in orders(before, after)]
     left = [one for _, found in rounds for one in found]
     if left:
-        _say(f"{plural(len(left), 'cell')} of {before.directory} and {after.directory}, about {_time(left)}")
+        output.tell(f"{plural(len(left), 'cell')} of {before.directory} and {after.directory}, about {_time(left)}")
     failed: list[Order] = []
     for number, found in rounds:
         failed += [one for one in found if not _cell(one, kernels)]
         left = left[len(found) :]
         if found and left:
-            _say(f"round {number + 1} of {len(rounds)} is done, about {_time(left)} left")
+            output.tell(f"round {number + 1} of {len(rounds)} is done, about {_time(left)} left")
     if failed:
         worst = failed[0]
         raise MeasurementError(
@@ -177,7 +176,7 @@ def _missing(pairs: Iterable[list[Order]], good: set[tuple[str, str]]) -> Iterat
 
 
 def _time(left: list[Order]) -> str:
-    return duration(sum(plan.cost(one.cell).seconds for one in left))
+    return duration(sum(one.plan.durations.expected(one.cell) for one in left))
 
 
 def _cell(one: Order, kernels: Path) -> bool:
@@ -185,16 +184,13 @@ def _cell(one: Order, kernels: Path) -> bool:
     directory = one.plan.directory
     log = directory / "logs" / f"{one.cell.id}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-m", "peakmark", "measure", "--plan", str(directory / "plan.json"), "--cell", one.cell.id]
+    plan_path = str(directory / "plan.json")
+    argv = resources.command("measure", "--plan", plan_path, "--cell", one.cell.id, "--kernels", str(kernels))
     with log.open("wb") as errors:
-        process = subprocess.Popen([*argv, "--kernels", str(kernels)], stderr=errors)
+        process = subprocess.Popen(argv, stderr=errors)
         try:
             return process.wait() == 0
         except BaseException:
             process.send_signal(signal.SIGTERM)  # it ends its program and removes its files
             process.wait()
             raise
-
-
-def _say(text: str) -> None:
-    print(f"peakmark: {text}", file=sys.stderr, flush=True)

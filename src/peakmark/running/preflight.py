@@ -8,22 +8,20 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from peakmark import files
+from peakmark import files, output
 from peakmark.catalogue.workloads import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY, common
-from peakmark.machine import limits, storage
+from peakmark.machine import allowed, storage
 from peakmark.machine.host import Host
-from peakmark.measuring.measure import MARGIN
-from peakmark.planning import plan as planning
+from peakmark.planning import durations
 from peakmark.planning.plan import Plan
-from peakmark.units import format_size
+from peakmark.units import gigabytes
 
 
 def check(made: Plan, cells: Iterable[Cell]) -> list[str]:
@@ -53,7 +51,7 @@ def _empty(made: Plan, cells: Iterable[Cell]) -> dict[str, str]:
 def say(lines: Iterable[str]) -> None:
     """Tell it on stderr."""
     for line in lines:
-        print(f"peakmark: {line}", file=sys.stderr)
+        output.tell(line)
 
 
 def _words(empty: dict[str, str]) -> list[str]:
@@ -100,26 +98,23 @@ def _scratch(made: Plan) -> Path:
 
 
 def _room(rows: dict[str, Cell], place: Path) -> None:
-    row, need = max(((row, planning.cost(cell).disk_bytes) for row, cell in rows.items()), key=lambda one: one[1])
-    free = shutil.disk_usage(place).free
-    if need * MARGIN > free:
-        raise ConfigError(
-            f"{place} has {free / 1e9:.1f} GB free, {row} needs {need * MARGIN / 1e9:.1f} GB: free some space, set "
-            "scratch: to another directory, or make size: smaller"
-        )
+    row, need = max(((row, durations.cost(cell).disk_bytes) for row, cell in rows.items()), key=lambda one: one[1])
+    reason = files.no_room(place, need, row)
+    if reason:
+        raise ConfigError(reason)
 
 
 def _memory(rows: dict[str, Cell]) -> dict[str, str]:
     """Rows of reference tools that need more memory than there is. Errors: ConfigError for one of an own kernel."""
-    total = limits.collect(Host())["memory_bytes"]
+    total = allowed.collect(Host())["memory_bytes"]
     empty = {}
     for row, cell in rows.items():
-        need = planning.cost(cell).memory_bytes
+        need = durations.cost(cell).memory_bytes
         if (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic:
             continue  # made to fit
         if total is None or common.fits_memory(need, total):
             continue
-        reason = f"it takes {need / 1e9:.1f} GB of memory, and {total / 1e9:.1f} GB may be used here"
+        reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
         if not REGISTRY[cell.instrument].reference:
             raise ConfigError(f"{row} is not possible: {reason}; make the pool, the blocks or the concurrency smaller")
         empty[row] = reason
@@ -130,11 +125,5 @@ def _records(rows: dict[str, Cell], place: Path) -> dict[str, str]:
     """Rows of records that direct I/O cannot move on the disk below ``place``."""
     disks = {row: cell.block for row, cell in rows.items() if cell.subsystem == "disk" and cell.block}
     sector = storage.collect(Host(), place).get("logical_block_size") if disks else None
-    if not isinstance(sector, int):
-        return {}
-    return {
-        row: f"direct I/O on the disk of {place} moves multiples of {sector} B; the next larger record is "
-        f"{format_size(-(-block // sector) * sector)}"
-        for row, block in disks.items()
-        if block % sector
-    }
+    found = {row: common.sectors_refuse(block, sector, f"the disk of {place}") for row, block in disks.items()}
+    return {row: reason for row, reason in found.items() if reason is not None}

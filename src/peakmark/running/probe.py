@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import slurm
+from peakmark import output, resources, slurm
 from peakmark.errors import PeakmarkError
 from peakmark.running import refusals
 
@@ -64,16 +63,14 @@ def _probe(base: list[str], node: slurm.Node, scratch: Path | None, wait_s: floa
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{node.name}.txt"
     path.unlink(missing_ok=True)
-    where = f" --scratch {shlex.quote(str(scratch))}" if scratch else ""
-    command = (
-        f"{shlex.quote(sys.executable)} -m peakmark doctor --node{where} > {path}.part 2>&1; mv {path}.part {path}"
-    )
+    where = ("--scratch", str(scratch)) if scratch else ()
+    command = f"{shlex.join(resources.command('doctor', '--node', *where))} > {path}.part 2>&1; mv {path}.part {path}"
     options = [*base, "--nodes=1", f"--nodelist={node.name}", "--job-name=peakmark-doctor", "--output=/dev/null"]
     try:
         number = slurm.submit(options, f"#!/bin/sh\n{command}\n")
     except PeakmarkError as error:
         return f"{'missing':<8}{'job':<14}{refusals.sentence(str(error))}"
-    print(f"peakmark: job {number} asks {node.name}; it may wait {wait_s:g} s for its turn (--wait)", file=sys.stderr)
+    output.tell(f"job {number} asks {node.name}; it may wait {wait_s:g} s for its turn (--wait)")
     try:
         return _answer(path, number, wait_s)
     except BaseException:

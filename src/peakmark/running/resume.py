@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from peakmark import output
 from peakmark.cell import Cell
 from peakmark.formatting import plural
 from peakmark.planning.plan import Plan
@@ -34,45 +34,41 @@ def unfit(finding: Finding | None) -> bool:
     return finding is not None and finding.state in (integrity.DAMAGED, integrity.OTHER)
 
 
-def begin(made: Plan, found: Mapping[str, Finding]) -> None:
+def begin(plan: Plan, found: Mapping[str, Finding]) -> None:
     """Set aside the records that do not count, and say what is measured anew and what is kept.
 
     Called when the run has the campaign to itself.
     """
     aside = {integrity.DAMAGED: 0, integrity.OTHER: 0}
-    for cell in made.cells:
+    for cell in plan.cells:
         finding = found.get(cell.id)
         if finding is None or not unfit(finding):
             continue
         whole = (
             finding.state == integrity.DAMAGED and finding.data is not None
         )  # it is the node's facts that are damaged
-        if integrity.set_aside(made.directory, cell, good=whole) is None:
+        if integrity.set_aside(plan.directory, cell, good=whole) is None:
             continue
         aside[finding.state] += 1
         if finding.state == integrity.DAMAGED and aside[integrity.DAMAGED] <= NAMED:
-            _say(finding.reason.partition(": delete it")[0])
-    for host in facts.damaged(made.directory):
-        facts.set_aside(made.directory, host)
-    kept = f"kept in {made.directory / integrity.ASIDE}"
+            output.tell(finding.reason.partition(": delete it")[0])
+    for host in facts.damaged(plan.directory):
+        facts.set_aside(plan.directory, host)
+    kept = f"kept in {plan.directory / integrity.ASIDE}"
     if aside[integrity.DAMAGED]:
-        _say(f"{_cells(aside[integrity.DAMAGED])} measured again, the records as they were are {kept}")
+        output.tell(f"{_cells(aside[integrity.DAMAGED])} measured again, the records as they were are {kept}")
     if aside[integrity.OTHER]:
         good = sum(finding.state == integrity.GOOD for finding in found.values())
-        _say(
+        output.tell(
             f"{_cells(aside[integrity.OTHER])} measured anew because their options have changed, the earlier records are "
             f"{kept}; {good} finished cells have not changed and stay"
         )
-    foreign = integrity.foreign(made.directory, made.cells)
+    foreign = integrity.foreign(plan.directory, plan.cells)
     if foreign:
-        _say(
+        output.tell(
             f"{plural(len(foreign), 'record is', 'records are')} of cells that the configuration does not ask for: kept, but in no table"
         )
 
 
 def _cells(count: int) -> str:
     return plural(count, "cell is", "cells are")
-
-
-def _say(sentence: str) -> None:
-    print(f"peakmark: {sentence}", file=sys.stderr)

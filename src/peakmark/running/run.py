@@ -14,8 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-import peakmark
-from peakmark import files, interrupts, output
+from peakmark import files, interrupts, output, resources
 from peakmark.cell import Cell
 from peakmark.formatting import duration, plural
 from peakmark.measuring import build, code, guard, job, lock
@@ -24,7 +23,8 @@ from peakmark.planning.cluster import Cluster, settings_of
 from peakmark.planning.plan import Plan
 from peakmark.planning.plan_text import shown
 from peakmark.running import folders, head, preflight, progress, resume
-from peakmark.running.queue import MAX_JOBS, Queue, Task, written
+from peakmark.running.queue import MAX_JOBS, Queue
+from peakmark.running.task import Task, written
 from peakmark.storage import decisions, integrity, planfile
 from peakmark.units import parse_duration
 
@@ -63,6 +63,7 @@ class Run:
         if main:
             folders.check_campaign(self.plan.directory, self.plan.cells)
         self.found = resume.survey(self.plan.directory, self.plan.cells) if main else {}
+        self.plan = plan.timed(self.plan, self.found)
         self.kernels_ready = build.up_to_date() if main else True
         if main:
             preflight.say(preflight.check(self.plan, [one for one in self.wanted if not self.is_measured(one)]))
@@ -287,16 +288,17 @@ class Run:
         else:
             missing = [cell for cell in self.wanted if not self.is_measured(cell)]
             each = {self.plan.record_name(cell): [cell] for cell in missing}
-        progress.estimates = {path: plan.total_cost(cells).seconds for path, cells in each.items() if cells}
+        progress.estimates = {path: self.plan.durations.total(cells) for path, cells in each.items() if cells}
+        if self.plan.jobs:
+            seconds_of = self.plan.durations.total
+            progress.steps = {path: {one.id: seconds_of([one]) for one in cells} for path, cells in each.items()}
         if self.plan.cluster is not None and each:
             cells, seconds = sum(map(len, each.values())), sum(progress.estimates.values())
             nodes = self.plan.cluster.nodes
             chosen = "that Slurm chooses" if nodes == (cluster.ANY,) else shown(nodes)
-            print(
-                f"peakmark: {plural(cells, 'cell')} through Slurm, partition {self.plan.cluster.partition}, on nodes {chosen}; "
-                f"{duration(seconds)} of measuring, then the report",
-                file=sys.stderr,
-                flush=True,
+            output.tell(
+                f"{plural(cells, 'cell')} through Slurm, partition {self.plan.cluster.partition}, on nodes {chosen}; "
+                f"{duration(seconds)} of measuring, then the report"
             )
 
 
@@ -338,8 +340,7 @@ def measuring() -> str:
     """How rules call ``peakmark measure``: Python does without what is installed, and takes the place of the shell. With
     braces for Snakemake to leave alone.
     """
-    words = ["exec", sys.executable, "-S", str(Path(peakmark.__file__).with_name("__main__.py")), "measure"]
-    return shlex.join(words).replace("{", "{{").replace("}", "}}")
+    return shlex.join(["exec", *resources.command("measure")]).replace("{", "{{").replace("}", "}}")
 
 
 def script(command: str) -> str:

@@ -9,8 +9,7 @@ import functools
 import json
 import os
 import signal
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import pandas as pd
 
+from peakmark import output
 from peakmark.cell import Cell
 from peakmark.storage.results import Results, StoredRecord, load, places, without_facts
 
@@ -50,41 +50,29 @@ COLUMNS: dict[str, str] = {
 }
 
 
-def table(results: Results) -> pd.DataFrame:
-    """The long table, one line per value, in the order of the records' paths; columns and types as in ``COLUMNS``.
+def build(results: Results) -> pd.DataFrame:
+    """Write the long table as ``tables/measurements.csv`` and ``.parquet`` below the campaign, and return it: one line per
+    value, in the order of the records' paths; columns and types as in ``COLUMNS``.
 
     A cell that is unavailable and an attempt that failed have one line each, without metric and value, with the reason.
-    ``block`` is in bytes and empty where there is none; ``record`` is the path below the campaign.
+    ``block`` is in bytes and empty where there is none; ``record`` is the path below the campaign. A record that does not
+    count (damaged, edited, of other options) is left out and named on standard error.
     """
-    return _frame(line for record in (*results.records, *results.attempts) for line in _lines(results.name, record))
-
-
-def _frame(lines: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    return pd.DataFrame(list(lines), columns=list(COLUMNS)).astype(dict(COLUMNS))
-
-
-def build(campaign_dir: Path) -> pd.DataFrame:
-    """Write ``tables/measurements.csv`` and ``.parquet`` below the campaign; the table itself is returned.
-
-    A record that does not count (damaged, edited, of other options) is left out and named on standard error.
-    Errors: PeakmarkError when the folder holds no campaign.
-    """
-    results = Results.read(campaign_dir)
-    where = places(campaign_dir, results.cells)
+    where = places(results.directory, results.cells)
     parts = [where[start : start + CHUNK] for start in range(0, len(where), CHUNK)]
     lines: list[dict[str, Any]] = []
     # Never all records at once in memory, and where they are many, read by every CPU that may be used.
     workers = min(len(os.sched_getaffinity(0)), len(parts))
     with ProcessPoolExecutor(workers, initializer=_deaf) if workers > 1 else nullcontext() as pool:
-        work = functools.partial(_read, campaign_dir, results.name)
+        work = functools.partial(_read, results.directory, results.name)
         for found, left_out in pool.map(work, parts) if pool else map(work, parts):
             lines += found
             for reason in left_out:
-                print(f"peakmark: left out: {reason}", file=sys.stderr)
-    for reason in without_facts(campaign_dir):
-        print(f"peakmark: left out: {reason}", file=sys.stderr)
-    frame = _frame(lines)
-    folder = campaign_dir / "tables"
+                output.tell(f"left out: {reason}")
+    for reason in without_facts(results.directory):
+        output.tell(f"left out: {reason}")
+    frame = pd.DataFrame(lines, columns=list(COLUMNS)).astype(dict(COLUMNS))
+    folder = results.directory / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     frame.to_csv(folder / "measurements.csv", index=False, lineterminator="\n")
     frame.to_parquet(folder / "measurements.parquet", index=False)

@@ -103,7 +103,7 @@ class Results:
         return self.directory / "cells" / f"{cell.id}.json"
 
     @cached_property
-    def _found(self) -> list[StoredRecord | str | None]:
+    def _loaded(self) -> list[StoredRecord | str | None]:
         return [load(self.directory, *place) for place in places(self.directory, self.cells)]
 
     @cached_property
@@ -112,7 +112,7 @@ class Results:
         return tuple(record for record in self.records if not record.ok)
 
     def _stored(self, folder: str) -> tuple[StoredRecord, ...]:
-        return tuple(one for one in self._found if isinstance(one, StoredRecord) and one.path.startswith(f"{folder}/"))
+        return tuple(one for one in self._loaded if isinstance(one, StoredRecord) and one.path.startswith(f"{folder}/"))
 
     @cached_property
     def records(self) -> tuple[StoredRecord, ...]:
@@ -133,7 +133,7 @@ class Results:
     @cached_property
     def left_out(self) -> tuple[str, ...]:
         """A sentence on every record, and on every node's facts, that does not count."""
-        return (*(one for one in self._found if isinstance(one, str)), *without_facts(self.directory))
+        return (*(one for one in self._loaded if isinstance(one, str)), *without_facts(self.directory))
 
     @cached_property
     def missing(self) -> tuple[Cell, ...]:

@@ -27,7 +27,7 @@ def grid(rows: Sequence[Row]) -> Grid:
     table = rows[0].table
     variants = {row.key.variant for row in rows}
     heading = where_heading(rows)
-    with_limit = any(row.peak.value is not None for row in rows)
+    with_limit = any(row.limit.value is not None for row in rows)
     with_block = any(row.key.block is not None for row in rows)
     room = MOST - 3 - with_block - 2 * with_limit - bool(heading)
     beside = _references(rows)[: max(0, room)]
@@ -56,7 +56,7 @@ def grid(rows: Sequence[Row]) -> Grid:
             str(row.key.concurrency) if row.key.concurrency else row.key.word,
             hole or shown(row.measured.centre),
             *("" if entry is None else shown(entry.centre) for entry in values),
-            *([shown(row.peak.value), percent(share) if share is not None else ""] if with_limit else []),
+            *([shown(row.limit.value), percent(share) if share is not None else ""] if with_limit else []),
         )
 
     seen = [level for level in MARKS if any(row.level is level for row in rows)]

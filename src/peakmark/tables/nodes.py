@@ -109,7 +109,7 @@ def _cells(table: Table, spot: Spot, mark: str) -> tuple[str, ...]:
     if table.variant:
         cells.append(table.variant_label(key.variant))
     shares = [row.measured.efficiency for row in spot.rows if row.measured.efficiency is not None]
-    limits = [row.peak.value for row in spot.rows if row.peak.value is not None]
+    limits = [row.limit.value for row in spot.rows if row.limit.value is not None]
     worst = spot.worst.key.node
     return (
         *cells, shown(spot.median), shown(spot.low), shown(spot.high), percent(spot.range, mark), worst,

@@ -278,7 +278,7 @@ def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...
     cells += [shown(entry.centre, entry.step) if entry else "" for entry in found]
     if row.own is None:
         cells[-len(found)] = NOT_MEASURED
-    cells.append(shown(row.peak.value))
+    cells.append(shown(row.limit.value))
     cells += [percent(entry.efficiency, mark) if entry and entry.efficiency is not None else "" for entry in found]
     own = row.own.summary if row.own else None
     cells += [
@@ -299,7 +299,7 @@ def remarks_on_gaps(
         if rows and series.instrument in instruments and not any(series.instrument in row.series for row in rows):
             remarks.append(f"No columns of {series.heading}: {empty_reason(results, series.instrument)}")
     reasons = unknown_reasons(rows) if with_limit else []
-    where = "where it is empty" if any(row.peak.value is not None for row in rows) else "throughout"
+    where = "where it is empty" if any(row.limit.value is not None for row in rows) else "throughout"
     if len(reasons) == 1:
         remarks.append(f"Theoretical {table.quantity} unknown {where}: {reasons[0]}")
     elif reasons:
@@ -311,7 +311,7 @@ def unknown_reasons(rows: Sequence[Row]) -> list[str]:
     """Why rows have no theoretical value, each reason once; those that differ in the key of the site file alone are one:
     ``write disk.throughput.RS, .RR and .WS in the site file``.
     """
-    reasons = dict.fromkeys(row.peak.reason for row in rows if row.peak.value is None and row.peak.reason)
+    reasons = dict.fromkeys(row.limit.reason for row in rows if row.limit.value is None and row.limit.reason)
     families: dict[str, list[str]] = {}
     for reason in reasons:
         found = _KEY.search(reason)

@@ -102,14 +102,14 @@ def value(sheet: Sheet, column: Column, line: Line) -> float | None:
     if row is None:
         return None
     if column.value == "theoretical":
-        return None if row.peak.value is None else row.peak.value * sheet.factor
-    series = row.series.get(column.instrument)
+        return None if row.limit.value is None else row.limit.value * sheet.factor
+    series = row.beside(column.instrument)
     if series is None:
         return None
     if column.value == "efficiency":
-        if column.formula is None or row.peak.value is None:
+        if column.formula is None or row.limit.value is None:
             return None if series.efficiency is None else 100 * series.efficiency
-        return evaluate(column.formula, {"measured": series.centre, "theoretical": row.peak.value})
+        return evaluate(column.formula, {"measured": series.centre, "theoretical": row.limit.value})
     if column.value == "run":
         found = [point.value for point in series.points if point.repetition == column.run - 1]
         return found[0] * sheet.factor if found else None
@@ -187,7 +187,7 @@ def _text(sheet: Sheet, column: Column, line: Line, mark: str) -> str:
         return percent(shown / 100, mark)
     if column.value == "deviation":
         return significant(shown, 3, mark)
-    series = None if (row := row_of(column, line)) is None else row.series.get(column.instrument)
+    series = None if (row := row_of(column, line)) is None else row.beside(column.instrument)
     return significant(shown, mark=mark, step=series.step * sheet.factor if series else 0.0)
 
 

@@ -30,7 +30,7 @@ _AT_CLOCKS = {name: f"Efficiency at {name} clock (%)" for name in ("nominal", "m
 
 
 def build(campaign: Path | Judged) -> list[Path]:
-    """Write ``tables/<name>.csv`` for all eight tables and a brief ``.tex`` of those with rows, ``summary.csv``, ``findings.csv``, ``runs.csv``,
+    """Write the long table, ``tables/<name>.csv`` for all eight tables and a brief ``.tex`` of those with rows, ``summary.csv``, ``findings.csv``, ``runs.csv``,
     of several nodes ``nodes.csv``, ``checksums.txt``, and the tables of the configured layout in ``tables/<layout>``; the paths written.
 
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
@@ -57,7 +57,7 @@ def build(campaign: Path | Judged) -> list[Path]:
         ("summary", summary(everything)),
         ("findings", said(rows)),
         *((("nodes", nodes.frame(rows)),) if len(fleet.nodes(rows)) > 1 else ()),
-        ("runs", runs(measurements.table(results))),
+        ("runs", runs(measurements.build(results))),
     ):
         path = folder / f"{name}.csv"
         content.to_csv(path, index=False, lineterminator="\n")
@@ -147,7 +147,7 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
         line[table.measured_heading(series)] = shown(found.centre) if found else None
         share = found.efficiency if found else None
         line[table.efficiency_heading(series)] = None if share is None else 100 * share
-    line[table.theoretical_heading] = shown(row.peak.value)
+    line[table.theoretical_heading] = shown(row.limit.value)
     line["Standard Deviation"] = shown(own.stdev) if own else None
     line["n"] = own.n if own else 0
     interval = (shown(own.low), shown(own.high), 100 * own.level) if own else (None, None, None)
@@ -198,9 +198,9 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
             "median_high": series.summary.high,
             "level": series.summary.level if series.summary.n > 1 else None,
             "doubt": str(notes.worst(row.marks_of(instrument)) or ""),
-            "theoretical": row.peak.value,
-            "theoretical_formula": row.peak.formula,
-            "theoretical_source": row.peak.source,
+            "theoretical": row.limit.value,
+            "theoretical_formula": row.limit.formula,
+            "theoretical_source": row.limit.source,
             "efficiency": series.efficiency,
         }
         for row in rows

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.guest.cpio import archive
 
-PACKAGES = ("bochs", "bochs-term", "isolinux", "syslinux-common", "genisoimage")
+PACKAGES = ("bochs", "bochs-term", "bochsbios", "vgabios", "isolinux", "syslinux-common", "genisoimage")
 KERNEL = "linux-image-cloud-amd64"  # the smallest of Debian's kernels; it has the serial port, and needs no module
 # No devices and checks that are not needed: a boot is half a billion instructions, and bochs does 20 million a second.
 # What bochs says of itself is not all true. Protection keys (CPU feature 515) have no state, compacted state (XSAVEC 321,
@@ -31,7 +31,8 @@ INSTRUCTIONS_PER_SECOND = 20_000_000
 def unpack(build: Path) -> Path:
     """Downloads and unpacks the packages that are not installed, once; returns the folder they are in."""
     root, archives = build / "root", build / "packages"
-    if (root / "complete").exists():
+    complete, listed = root / "complete", " ".join((*PACKAGES, KERNEL))
+    if complete.exists() and complete.read_text() == listed:
         return root
     planned = _output("apt-get", "--simulate", "--no-install-recommends", "install", *PACKAGES)
     wanted = [*re.findall(r"^Inst (\S+)", planned, re.MULTILINE)]
@@ -43,7 +44,7 @@ def unpack(build: Path) -> Path:
     subprocess.run(["apt-get", *options, "download", *wanted], cwd=archives, check=True)
     for package in archives.glob("*.deb"):
         subprocess.run(["dpkg-deb", "--extract", package, root], check=True)
-    (root / "complete").touch()
+    complete.write_text(listed)
     return root
 
 

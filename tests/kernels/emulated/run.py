@@ -2,8 +2,9 @@
 
 Each model boots Debian's smallest kernel and runs cpubench and rambench with forced instruction sets, which hold every
 result against plain C, and the tests of the sweeps. Rates mean nothing there. It needs no root and installs nothing:
-where the Debian packages bochs, bochs-term, isolinux, syslinux-common and genisoimage are missing they are unpacked
-below ``build/emulated``, and so is the kernel, linux-image-cloud-amd64. A boot with all jobs takes a core half a minute.
+where the Debian packages bochs, bochs-term, bochsbios, vgabios, isolinux, syslinux-common and genisoimage are missing they are
+unpacked below ``build/emulated``, and so is the kernel, linux-image-cloud-amd64. A boot with all jobs takes a core half a
+minute.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from peakmark.errors import ConfigError, PeakmarkError, RecordError
 from peakmark.figures import figures
 from peakmark.reporting import report
 from peakmark.resources import ROOT
-from peakmark.storage import decisions, measurements
+from peakmark.storage import decisions
 from peakmark.tables import tables
 
 RAW = "Command line used: iozone -a\n\tchildren = 1\n"
@@ -81,7 +81,6 @@ def test_the_same_pdf_elsewhere_from_the_file_alone(tmp_path: Path, monkeypatch:
     logo.write_text(LOGO)
     shutil.copy(ROOT / "reports/layouts/file-io-lab.yaml", layout)
     shutil.copy(ROOT / "reports/published/file-io-lab.csv", published)
-    measurements.build(folder)
     tables.build(folder)
     figures.build(folder)
     original = report.build(folder).read_bytes()

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from snakemake_executor_plugin_slurm.validation import get_forbidden_slurm_options
 
-from peakmark import peaks
+from peakmark import limits
 from peakmark.config import site
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT
@@ -65,43 +65,43 @@ def test_published_theoretical_values_come_out(
 ) -> None:
     facts = site.load(SITES / f"{name}.yaml", formulas)
     subsystem, workload, block, concurrency, metric = row
-    peak = peaks.for_row(subsystem, workload, "", block, concurrency, metric, {}, facts)
-    assert peak.value is not None
+    limit = limits.for_row(subsystem, workload, "", block, concurrency, metric, {}, facts)
+    assert limit.value is not None
     # The published figures are rounded, the least precise to four digits.
     digits = len(f"{value:.12g}".replace(".", "").strip("0"))
-    assert peak.value / scale == pytest.approx(value, rel=0.6 * 10 ** (1 - min(digits, 8)) if digits > 3 else 1e-9)
-    assert formulas in peak.source
-    assert peak.note
+    assert limit.value / scale == pytest.approx(value, rel=0.6 * 10 ** (1 - min(digits, 8)) if digits > 3 else 1e-9)
+    assert formulas in limit.source
+    assert limit.note
 
 
 def test_the_mixed_units_are_named() -> None:
     facts = site.load(SITES / "hyperion.yaml", "report-1")
-    iops = peaks.for_row("disk", "RR", "", 1024, 1, "iops", {}, facts)
+    iops = limits.for_row("disk", "RR", "", 1024, 1, "iops", {}, facts)
     assert iops.note is not None and "1/s^2" in iops.note
-    memory = peaks.for_row("memory", "RWS", "pool", 1024, 1, "throughput", {}, facts)
+    memory = limits.for_row("memory", "RWS", "pool", 1024, 1, "throughput", {}, facts)
     assert memory.note is not None and "GiB/s printed as GB/s" in memory.note
     other = site.load(SITES / "prometheus.yaml", "report-2")
     for workload in ("RR", "WS"):
-        swapped = peaks.for_row("disk", workload, "", 1 << 20, 1, "throughput", {}, other)
+        swapped = limits.for_row("disk", workload, "", 1 << 20, 1, "throughput", {}, other)
         assert swapped.note is not None and "reading and writing changed places" in swapped.note
 
 
 def test_without_formulas_the_limits_of_the_same_machine_are_computed() -> None:
     facts = site.load(SITES / "hyperion.yaml")
-    double = peaks.for_row("cpu", "DP", "", None, 4, "rate", {}, facts)
+    double = limits.for_row("cpu", "DP", "", None, 4, "rate", {}, facts)
     assert double.value == pytest.approx(73.6e9)
-    assert peaks.for_row("cpu", "DP", "", None, 1, "rate", {}, facts).value == pytest.approx(36.8e9)
-    integers = peaks.for_row("cpu", "SP", "", None, 2, "rate", {}, facts)
+    assert limits.for_row("cpu", "DP", "", None, 1, "rate", {}, facts).value == pytest.approx(36.8e9)
+    integers = limits.for_row("cpu", "SP", "", None, 2, "rate", {}, facts)
     assert integers.value == pytest.approx(2 * 2.3e9 * 8)
-    assert peaks.for_row("memory", "RWS", "pool", 1024, 1, "throughput", {}, facts).value == pytest.approx(68.256e9)
-    tcp = peaks.for_row("network", "TCP", "", 1024, 1, "throughput", {}, facts)
+    assert limits.for_row("memory", "RWS", "pool", 1024, 1, "throughput", {}, facts).value == pytest.approx(68.256e9)
+    tcp = limits.for_row("network", "TCP", "", 1024, 1, "throughput", {}, facts)
     assert tcp.value == pytest.approx(10e9 * 1448 / 1538)
-    assert peaks.for_row("disk", "RR", "", 1024, 1, "iops", {}, facts).value is None
+    assert limits.for_row("disk", "RR", "", 1024, 1, "iops", {}, facts).value is None
 
 
 def test_a_row_the_report_has_no_formula_for_gets_the_computed_limit() -> None:
     facts = site.load(SITES / "hyperion.yaml", "report-2")
-    fp32 = peaks.for_row("cpu", "FP32", "", None, 2, "rate", {}, facts)
+    fp32 = limits.for_row("cpu", "FP32", "", None, 2, "rate", {}, facts)
     assert fp32.value == pytest.approx(2 * 2.3e9 * 32)
     assert "report-2" not in fp32.source
 

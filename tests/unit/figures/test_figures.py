@@ -16,7 +16,7 @@ from peakmark.catalogue.tables import BY_NAME
 from peakmark.figures import across, figures, panels, style
 from peakmark.formatting import size
 from peakmark.judging import drawn, rows, verdict, words
-from peakmark.peaks import Peak
+from peakmark.limits import Limit
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tables import captions
@@ -64,11 +64,11 @@ def test_every_repetition_is_a_point(small: Path) -> None:
 def test_the_limit_is_drawn_and_inside_the_panel(small: Path) -> None:
     style.begin()
     built = [row for row in rows.build(Results.read(small))["cpu"] if row.key.workload == "DP"]
-    assert all(row.peak.value is not None for row in built)
+    assert all(row.limit.value is not None for row in built)
     figure = panels.plot(BY_NAME["cpu"], built)
     assert figure is not None
     (axis,) = figure.axes
-    limits = [row.peak.value * 1e-9 for row in built if row.peak.value is not None]
+    limits = [row.limit.value * 1e-9 for row in built if row.limit.value is not None]
     drawn = [sorted(line.get_ydata()) for line in axis.lines]
     assert sorted(limits) in drawn
     assert axis.get_ylim()[1] > max(limits)
@@ -119,7 +119,7 @@ def test_figures_carry_the_names_units_and_order_of_the_layout(tmp_path: Path) -
     built = rows.build(Results.read(folder))
     assert [row.key.workload for row in built["disk_throughput"]] == ["WS", "WS", "RS", "RS"]
     limited = {
-        name: [replace(one, peak=Peak(1e9, "B/s", "", "", "site")) for one in found] for name, found in built.items()
+        name: [replace(one, limit=Limit(1e9, "B/s", "", "", "site")) for one in found] for name, found in built.items()
     }
     text = figures.overview(limited)
     assert text is not None
@@ -271,7 +271,7 @@ def test_the_decimal_mark_reaches_ticks_limits_and_words(tmp_path: Path) -> None
     folder = make.write(tmp_path / "c", make.sweep(), config={"report": {"decimal_mark": ","}})
     found = rows.build(Results.read(folder))
     limited = {
-        name: [replace(row, peak=Peak(5e10, row.table.unit, "", "", "site")) for row in entry]
+        name: [replace(row, limit=Limit(5e10, row.table.unit, "", "", "site")) for row in entry]
         for name, entry in found.items()
     }
     figure = figures.overview(limited, ",")
@@ -336,7 +336,7 @@ def test_the_overview_draws_the_limit_where_it_is_known_and_legibly(small: Path)
     assert row is not None and row.measured.efficiency is not None
     assert (word.get_color() == "white") == (row.measured.efficiency > 1.02)
     unknown = {
-        name: [replace(one, peak=Peak(None, "op/s", "", "", "unknown", reason="no fact")) for one in found]
+        name: [replace(one, limit=Limit(None, "op/s", "", "", "unknown", reason="no fact")) for one in found]
         for name, found in built.items()
     }
     assert figures.overview(unknown) is None

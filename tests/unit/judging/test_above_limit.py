@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from peakmark import machine, peaks
+from peakmark import limits, machine
 from peakmark.judging.measured import DEFAULT
 from peakmark.resources import ROOT
 
@@ -42,11 +42,11 @@ def test_no_kernel_is_above_the_limit(workload: str, isa: str, facts: dict[str, 
     while len(shares) < ATTEMPTS:
         result = measured(workload, isa)
         clock = max(result[f"clock_hz_{when}"] or 0 for when in ("before", "after", "loaded"))
-        peak = peaks.for_row("cpu", workload, "", None, 1, "rate", facts, None, clock)
-        share = peaks.efficiency(result["value"], peak)
+        limit = limits.for_row("cpu", workload, "", None, 1, "rate", facts, None, clock)
+        share = limits.efficiency(result["value"], limit)
         if share is None:
-            pytest.skip(f"no limit is known: {peak.formula}")
+            pytest.skip(f"no limit is known: {limit.formula}")
         shares.append(share)
         if share <= DEFAULT.limit:
             return
-    pytest.fail(f"{workload} with {isa} ({result['instruction']}) reached {shares} of {peak.formula}")
+    pytest.fail(f"{workload} with {isa} ({result['instruction']}) reached {shares} of {limit.formula}")

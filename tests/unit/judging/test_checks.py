@@ -8,22 +8,22 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data
 
-from peakmark import peaks, statistics
+from peakmark import limits, statistics
 from peakmark.judging.checks import check_agreement, check_row
 from peakmark.judging.measured import DEFAULT, Measured, Run, Thresholds
 from peakmark.judging.notes import Level, Note
-from peakmark.peaks import Peak
+from peakmark.limits import Limit
 
 VM: dict[str, Any] = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
 CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]
-UNKNOWN = Peak(None, "", "", "", "unknown", "not known")
+UNKNOWN = Limit(None, "", "", "", "unknown", "not known")
 
 
 def row(
     values: list[float] | None = None,
     details: dict[str, Any] | None = None,
     context: dict[str, Any] | None = None,
-    peak: Peak = UNKNOWN,
+    limit: Limit = UNKNOWN,
     facts: dict[str, Any] = VM,
     **identity: Any,
 ) -> Measured:
@@ -34,38 +34,38 @@ def row(
     }  # fmt: skip
     summary = statistics.summarise(values)
     runs = tuple(Run(value, details or {}, context or {}) for value in values)
-    return Measured(**(fields | identity), runs=runs, summary=summary, centre=summary.median, peak=peak, facts=facts)
+    return Measured(**(fields | identity), runs=runs, summary=summary, centre=summary.median, limit=limit, facts=facts)
 
 
 def codes(measured: Measured, thresholds: Thresholds = DEFAULT) -> list[str]:
     return [note.code for note in check_row(measured, thresholds)]
 
 
-def limit(value: float, unit: str = "op/s", clock: str = "observed") -> Peak:
-    return Peak(value, unit, f"1 core x 3 GHz ({clock} clock)", "test", "measured", clock=clock)
+def limit(value: float, unit: str = "op/s", clock: str = "observed") -> Limit:
+    return Limit(value, unit, f"1 core x 3 GHz ({clock} clock)", "test", "measured", clock=clock)
 
 
 def test_a_calm_row_has_no_notes() -> None:
     details = {"clock_hz_before": 3.2e9, "clock_hz_after": 3.21e9}
-    assert check_row(row(details=details, peak=limit(101.0))) == []
+    assert check_row(row(details=details, limit=limit(101.0))) == []
 
 
-@pytest.mark.parametrize(("peak", "marked"), [(100.0, False), (96.0, False), (95.0, True), (10.0, True)])
-def test_more_than_the_limit_allows(peak: float, marked: bool) -> None:
-    assert codes(row(peak=limit(peak))) == (["above-limit"] if marked else [])
+@pytest.mark.parametrize(("value", "marked"), [(100.0, False), (96.0, False), (95.0, True), (10.0, True)])
+def test_more_than_the_limit_allows(value: float, marked: bool) -> None:
+    assert codes(row(limit=limit(value))) == (["above-limit"] if marked else [])
 
 
 def test_a_time_below_its_limit_is_above_it() -> None:
-    assert codes(row([1e-9] * 6, peak=limit(1.2e-9, "s"), unit="s")) == ["above-limit"]
-    assert codes(row([1e-9] * 6, peak=limit(0.9e-9, "s"), unit="s")) == []
+    assert codes(row([1e-9] * 6, limit=limit(1.2e-9, "s"), unit="s")) == ["above-limit"]
+    assert codes(row([1e-9] * 6, limit=limit(0.9e-9, "s"), unit="s")) == []
 
 
 def test_the_remedy_knows_the_clock_and_the_cache() -> None:
-    nominal = check_row(row(peak=limit(80.0, clock="nominal")))[0]
+    nominal = check_row(row(limit=limit(80.0, clock="nominal")))[0]
     assert "125%" in nominal.text and "observed" in nominal.text
-    disk = check_row(row(peak=limit(50.0, "B/s"), subsystem="disk", workload="RS"))[0]
+    disk = check_row(row(limit=limit(50.0, "B/s"), subsystem="disk", workload="RS"))[0]
     assert "cache" in disk.text and "size:" in disk.text
-    pool = check_row(row(peak=limit(50.0, "B/s"), subsystem="memory", workload="RWS", variant="pool"))[0]
+    pool = check_row(row(limit=limit(50.0, "B/s"), subsystem="memory", workload="RWS", variant="pool"))[0]
     assert "pool:" in pool.text
 
 
@@ -246,9 +246,9 @@ def test_doubts_come_first() -> None:
 
 
 def test_with_a_real_limit_of_this_project() -> None:
-    peak = peaks.for_row("cpu", "DP", "", None, 1, "rate", VM, {}, 3.2e9)
-    assert codes(row([48.4e9] * 6, peak=peak)) == []
-    assert codes(row([64e9] * 6, peak=peak)) == ["above-limit"]
+    limit = limits.for_row("cpu", "DP", "", None, 1, "rate", VM, {}, 3.2e9)
+    assert codes(row([48.4e9] * 6, limit=limit)) == []
+    assert codes(row([64e9] * 6, limit=limit)) == ["above-limit"]
 
 
 @pytest.mark.parametrize(
@@ -320,15 +320,15 @@ def test_a_throttled_node_does_not_look_perfect() -> None:
     facts["cpu"]["clock_hz"] |= {"nominal": 2.1e9}
     slow = {"clock_hz_before": 1.2e9, "clock_hz_after": 1.2e9}
     perfect = limit(101.4)
-    found = check_row(row(details=slow, peak=perfect, facts=facts))
+    found = check_row(row(details=slow, limit=perfect, facts=facts))
     assert [note.code for note in found] == ["below-nominal"] and found[0].doubt
     assert (
         "1.2 GHz" in found[0].text and "2.1 GHz" in found[0].text and "56% of it at the nominal clock" in found[0].text
     )
     # The clock under the work decides, whatever it was before and after.
     fast = {"clock_hz_before": 2.1e9, "clock_hz_after": 2.1e9}
-    assert codes(row(details=fast, peak=perfect, facts=facts)) == []
-    assert codes(row(details={**fast, "clock_hz_loaded": 1.2e9}, peak=perfect, facts=facts)) == [
+    assert codes(row(details=fast, limit=perfect, facts=facts)) == []
+    assert codes(row(details={**fast, "clock_hz_loaded": 1.2e9}, limit=perfect, facts=facts)) == [
         "below-nominal",
         "clock-lowered",
     ]
@@ -347,8 +347,8 @@ def test_threads_that_waited_for_their_cpus_are_told() -> None:
     assert of(0.95, 0.94, 1.0)[0].level is Level.UNSURE
     # A core that does half of what its pipes allow needs no other reason.
     half = {"cpu_share": 0.5}
-    assert codes(row(details=half, peak=limit(200.0))) == ["waited"]
-    assert codes(row(details={"cpu_share": 1.0}, peak=limit(200.0))) == ["slow-core"]
+    assert codes(row(details=half, limit=limit(200.0))) == ["waited"]
+    assert codes(row(details={"cpu_share": 1.0}, limit=limit(200.0))) == ["slow-core"]
     assert codes(row(details=half, subsystem="disk", instrument="diskbench")) == []
 
 
@@ -368,7 +368,7 @@ def test_wide_vectors_below_the_nominal_clock_are_no_throttling(
     facts = copy.deepcopy(VM)
     facts["cpu"]["clock_hz"] |= {"nominal": 2.1e9}
     details = {"isa": isa, "clock_hz_before": idle, "clock_hz_after": idle, "clock_hz_loaded": loaded}
-    found = check_row(row(details=details, peak=limit(101.4), facts=facts))
+    found = check_row(row(details=details, limit=limit(101.4), facts=facts))
     assert [note.code for note in found] == expected
     assert "below the nominal 2.1 GHz" in found[-1].text
     if len(expected) == 2:  # the share is that of the limit, which takes the clock under the work
@@ -405,7 +405,7 @@ def test_a_flush_that_takes_no_time_is_remarked(
 
 def test_a_core_that_does_less_than_its_pipes_allow_is_unsure() -> None:
     """1.2 instead of 2 fused operations a cycle, and nothing in the record says why."""
-    slow = row([60.0] * 6, facts=VIRTUAL, peak=limit(100.0))
+    slow = row([60.0] * 6, facts=VIRTUAL, limit=limit(100.0))
     assert codes(slow) == ["slow-core"]
     assert codes(replace(slow, centre=80.0)) == []
     assert codes(replace(slow, concurrency=8)) == []

@@ -33,19 +33,19 @@ def row(folder: Path, loaded: list[float | None]) -> Row:
 
 def test_the_limit_takes_the_clock_under_the_work(tmp_path: Path) -> None:
     built = row(tmp_path, [2.70e9, 2.72e9, 2.75e9])
-    assert built.peak.value == pytest.approx(2.72e9 * 16)
-    assert "2.72 GHz (clock observed under the work)" in built.peak.formula
+    assert built.limit.value == pytest.approx(2.72e9 * 16)
+    assert "2.72 GHz (clock observed under the work)" in built.limit.formula
     assert any("lowers the clock by" in str(note) for note in built.notes)
     # The reference has the same limit: it told no clock of its own.
     assert built.series["likwid-bench"].efficiency == pytest.approx(42 / (2.72 * 16))
 
 
 def test_runs_that_could_not_tell_it_leave_it_to_the_others(tmp_path: Path) -> None:
-    assert row(tmp_path, [None, 2.72e9, None]).peak.value == pytest.approx(2.72e9 * 16)
+    assert row(tmp_path, [None, 2.72e9, None]).limit.value == pytest.approx(2.72e9 * 16)
 
 
 def test_records_from_before_are_read_as_before(tmp_path: Path) -> None:
     built = row(tmp_path, [None, None, None])
-    assert built.peak.value == pytest.approx(3.05e9 * 16)
-    assert "(observed clock)" in built.peak.formula
+    assert built.limit.value == pytest.approx(3.05e9 * 16)
+    assert "(observed clock)" in built.limit.formula
     assert not any("lowers the clock" in str(note) for note in built.notes)

@@ -135,7 +135,7 @@ def test_a_row_that_mixes_processors_has_no_limit(tmp_path: Path) -> None:
     runs = [(host, 1, share * (2 if host == "b" else 1)) for host, share in zip("ababab", WOBBLE, strict=True)]
     (row,) = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": {"model_name": "Another CPU"}}, runs))
     assert row.measured.efficiency is None
-    assert "different processors" in str(row.peak.reason) and "Another CPU" in str(row.peak.reason)
+    assert "different processors" in str(row.limit.reason) and "Another CPU" in str(row.limit.reason)
     assert row.level is Level.UNSURE and row.doubts[0].code == "hosts"
     assert "measured on 2 different hosts (a, b)" in row.doubts[0].text
     (head,) = verdict.verdicts({name: [row] if name == "cpu" else [] for name in BY_NAME})
@@ -157,7 +157,7 @@ def test_a_row_that_mixes_equal_processors_with_other_limits_has_none(tmp_path: 
         (folder / "machine" / f"{host}.json").write_text(json.dumps(facts))
     (row,) = build_rows(Results.read(folder))["memory_throughput"]
     assert row.unlike and row.measured.efficiency is None and row.level is Level.UNSURE
-    assert "hosts with different limits (a and b)" in str(row.peak.reason)
+    assert "hosts with different limits (a and b)" in str(row.limit.reason)
 
 
 def test_rounds_of_two_hosts_are_not_divided(tmp_path: Path) -> None:

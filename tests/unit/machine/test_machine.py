@@ -13,7 +13,7 @@ from tests.unit import campaign_data
 
 from peakmark import data, machine
 from peakmark.errors import RecordError
-from peakmark.machine import cpu, limits, memory, network, software, storage, topology
+from peakmark.machine import allowed, cpu, memory, network, software, storage, topology
 from peakmark.machine.host import Host, parse_cpu_list
 from peakmark.schemas import validate
 
@@ -285,7 +285,7 @@ def test_memory_limit_of_cgroup_2_is_the_smallest_on_the_way_up(tmp_path: Path) 
         "/sys/fs/cgroup/system.slice/slurmstepd.scope/job_7/memory.max": "4294967296",
         "/sys/fs/cgroup/system.slice/slurmstepd.scope/job_7/cpu.max": "250000 100000",
     }
-    facts = limits.collect(host(tmp_path, files), affinity={0})
+    facts = allowed.collect(host(tmp_path, files), affinity={0})
     assert facts["memory_bytes"] == 4 << 30
     assert facts["memory_limited_by"] == "cgroup"
     assert facts["cpu_quota"] == 2.5
@@ -303,9 +303,9 @@ def test_memory_limit_of_cgroup_1_and_its_word_for_no_limit(tmp_path: Path) -> N
         "/sys/fs/cgroup/cpu/slurm/job_7/cpu.cfs_period_us": "100000",
     }
     machine_host = host(tmp_path, files)
-    assert limits.collect(machine_host, affinity={0})["memory_bytes"] == 2 << 30
+    assert allowed.collect(machine_host, affinity={0})["memory_bytes"] == 2 << 30
     (tmp_path / "sys/fs/cgroup/memory/slurm/job_7/memory.limit_in_bytes").write_text("9223372036854771712")
-    facts = limits.collect(machine_host, affinity={0})
+    facts = allowed.collect(machine_host, affinity={0})
     assert (facts["memory_bytes"], facts["memory_limited_by"], facts["cpu_quota"]) == (16 << 30, None, None)
 
 
@@ -322,8 +322,8 @@ def test_processes_that_the_kernel_ended_for_memory_are_counted(tmp_path: Path, 
         "/proc/self/mountinfo": "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
         "31 23 0:28 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw\n",
     }
-    assert limits.oom_kills(host(tmp_path, files)) is None
-    assert limits.oom_kills(host(tmp_path, {**files, f"/sys/fs/cgroup/{file}": text})) == 3
+    assert allowed.oom_kills(host(tmp_path, files)) is None
+    assert allowed.oom_kills(host(tmp_path, {**files, f"/sys/fs/cgroup/{file}": text})) == 3
 
 
 def test_virtio_disk_has_no_limit_and_does_not_claim_to_rotate(tmp_path: Path) -> None:
@@ -494,9 +494,9 @@ def test_limits_of_the_disk_are_the_smallest_on_the_way_up(tmp_path: Path, versi
             "/cg/job/blkio.throttle.read_iops_device": "254:0 70\n",
         }
     machine_here = host(tmp_path, files)
-    assert limits.io_limits(machine_here, ["vda"]) == {"read_bps": 2000, "write_bps": 9, "read_iops": 70}
-    assert limits.io_limits(machine_here, ["sdb"]) is None
-    assert limits.io_limits(host(tmp_path / "bare", {}), ["vda"]) is None
+    assert allowed.io_limits(machine_here, ["vda"]) == {"read_bps": 2000, "write_bps": 9, "read_iops": 70}
+    assert allowed.io_limits(machine_here, ["sdb"]) is None
+    assert allowed.io_limits(host(tmp_path / "bare", {}), ["vda"]) is None
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ import pytest
 from peakmark import statistics
 from peakmark.judging import checks, disturbance
 from peakmark.judging.measured import Measured, Run
+from peakmark.limits import Limit
 from peakmark.machine.host import Host
 from peakmark.measuring import noise
 from peakmark.measuring.noise import Process, Reading
-from peakmark.peaks import Peak
 from peakmark.schemas import validate_fast
 from peakmark.storage import records
 
@@ -47,7 +47,7 @@ FILES = {
     "/proc/9/stat": "9 (kworker/0:1) R 2 0 0 0 -1 0 0 0 0 0 9 9 0 0 20 0 1 0 1 0 0\n",
     "/proc/88/stat": "88 (ended",
 }
-PEAK = Peak(None, "", "", "", "unknown", "not known")
+UNKNOWN_LIMIT = Limit(None, "", "", "", "unknown", "not known")
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def row(noises: list[dict[str, Any]], values: list[float] | None = None) -> Meas
     summary = statistics.summarise(values)
     runs = [Run(value, {}, {"noise": one}) for value, one in zip(values, noises, strict=True)]
     identity = ("cpu", "cpubench", "DP", "", None, 1, "rate", "op/s")
-    return Measured(*identity, runs=runs, summary=summary, centre=summary.median, peak=PEAK)
+    return Measured(*identity, runs=runs, summary=summary, centre=summary.median, limit=UNKNOWN_LIMIT)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.errors import RecordError
 from peakmark.storage import measurements
 from peakmark.storage.results import Results
 
@@ -35,7 +34,7 @@ def _campaign(folder: Path) -> Path:
 
 
 def test_one_line_per_value_and_per_cell_without_one(tmp_path: Path) -> None:
-    frame = measurements.build(_campaign(tmp_path))
+    frame = measurements.build(Results.read(_campaign(tmp_path)))
     assert list(frame.columns) == list(measurements.COLUMNS)
     assert len(frame) == 5
     assert set(frame.loc[frame["status"] == "ok", "workload"]) == {"RS", "WS"}
@@ -47,7 +46,7 @@ def test_one_line_per_value_and_per_cell_without_one(tmp_path: Path) -> None:
 
 
 def test_a_tool_that_fills_several_rows_names_the_row_not_its_cell(tmp_path: Path) -> None:
-    frame = measurements.table(Results.read(_campaign(tmp_path)))
+    frame = measurements.build(Results.read(_campaign(tmp_path)))
     iozone = frame[frame["instrument"] == "iozone"]
     assert list(iozone["workload"]) == ["RS", "WS"]
     assert json.loads(iozone.iloc[0]["details"]) == {"parent": 9e8}
@@ -55,7 +54,7 @@ def test_a_tool_that_fills_several_rows_names_the_row_not_its_cell(tmp_path: Pat
 
 def test_csv_and_parquet_hold_the_same(tmp_path: Path) -> None:
     folder = _campaign(tmp_path)
-    frame = measurements.build(folder)
+    frame = measurements.build(Results.read(folder))
     parquet = pd.read_parquet(folder / "tables" / "measurements.parquet")
     assert list(parquet["value"].dropna()) == list(frame["value"].dropna())
     csv = pd.read_csv(folder / "tables" / "measurements.csv")
@@ -68,19 +67,14 @@ def test_raw_output_that_is_json_is_no_record(tmp_path: Path) -> None:
     raw = next((folder / "cells").rglob("0.json")).with_suffix(".raw")
     raw.mkdir()
     (raw / "0.result.json").write_text('{"cell": 1, "status": "ok"}')
-    assert len(measurements.build(folder)) == 5
+    assert len(measurements.build(Results.read(folder))) == 5
 
 
 def test_a_damaged_record_is_named_and_its_cell_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = _campaign(tmp_path)
     path = next((folder / "cells" / "memory" / "rambench").rglob("0.json"))
     path.write_text(path.read_text()[:100])
-    frame = measurements.build(folder)
+    frame = measurements.build(Results.read(folder))
     assert str(path) in capsys.readouterr().err
     assert "rambench" not in set(frame["instrument"])
     assert [cell.instrument for cell in Results.read(folder).missing] == ["rambench"]
-
-
-def test_no_plan_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="is no campaign"):
-        measurements.build(tmp_path)

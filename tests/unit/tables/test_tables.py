@@ -172,7 +172,7 @@ def test_a_latency_efficiency_is_theoretical_by_measured(tmp_path: Path) -> None
         tmp_path / "c", [make.record(of, [make.measurement(of, "latency", 1e-5)])], config=config, facts={}
     )
     row = rows.build(Results.read(folder))["network_latency"][0]
-    assert row.peak.value == 5e-6
+    assert row.limit.value == 5e-6
     assert row.measured.efficiency == pytest.approx(0.5)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from peakmark.peaks.base import Kind, Peak, Question
-from peakmark.peaks.words import quantity
+from peakmark.limits.base import Kind, Limit, Question
+from peakmark.limits.words import quantity
 
 # Bytes a frame costs on the wire beside its IP packet (IEEE 802.3: preamble 8, header 14, check 4, gap 12; IBTA:
 # local route 8, base transport 12, datagram 8, IPoIB 4, checks 6).
@@ -12,7 +12,7 @@ MINIMUM_PACKET = 46  # an Ethernet frame carries at least this much
 IP, TCP, UDP, TIMESTAMPS = 20, 20, 8, 12
 
 
-def limit(question: Question) -> Peak:
+def limit(question: Question) -> Limit:
     """Payload bits per second at the receiver, or seconds of a round trip."""
     loopback = question.loopback or bool(question.fact("network", "loopback"))
     if question.metric == "latency":
@@ -40,7 +40,7 @@ def limit(question: Question) -> Peak:
         else f"{question.fact('network', 'interface')} of this machine"
     )
     note = question.fact("network", "speed_note") if kind == "read" else None
-    return Peak(value, question.unit, formula, f"{source}; IPv4, MTU {mtu}", kind, note=note)
+    return Limit(value, question.unit, formula, f"{source}; IPv4, MTU {mtu}", kind, note=note)
 
 
 def tcp_share(mtu: int, frame: int = FRAME["ethernet"]) -> tuple[float, str]:
@@ -63,12 +63,12 @@ def udp_share(message: int, mtu: int, frame: int = FRAME["ethernet"]) -> tuple[f
     return message / wire, f"{message}/{wire} (payload of a UDP message{pieces} / bytes on the wire)"
 
 
-def _latency(question: Question, loopback: bool) -> Peak:
+def _latency(question: Question, loopback: bool) -> Limit:
     protocol = question.workload.removeprefix("LAT-")
     given = (question.given("network", "latency") or {}).get(protocol)
     if given is not None and not loopback:
         formula = f"{quantity(given, 's')} round trip as the site file says"
-        return Peak(float(given), question.unit, formula, question.site_source("network"), "site")
+        return Limit(float(given), question.unit, formula, question.site_source("network"), "site")
     if loopback:
         return question.unknown("loopback has no wire: no latency limit exists")
     return question.unknown(

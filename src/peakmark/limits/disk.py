@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from peakmark.peaks.base import Peak, Question
-from peakmark.peaks.words import quantity
+from peakmark.limits.base import Limit, Question
+from peakmark.limits.words import quantity
 
 
-def limit(question: Question) -> Peak:
+def limit(question: Question) -> Limit:
     """B/s, operations per second or seconds per operation of the disk behind the scratch directory."""
     given = (question.given("disk", question.metric) or {}).get(question.workload)
     model = question.given("disk", "model") or question.fact("storage", "model")
     if given is not None:
         formula = f"{quantity(given, question.unit)} for {question.workload} by the datasheet of {model or 'the disk'}"
-        return Peak(float(given), question.unit, formula, question.site_source("disk"), "site")
+        return Limit(float(given), question.unit, formula, question.site_source("disk"), "site")
     interface = question.fact("storage", "interface")
     if interface == "ram":
         return question.unknown(
@@ -26,7 +26,7 @@ def limit(question: Question) -> Peak:
     if value is not None:
         formula = f"{question.fact('storage', 'interface_limit_formula')} (interface limit)"
         note = "the limit of the interface, not of the medium"
-        return Peak(float(value), question.unit, formula, "link speed read from this machine", "read", note=note)
+        return Limit(float(value), question.unit, formula, "link speed read from this machine", "read", note=note)
     seen = {
         None: "the device behind the scratch directory is not known",
         "network": f"{question.fact('storage', 'filesystem')} is a network file system: its disks cannot be seen",

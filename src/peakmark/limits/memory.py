@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from peakmark import data
 from peakmark.formatting import plural
-from peakmark.peaks import cpu
-from peakmark.peaks.base import Kind, Peak, Question
-from peakmark.peaks.words import quantity
+from peakmark.limits import cpu
+from peakmark.limits.base import Kind, Limit, Question
+from peakmark.limits.words import quantity
 from peakmark.units import format_size
 
 LINE, PAGE = 64, 4096
@@ -20,7 +20,7 @@ COPY_OFFSET = 33 * LINE
 DRAM_FACTOR = 4
 
 
-def limit(question: Question) -> Peak:
+def limit(question: Question) -> Limit:
     """Bytes per second (read and written added) or seconds per dependent load that memory allows."""
     if question.metric == "latency":
         return _latency(question)
@@ -37,26 +37,26 @@ _COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3)}
 _WRITE_WITHOUT_READ = ("Ice Lake-SP", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids")
 
 
-def _moved(question: Question, peak: Peak) -> Peak:
+def _moved(question: Question, limit: Limit) -> Limit:
     """The limit of a row that writes through the caches: the read of each line takes its part of the channels."""
-    if question.store != "temporal" or peak.value is None or question.workload not in _COUNTED:
-        return peak
+    if question.store != "temporal" or limit.value is None or question.workload not in _COUNTED:
+        return limit
     design = cpu.microarchitecture(question) or ""
     if design in _WRITE_WITHOUT_READ or question.fact("cpu", "isa_best") == "neon":
         note = (
             "ordinary stores: this design may write whole lines without reading them first, so no such read is counted"
         )
-        return replace(peak, note="; ".join(filter(None, (peak.note, note))))
+        return replace(limit, note="; ".join(filter(None, (limit.note, note))))
     counted, moved = _COUNTED[question.workload]
-    value = peak.value * counted / moved
+    value = limit.value * counted / moved
     formula = (
-        f"{peak.formula}, of which {counted}/{moved} = {quantity(value, 'B/s')}: an ordinary store first reads the line,"
+        f"{limit.formula}, of which {counted}/{moved} = {quantity(value, 'B/s')}: an ordinary store first reads the line,"
         " which is not counted"
     )
-    return replace(peak, value=value, formula=formula)
+    return replace(limit, value=value, formula=formula)
 
 
-def dram(question: Question) -> Peak:
+def dram(question: Question) -> Limit:
     """Bandwidth of the memory channels that the row's threads reach: those of their NUMA nodes."""
     whole = _node(question)
     part = _reached(question)
@@ -83,12 +83,12 @@ def datasheet(question: Question) -> dict[str, str] | None:
     return next((line for line in data.table("memory") if re.search(line["model_name"], name, re.IGNORECASE)), None)
 
 
-def _node(question: Question) -> Peak:
+def _node(question: Question) -> Limit:
     """Bandwidth of all memory channels of the node."""
     whole = question.given("memory", "bandwidth")
     if whole is not None:
         source = question.site_source("memory")
-        return Peak(float(whole), "B/s", f"{quantity(whole, 'B/s')} as the site file says", source, "site")
+        return Limit(float(whole), "B/s", f"{quantity(whole, 'B/s')} as the site file says", source, "site")
     channels, speed = question.given("memory", "channels"), question.given("memory", "speed_mts")
     kind: Kind = "site" if channels is not None or speed is not None else "read"
     channels = channels if channels is not None else question.fact("memory", "channels")
@@ -96,8 +96,8 @@ def _node(question: Question) -> Peak:
     width = question.given("memory", "bytes_per_transfer") or 8
     if channels is not None and speed is not None:
         source = question.site_source("memory") if kind == "site" else "memory modules as the firmware describes them"
-        peak = _channels(question, int(channels), float(speed), float(width), kind, source, "")
-        return replace(peak, finding=_empty_channels(question, int(channels))) if kind == "read" else peak
+        limit = _channels(question, int(channels), float(speed), float(width), kind, source, "")
+        return replace(limit, finding=_empty_channels(question, int(channels))) if kind == "read" else limit
     if question.fact("cpu", "virtualised"):
         return question.unknown(
             "a virtual machine does not tell memory channels and speed, and need not get all of the host's:"
@@ -136,13 +136,13 @@ def _empty_channels(question: Question, channels: int) -> str | None:
 
 def _channels(
     question: Question, channels: int, speed: float, width: float, kind: Kind, source: str, remark: str
-) -> Peak:
+) -> Limit:
     value = channels * speed * 1e6 * width
     formula = f"{plural(channels, 'channel')}{remark} x {speed:g} MT/s x {width:g} B = {quantity(value, 'B/s')}"
     note = None
     if kind == "datasheet":
         note = "the most such a CPU can have; fewer or slower modules lower it: state memory in the site file"
-    return Peak(value, question.unit, formula, source, kind, note=note)
+    return Limit(value, question.unit, formula, source, kind, note=note)
 
 
 def _levels(question: Question) -> list[tuple[int, float, dict[str, str]]]:
@@ -166,7 +166,7 @@ def _levels(question: Question) -> list[tuple[int, float, dict[str, str]]]:
     return found
 
 
-def _cache(question: Question, working_set: int, taken: int) -> Peak:
+def _cache(question: Question, working_set: int, taken: int) -> Limit:
     """Limit of the cache level that a thread's working set fits in: it is the path that the rest must take.
 
     ``working_set`` bytes are moved, the buffers take ``taken`` bytes: a copy of 1 MiB does not fit 2 MiB.
@@ -204,10 +204,10 @@ def _cache(question: Question, working_set: int, taken: int) -> Peak:
         f"{size} per thread fits L{level}; {plural(cores, 'core')} x {quantity(clock, 'Hz')} ({clock_name} clock) x"
         f" {working_set / cycles:.4g} B per cycle = {quantity(value, 'B/s')} ({parts[0]}{rest})"
     )
-    return Peak(value, question.unit, formula, f"{parts[1]}; cores: {cores_source}", kind, clock=clock_name)
+    return Limit(value, question.unit, formula, f"{parts[1]}; cores: {cores_source}", kind, clock=clock_name)
 
 
-def _latency(question: Question) -> Peak:
+def _latency(question: Question) -> Limit:
     """Seconds per dependent load: cycles of the level that the chased area fits in, less what hits above it."""
     area = question.block or 0
     levels = _levels(question)
@@ -224,7 +224,7 @@ def _latency(question: Question) -> Peak:
     if area > 0 and left <= 0 and clock is not None:
         value = expected / clock
         formula = f"{' + '.join(parts)}, at {quantity(clock, 'Hz')} ({clock_name} clock) = {quantity(value, 's')}"
-        return Peak(
+        return Limit(
             value, question.unit, formula, "load-to-use latency: " + levels[0][2]["source"], kind, clock=clock_name
         )
     if levels and left > 0 and 0 < area < DRAM_FACTOR * levels[-1][1]:
@@ -234,7 +234,7 @@ def _latency(question: Question) -> Peak:
         )
     given = question.given("memory", "latency")
     if given is not None:
-        return Peak(
+        return Limit(
             float(given),
             question.unit,
             f"{quantity(given, 's')} as the site file says",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from peakmark.arithmetic import evaluate, names_in
 from peakmark.config.site import formula_names
-from peakmark.peaks.base import Peak, Question
-from peakmark.peaks.words import quantity
+from peakmark.limits.base import Limit, Question
+from peakmark.limits.words import quantity
 
 
-def limit(question: Question) -> Peak | None:
+def limit(question: Question) -> Limit | None:
     """The chosen set's value for a row, or None when the set says nothing about it."""
     chosen = question.site.get("formula_set")
     for entry in (question.site.get("formulas") or {}).get(chosen, ()):
@@ -22,5 +22,5 @@ def limit(question: Question) -> Peak | None:
             where = ", ".join(f"{name} = {names[name]:.10g}" for name in sorted(names_in(entry["formula"])))
             words = f"{entry['formula']} = {quantity(value, entry['unit'], 8)}" + (f" with {where}" if where else "")
             source = f"formula set {chosen} of site file {question.site.get('name', '')}".strip()
-            return Peak(value, entry["unit"], words, source, "site", note=entry.get("note"))
+            return Limit(value, entry["unit"], words, source, "site", note=entry.get("note"))
     return None

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import campaign_data
 
-from peakmark import data, peaks
-from peakmark.peaks import words
-from peakmark.peaks.network import tcp_share, udp_share
+from peakmark import data, limits
+from peakmark.limits import words
+from peakmark.limits.network import tcp_share, udp_share
 
 DATA = campaign_data.DATA
 VM: dict[str, Any] = json.loads((DATA / "machine" / "zen3-vm.json").read_text())
@@ -25,19 +25,19 @@ def machine(**changes: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
-def cpu(workload: str, concurrency: int, facts: dict[str, Any], **more: Any) -> peaks.Peak:
-    return peaks.for_row("cpu", workload, "", None, concurrency, "rate", facts, **more)
+def cpu(workload: str, concurrency: int, facts: dict[str, Any], **more: Any) -> limits.Limit:
+    return limits.for_row("cpu", workload, "", None, concurrency, "rate", facts, **more)
 
 
 @pytest.mark.parametrize(
     ("workload", "per_cycle"), [("DP", 16), ("FP32", 32), ("SP", 32), ("HP", 64), ("QP", 128), ("QPDOT", 64)]
 )
 def test_zen_3_at_the_clock_measured_beside_the_row(workload: str, per_cycle: int) -> None:
-    peak = cpu(workload, 2, VM, clock_hz=3.2e9)
-    assert peak.value == pytest.approx(2 * 3.2e9 * per_cycle)
-    assert peak.kind == "measured"
-    assert "2 cores x 3.2 GHz (observed clock)" in peak.formula
-    assert "Zen 3" in peak.formula
+    limit = cpu(workload, 2, VM, clock_hz=3.2e9)
+    assert limit.value == pytest.approx(2 * 3.2e9 * per_cycle)
+    assert limit.kind == "measured"
+    assert "2 cores x 3.2 GHz (observed clock)" in limit.formula
+    assert "Zen 3" in limit.formula
 
 
 def test_threads_beyond_the_cores_do_not_raise_the_limit() -> None:
@@ -49,7 +49,7 @@ def test_threads_beyond_the_cores_do_not_raise_the_limit() -> None:
 
 def test_three_clocks_and_which_one_is_used() -> None:
     facts = machine(cpu={"clock_hz": {"nominal": 2.4e9, "maximum": 3.6e9, "observed": 3.1e9}})
-    assert peaks.clocks(facts, clock_hz=3.0e9) == {"observed": 3.0e9, "nominal": 2.4e9, "maximum": 3.6e9}
+    assert limits.clocks(facts, clock_hz=3.0e9) == {"observed": 3.0e9, "nominal": 2.4e9, "maximum": 3.6e9}
     assert "3.1 GHz (observed clock)" in cpu("DP", 1, facts).formula
     nominal = cpu("DP", 1, facts, clock_hz=3.0e9, site={"cpu": {"clock": "nominal"}})
     assert nominal.value == pytest.approx(2.4e9 * 16)
@@ -63,12 +63,12 @@ def test_three_clocks_and_which_one_is_used() -> None:
 
 def test_an_unknown_cpu_has_an_estimate_that_is_no_limit() -> None:
     facts = machine(cpu={"microarchitecture": None, "model_name": "New Chip 9000"})
-    peak = cpu("DP", 2, facts, clock_hz=3e9)
-    assert peak.value is None
-    assert peak.estimate == pytest.approx(2 * 3e9 * 16)
-    assert "New Chip 9000" in (peak.reason or "") and "cpu.operations_per_cycle.DP" in (peak.reason or "")
-    assert "not used for any efficiency" in (peak.note or "")
-    assert peaks.efficiency(1e9, peak) is None
+    limit = cpu("DP", 2, facts, clock_hz=3e9)
+    assert limit.value is None
+    assert limit.estimate == pytest.approx(2 * 3e9 * 16)
+    assert "New Chip 9000" in (limit.reason or "") and "cpu.operations_per_cycle.DP" in (limit.reason or "")
+    assert "not used for any efficiency" in (limit.note or "")
+    assert limits.efficiency(1e9, limit) is None
     assert cpu("QP", 2, facts, clock_hz=3e9).estimate is None
     stated = cpu("DP", 2, facts, clock_hz=3e9, site={"name": "x", "cpu": {"operations_per_cycle": {"DP": 8}}})
     assert stated.value == pytest.approx(48e9)
@@ -97,8 +97,8 @@ def test_the_instruction_set_decides_not_the_design_alone() -> None:
 )  # fmt: skip
 def test_double_precision_of_every_design(design: str, double: float) -> None:
     site = {"cpu": {"microarchitecture": design, "cores": 1, "nominal_hz": 1e9}}
-    peak = cpu("DP", 1, {}, site=site)
-    assert peak.value == pytest.approx(double * 1e9)
+    limit = cpu("DP", 1, {}, site=site)
+    assert limit.value == pytest.approx(double * 1e9)
 
 
 def test_single_precision_is_twice_double_everywhere() -> None:
@@ -116,14 +116,16 @@ def test_single_precision_is_twice_double_everywhere() -> None:
 
 def test_no_facts_at_all() -> None:
     for subsystem, workload, metric in (("cpu", "DP", "rate"), ("memory", "RWS", "throughput"), ("disk", "RS", "iops")):
-        peak = peaks.for_row(subsystem, workload, "block", 1024, 1, metric, {})
-        assert (peak.value, peak.kind) == (None, "unknown")
-        assert peak.reason
+        limit = limits.for_row(subsystem, workload, "block", 1024, 1, metric, {})
+        assert (limit.value, limit.kind) == (None, "unknown")
+        assert limit.reason
 
 
-def memory(workload: str, variant: str, block: int, concurrency: int, facts: dict[str, Any], **more: Any) -> peaks.Peak:
+def memory(
+    workload: str, variant: str, block: int, concurrency: int, facts: dict[str, Any], **more: Any
+) -> limits.Limit:
     metric = "latency" if workload == "LAT" else "throughput"
-    return peaks.for_row("memory", workload, variant, block, concurrency, metric, facts, **more)
+    return limits.for_row("memory", workload, variant, block, concurrency, metric, facts, **more)
 
 
 def test_memory_channels_read_stated_or_tabled() -> None:
@@ -182,9 +184,9 @@ def test_memory_by_cpu_model(name: str, channels: int, speed: float) -> None:
     ],
 )
 def test_a_block_that_is_used_again_meets_its_cache(workload: str, block: int, per_cycle: float, level: str) -> None:
-    peak = memory(workload, "block", block, 2, VM, clock_hz=3e9)
-    assert peak.value == pytest.approx(2 * 3e9 * per_cycle)
-    assert f"fits {level}" in peak.formula
+    limit = memory(workload, "block", block, 2, VM, clock_hz=3e9)
+    assert limit.value == pytest.approx(2 * 3e9 * per_cycle)
+    assert f"fits {level}" in limit.formula
 
 
 def test_threads_share_the_last_cache() -> None:
@@ -208,8 +210,8 @@ def test_latency_of_caches_and_of_memory() -> None:
     assert near.value is None and "L3 cache or between it and memory" in (near.reason or "")
 
 
-def disk(metric: str, facts: dict[str, Any], **more: Any) -> peaks.Peak:
-    return peaks.for_row("disk", "RR", "psync", 4096, 1, metric, facts, **more)
+def disk(metric: str, facts: dict[str, Any], **more: Any) -> limits.Limit:
+    return limits.for_row("disk", "RR", "psync", 4096, 1, metric, facts, **more)
 
 
 def test_disk_by_datasheet_else_by_interface_else_unknown() -> None:
@@ -225,9 +227,9 @@ def test_disk_by_datasheet_else_by_interface_else_unknown() -> None:
     assert "in memory" in (disk("iops", ram).reason or "")
 
 
-def network(workload: str, message: int, facts: dict[str, Any], **more: Any) -> peaks.Peak:
+def network(workload: str, message: int, facts: dict[str, Any], **more: Any) -> limits.Limit:
     metric = "latency" if workload.startswith("LAT") else "throughput"
-    return peaks.for_row("network", workload, "", message, 1, metric, facts, **more)
+    return limits.for_row("network", workload, "", message, 1, metric, facts, **more)
 
 
 def test_network_less_protocol_overhead() -> None:
@@ -243,8 +245,8 @@ def test_network_less_protocol_overhead() -> None:
 
 def test_loopback_has_no_line_rate() -> None:
     wire = machine(network={"speed_bps": 10e9, "mtu": 1500})
-    for peak in (network("TCP", 1024, wire, loopback=True), network("TCP", 1024, machine(network={"loopback": True}))):
-        assert (peak.value, peak.reason) == (None, "loopback has no line rate")
+    for limit in (network("TCP", 1024, wire, loopback=True), network("TCP", 1024, machine(network={"loopback": True}))):
+        assert (limit.value, limit.reason) == (None, "loopback has no line rate")
     site = {"network": {"latency": {"TCP": 1e-5}}}
     assert network("LAT-TCP", 1, wire, site=site).value == 1e-5
     assert network("LAT-TCP", 1, wire, site=site, loopback=True).value is None
@@ -269,10 +271,10 @@ def test_no_overhead_is_negative(message: int, mtu: int) -> None:
 def test_efficiency_is_one_at_the_limit() -> None:
     rate = cpu("DP", 1, VM, clock_hz=3e9)
     assert rate.value is not None
-    assert peaks.efficiency(rate.value, rate) == 1
-    assert peaks.efficiency(rate.value / 4, rate) == 0.25
+    assert limits.efficiency(rate.value, rate) == 1
+    assert limits.efficiency(rate.value / 4, rate) == 0.25
     time = memory("LAT", "", 1024, 1, VM, clock_hz=4e9)
-    assert peaks.efficiency(4e-9, time) == pytest.approx(0.25)
+    assert limits.efficiency(4e-9, time) == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize(
@@ -292,9 +294,9 @@ def test_quantities_in_words(value: float, unit: str, text: str) -> None:
 
 
 def test_the_formula_says_that_the_clock_was_observed_under_the_work() -> None:
-    peak = cpu("DP", 2, VM, clock_hz=2.72e9, clock_loaded=True)
-    assert peak.value == pytest.approx(2 * 2.72e9 * 16)
-    assert "2.72 GHz (clock observed under the work)" in peak.formula
+    limit = cpu("DP", 2, VM, clock_hz=2.72e9, clock_loaded=True)
+    assert limit.value == pytest.approx(2 * 2.72e9 * 16)
+    assert "2.72 GHz (clock observed under the work)" in limit.formula
     assert "(observed clock)" in cpu("DP", 2, VM, clock_hz=2.72e9).formula
     nominal = cpu(
         "DP", 1, VM, clock_hz=2.72e9, clock_loaded=True, site={"cpu": {"clock": "nominal", "nominal_hz": 2e9}}
@@ -305,17 +307,17 @@ def test_the_formula_says_that_the_clock_was_observed_under_the_work() -> None:
 def test_the_cores_of_a_row_are_those_its_records_tell() -> None:
     first_job = machine(limits={"physical_cores_allowed": 1}, cpu={"virtualised": None})
     placed = {"cores": 2, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
-    peak = cpu("DP", 2, first_job, clock_hz=3e9, placed=placed)
-    assert peak.value == pytest.approx(2 * 3e9 * 16)
-    assert "cores its threads were placed on" in peak.source
+    limit = cpu("DP", 2, first_job, clock_hz=3e9, placed=placed)
+    assert limit.value == pytest.approx(2 * 3e9 * 16)
+    assert "cores its threads were placed on" in limit.source
     assert cpu("DP", 2, first_job, clock_hz=3e9).value == pytest.approx(3e9 * 16)  # a record of an earlier version
     assert cpu("DP", 2, VM, clock_hz=3e9, placed={**placed, "cores": 1}).value == pytest.approx(3e9 * 16)
 
 
 def test_cores_of_a_guest_are_not_called_physical() -> None:
     placed = {"cores": 2, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
-    for peak in (cpu("DP", 2, VM, clock_hz=3e9), cpu("DP", 2, VM, clock_hz=3e9, placed=placed)):
-        assert "physical" not in peak.source and "virtual machine" in peak.source
+    for limit in (cpu("DP", 2, VM, clock_hz=3e9), cpu("DP", 2, VM, clock_hz=3e9, placed=placed)):
+        assert "physical" not in limit.source and "virtual machine" in limit.source
 
 
 def test_a_last_level_cache_without_threads_holds_nothing() -> None:
@@ -347,8 +349,8 @@ def test_an_ordinary_store_reads_its_line_first(workload: str, share: float) -> 
 def test_designs_that_write_without_that_read_keep_the_whole_limit() -> None:
     site = {"memory": {"channels": 8, "speed_mts": 3200}}
     facts = machine(cpu={"microarchitecture": "Emerald Rapids"})
-    peak = memory("WS", "pool", 1 << 20, 2, facts, site=site, store="temporal")
-    assert peak.value == pytest.approx(204.8e9) and "without reading them first" in (peak.note or "")
+    limit = memory("WS", "pool", 1 << 20, 2, facts, site=site, store="temporal")
+    assert limit.value == pytest.approx(204.8e9) and "without reading them first" in (limit.note or "")
 
 
 @pytest.mark.parametrize(
@@ -395,8 +397,8 @@ def test_memory_is_that_of_the_model_not_of_its_familys_best(name: str, channels
     facts = machine(
         cpu={"model_name": name, "sockets": 2, "virtualised": None}, memory={"channels": None, "speed_mts": None}
     )
-    peak = memory("RS", "pool", 1 << 20, 2, facts)
-    assert peak.value == pytest.approx(2 * channels * speed * 1e6 * 8)
+    limit = memory("RS", "pool", 1 << 20, 2, facts)
+    assert limit.value == pytest.approx(2 * channels * speed * 1e6 * 8)
 
 
 TWO_NODES = [{"node": number, "cpus": f"{number}", "memory": 1 << 36, "distances": [10, 21]} for number in (0, 1)]
@@ -421,12 +423,12 @@ def test_a_missing_module_is_a_finding() -> None:
         cpu={"model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 1, "virtualised": None},
         memory={"channels": 7, "speed_mts": 3200},
     )
-    peak = memory("RS", "pool", 1 << 20, 2, facts)
-    assert peak.value == pytest.approx(7 * 3200e6 * 8)
-    assert "7 of 8 memory channels populated" in str(peak.finding)
+    limit = memory("RS", "pool", 1 << 20, 2, facts)
+    assert limit.value == pytest.approx(7 * 3200e6 * 8)
+    assert "7 of 8 memory channels populated" in str(limit.finding)
 
 
 def test_one_stream_over_a_bond_has_one_member() -> None:
     facts = machine(network={"interface": "bond0", "kind": "bond", "speed_bps": 50e9, "stream_bps": 25e9, "mtu": 9000})
-    rates = [peaks.for_row("network", "TCP", "", 1 << 20, streams, "throughput", facts).value for streams in (1, 2, 4)]
+    rates = [limits.for_row("network", "TCP", "", 1 << 20, streams, "throughput", facts).value for streams in (1, 2, 4)]
     assert rates[0] is not None and rates[1] == pytest.approx(2 * rates[0]) and rates[2] == rates[1]

@@ -12,7 +12,7 @@ Kind = Literal["measured", "read", "site", "datasheet", "unknown"]
 
 
 @dataclass(frozen=True)
-class Peak:
+class Limit:
     """The physical limit of one table row, in SI base units.
 
     value     op/s, B/s, bit/s, 1/s: at most; s: at least. None when unknown: then the efficiency stays empty
@@ -76,6 +76,6 @@ class Question:
         name = f"site file {self.site['name']}" if self.site.get("name") else "site file"
         return f"{name} ({source})" if source else name
 
-    def unknown(self, reason: str, note: str | None = None, estimate: float | None = None) -> Peak:
+    def unknown(self, reason: str, note: str | None = None, estimate: float | None = None) -> Limit:
         """The answer that there is none."""
-        return Peak(None, self.unit, "", "", "unknown", reason, note, estimate)
+        return Limit(None, self.unit, "", "", "unknown", reason, note, estimate)

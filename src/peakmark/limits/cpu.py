@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from peakmark import data
 from peakmark.formatting import plural
-from peakmark.peaks.base import Kind, Peak, Question
-from peakmark.peaks.words import quantity
+from peakmark.limits.base import Kind, Limit, Question
+from peakmark.limits.words import quantity
 
 # Two fused units of the ISA's width: right for most designs, wrong for some. Only ever an estimate.
 _ESTIMATE_DP = {"avx512": 32.0, "avx2": 16.0, "neon": 8.0, "sse2": 4.0}
 
 
-def limit(question: Question) -> Peak:
+def limit(question: Question) -> Limit:
     """Operations per second that the cores of a row can do at most."""
     design = microarchitecture(question)
     cores, cores_source = core_count(question)
@@ -38,7 +38,7 @@ def limit(question: Question) -> Peak:
     fewer = None
     if question.concurrency > cores:
         fewer = f"{question.concurrency} threads on {plural(cores, 'core')}: the limit is that of the cores"
-    return Peak(value, question.unit, formula, f"{source}; cores: {cores_source}", kind, note=fewer, clock=clock_name)
+    return Limit(value, question.unit, formula, f"{source}; cores: {cores_source}", kind, note=fewer, clock=clock_name)
 
 
 def microarchitecture(question: Question) -> str | None:
@@ -110,7 +110,7 @@ def operations(question: Question, design: str | None) -> dict[str, str] | None:
     return max(lines, key=lambda line: float(line["operations_per_cycle"]), default=None)
 
 
-def _unknown(question: Question, design: str | None, cycles: float) -> Peak:
+def _unknown(question: Question, design: str | None, cycles: float) -> Limit:
     name = design or question.fact("cpu", "model_name") or "this CPU"
     reason = (
         f"no operations per cycle for {question.workload} on {name}:"

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from peakmark.config.site import for_host
-from peakmark.peaks import cpu, disk, formulas, memory, network
-from peakmark.peaks.base import Peak, Question
+from peakmark.limits import cpu, disk, formulas, memory, network
+from peakmark.limits.base import Limit, Question
 
-__all__ = ["Peak", "clocks", "efficiency", "for_row"]
+__all__ = ["Limit", "clocks", "efficiency", "for_row"]
 
 _PARTS = {"cpu": cpu.limit, "memory": memory.limit, "disk": disk.limit, "network": network.limit}
 
@@ -31,7 +31,7 @@ def for_row(
     clock_loaded: bool = False,
     placed: Mapping[str, Any] | None = None,
     store: str | None = None,
-) -> Peak:
+) -> Limit:
     """The limit of one row.
 
     subsystem to metric  as in the record; block in bytes
@@ -54,14 +54,14 @@ def for_row(
     return question.unknown(f"no limit is defined for {subsystem}") if part is None else part(question)
 
 
-def efficiency(value: float, peak: Peak) -> float | None:
+def efficiency(value: float, limit: Limit) -> float | None:
     """Share of the limit that was reached (1.0 is all of it), from the summarised value; for a time limit / measured.
 
     Never a mean of ratios (Hoefler and Belli 2015, rule 4). None when the limit is unknown.
     """
-    if peak.value is None or value <= 0:
+    if limit.value is None or value <= 0:
         return None
-    return peak.value / value if peak.unit == "s" else value / peak.value
+    return limit.value / value if limit.unit == "s" else value / limit.value
 
 
 def clocks(
