@@ -147,6 +147,46 @@ static void damage_is_found(void **state) {
     close(file);
 }
 
+/* 40 records of 4 KiB in files of 16: a new file is empty at first and before each pass, so it ends with 8.
+ */
+static void a_new_file_holds_its_last_pass_only(void **state) {
+    (void)state;
+    char path[] = "/tmp/test_disk.XXXXXX", error[256];
+    struct volume volume = {.device = ""};
+    struct cpu_list cpus;
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    unlink(path);
+    for (int fresh = 0; fresh <= 1; fresh++) {
+        struct stat status;
+        struct lane lane = {.file = dup(file)};
+        struct disk_test test = {.engine = &engine_psync,
+                                 .volume = &volume,
+                                 .write = true,
+                                 .sync = fresh,
+                                 .fresh = fresh,
+                                 .record = 4096,
+                                 .records = 16,
+                                 .depth = 1,
+                                 .run = 99,
+                                 .lanes = &lane};
+        struct team_plan plan = {.warmup = 0, .work = 40 * 4096, .grain = 4096};
+        struct team team;
+        lane.test = &test;
+        assert_int_equal(ftruncate(file, 0), 0);
+        assert_true(place_allowed(&cpus));
+        cpus.count = 1;
+        assert_true(team_run(&team, &cpus, &plan, &lane_job, &test));
+        assert_int_equal(team.work, 40 * 4096);
+        assert_int_equal(fstat(file, &status), 0);
+        assert_int_equal(status.st_size, (fresh ? 8 : 16) * 4096);
+        assert_int_equal(lane_verify(&lane, error, sizeof error), fresh ? 8 : 16);
+        lane_free(&lane);
+        team_free(&team);
+    }
+    close(file);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_record_comes_once_per_pass),
@@ -156,6 +196,7 @@ int main(void) {
         cmocka_unit_test(filesystems_have_names),
         cmocka_unit_test(memory_is_no_disk),
         cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(a_new_file_holds_its_last_pass_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

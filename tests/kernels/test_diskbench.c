@@ -76,6 +76,33 @@ static void totals_are_exact(void **state) {
     assert_nothing_left();
 }
 
+/* Written as asked, through either engine: 3 MiB into files of 1 MiB empty each file twice. */
+static void writes_wait_for_each_record_or_make_files_new(void **state) {
+    (void)state;
+    static const char *const workloads[] = {"WS", "WR"}, *const engines[] = {"psync", "io_uring"};
+    static const char *const asked[][2] = {
+        {"end", "overwrite"}, {"each", "overwrite"}, {"end", "new"}, {"each", "new"}};
+    for (size_t i = 0; i < 16; i++) {
+        const char *const *how = asked[i % 4], *engine = engines[i / 8];
+        struct process *process = process_run(
+            NULL, ARGV("diskbench", "--workload", workloads[i / 4 % 2], "--record", "64KiB", "--size", "1MiB",
+                       "--total", "3MiB", "--threads", "2", "--warmup", "0.01", "--engine", engine, "--depth",
+                       i < 8 ? "1" : "4", "--sync", how[0], "--fill", how[1], "--directory", directory));
+        if (process->status == 77 && i >= 8) {
+            process_free(process);
+            skip_because("no io_uring here");
+            return;
+        }
+        assert_int_equal(process->status, 0);
+        assert_true(json_number(process, "work") == 3 << 20);
+        assert_true(json_number(process, "verified") >= 1);
+        assert_memory_equal(json_at(process, "sync"), how[0][1] == 'n' ? "\"end\"" : "\"each\"", 5);
+        assert_memory_equal(json_at(process, "fill"), how[1][0] == 'n' ? "\"new\"" : "\"overw", 5);
+        process_free(process);
+    }
+    assert_nothing_left();
+}
+
 static void runs_for_the_time_given(void **state) {
     (void)state;
     struct process *process = process_run(NULL, ARGV("diskbench", "--workload", "RR", "--record", "16KiB",
@@ -152,6 +179,10 @@ static void wrong_command_lines_are_refused(void **state) {
                    "--workload is missing");
     process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RWS")), 2, "RS, WS, RR, WR");
     process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--depth", "2")), 2, "io_uring");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--sync", "each")), 2,
+                   "do not belong to RR");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RS", "--fill", "new")), 2,
+                   "do not belong to RS");
     process_expect(
         process_run(NULL, ARGV("diskbench", "--workload", "RR", "--seconds", "1", "--total", "1MiB")), 2,
         "exclude each other");
@@ -271,6 +302,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(buffers_are_in_huge_pages_unless_told_otherwise),
         TEST(totals_are_exact),
+        TEST(writes_wait_for_each_record_or_make_files_new),
         TEST(runs_for_the_time_given),
         TEST(direct_reaches_the_device),
         TEST(memory_is_labelled),

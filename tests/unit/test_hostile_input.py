@@ -196,11 +196,11 @@ EVERY_KEY: dict[str, Any] = {
     ],
     "memory": [
         {**GRID, "workloads": ["RWS", "LAT"], "concurrency": [1], "blocks": ["64KiB"], "variants": ["block"],
-         "pool": "1MiB", "store": "temporal", "total": "1GiB", "references": {"pmbw": {"workloads": ["RWS"], "variants": ["block"]}}},
+         "pool": "1MiB", "store": "temporal", "isa": "scalar", "total": "1GiB", "references": {"pmbw": {"workloads": ["RWS"], "variants": ["block"]}}},
     ],
     "disk": [
-        {**GRID, "workloads": ["RR"], "concurrency": [1], "blocks": ["4KiB", 8192], "variants": ["io_uring-qd4"],
-         "size": "1MiB", "references": {"fio": {"seconds": 0.1, "size": "1MiB", "blocks": ["4KiB"]}}},
+        {**GRID, "workloads": ["RR", "WR"], "concurrency": [1], "blocks": ["4KiB", 8192], "variants": ["io_uring-qd4"],
+         "size": "1MiB", "sync": "each", "fill": "new", "references": {"fio": {"seconds": 0.1, "size": "1MiB", "blocks": ["4KiB"]}}},
         {"workloads": ["RR"], "concurrency": [2], "blocks": ["4KiB"], "references": {"iozone": {"ops": True}}},
     ],
     "network": [
@@ -329,6 +329,9 @@ IMPOSSIBLE = {
     "a block of half a cache line": (one("memory", blocks=["1000B"]), ["multiple of 64 B", "1000 B"]),
     "less than a block a thread": (one("memory", concurrency=[4], total="64KiB"), ["65536", "4 threads"]),
     "size of the memory": (one("memory", size="1GiB"), ["memory[0].size", "disk"]),
+    "flushes of the memory": (one("memory", sync="each"), ["memory[0].sync", "disk"]),
+    "new files of the network": (one("network", fill="new"), ["network[0].fill", "disk"]),
+    "instructions of the disk": (one("disk", isa="scalar"), ["disk[0].isa", "cpu and memory"]),
     "a pool of the disk": (one("disk", pool="1GiB"), ["disk[0].pool", "memory"]),
     "variants of the CPU": (one("cpu", variants=[""]), ["cpu[0].variants", "of no use"]),
     "fio under cpu": (one("cpu", references={"fio": {}}), ["cpu[0].references", "fio", "hpl, likwid-bench"]),

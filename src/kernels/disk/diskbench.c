@@ -25,13 +25,15 @@ static const struct program program = {
         "with\n"
         "fdatasync, inside the clock. RS, WS: read and write sequentially; RR, WR: in random order, each "
         "record\n"
-        "once per pass. Percentiles are those of the service time: a stalled thread asks for nothing more.",
+        "once per pass. With --fill new files are empty at first and before each pass, so that writes "
+        "allocate.\n"
+        "Percentiles are those of the service time: a stalled thread asks for nothing more.",
     .example = "diskbench --workload RR --record 4KiB --size 1GiB --directory /tmp --threads 4 --seconds 5",
 };
 
 struct disk_options {
     struct common_options common;
-    const char *workload, *directory, *engine, *huge_pages;
+    const char *workload, *directory, *engine, *huge_pages, *sync, *fill;
     uint64_t record, size, total;
     bool total_given;
     int depth;
@@ -41,6 +43,8 @@ static void parse(struct disk_options *options, int argc, char **argv) {
     static const char *const workloads[] = {"RS", "WS", "RR", "WR", NULL};
     static const char *const engines[] = {"psync", "io_uring", NULL};
     static const char *const switches[] = {"on", "off", NULL};
+    static const char *const syncs[] = {"end", "each", NULL};
+    static const char *const fills[] = {"overwrite", "new", NULL};
     const struct option_spec specs[] = {
         {"workload", OPTION_CHOICE, &options->workload, "W", .help = "what is measured",
          .choices = workloads},
@@ -61,6 +65,13 @@ static void parse(struct disk_options *options, int argc, char **argv) {
         {"huge-pages", OPTION_CHOICE, &options->huge_pages, "WHETHER",
          .help = "ask for huge pages for the buffers of records above 4KiB (default on)",
          .choices = switches},
+        {"sync", OPTION_CHOICE, &options->sync, "WHEN",
+         .help = "WS, WR: the device has the data at the end, or after each record as with O_SYNC (default "
+                 "end)",
+         .choices = syncs},
+        {"fill", OPTION_CHOICE, &options->fill, "HOW",
+         .help = "WS, WR: overwrite files that are there, or write new ones (default overwrite)",
+         .choices = fills},
         COMMON_OPTIONS(&options->common),
         END_OF_OPTIONS,
     };
@@ -73,6 +84,10 @@ static void check(const struct disk_options *options) {
     format_size(options->record, record, sizeof record);
     if (options->workload == NULL) {
         fail_usage("--workload is missing: name RS, WS, RR or WR");
+    }
+    if (options->workload[0] != 'W' &&
+        (strcmp(options->sync, "end") != 0 || strcmp(options->fill, "overwrite") != 0)) {
+        fail_usage("--sync and --fill say how is written: they do not belong to %s", options->workload);
     }
     if (options->total_given && options->common.seconds_given) {
         fail_usage("--seconds and --total exclude each other: name one");
@@ -106,10 +121,10 @@ static uint32_t open_files(struct disk_test *test, int threads, struct warnings 
     }
     uint32_t memory, alignment = volume_alignment(test->lanes[0].file, test->volume, &memory);
     if (test->record < alignment || test->record % alignment != 0 || test->record < RECORD_MINIMUM) {
-        fail_impossible("a record of %" PRIu64
-                        " bytes is not possible here: direct I/O on this %s moves multiples of "
-                        "%" PRIu32 " bytes",
-                        test->record, test->volume->filesystem, alignment);
+        fail_impossible(
+            "a record of %" PRIu64 " bytes is not possible here: direct I/O on this %s moves multiples of "
+            "%" PRIu32 " bytes; the next larger record has %" PRIu64,
+            test->record, test->volume->filesystem, alignment, (test->record / alignment + 1) * alignment);
     }
     if (!test->direct) {
         warnings_add(warnings, "not direct: %s refuses O_DIRECT, so the page cache takes part",
@@ -199,6 +214,10 @@ static void print(const struct disk_options *options, struct disk_test *test, co
     json_integer(&json, "depth", test->depth);
     json_bool(&json, "direct", test->direct);
     json_bool(&json, "flushed", test->write);
+    if (test->write) {
+        json_string(&json, "sync", options->sync);
+        json_string(&json, "fill", options->fill);
+    }
     json_double(&json, "flush_seconds", (double)flush_ns * 1e-9);
     json_string(&json, "filesystem", test->volume->filesystem);
     json_string(&json, "device", test->volume->device[0] != '\0' ? test->volume->device : NULL);
@@ -219,6 +238,8 @@ int main(int argc, char **argv) {
                                           .directory = ".",
                                           .engine = "psync",
                                           .huge_pages = "on",
+                                          .sync = "end",
+                                          .fill = "overwrite",
                                           .record = 4096,
                                           .size = UINT64_C(1) << 30,
                                           .depth = 1};
@@ -237,6 +258,8 @@ int main(int argc, char **argv) {
                            .volume = &volume,
                            .write = options.workload[0] == 'W',
                            .random = options.workload[1] == 'R',
+                           .sync = strcmp(options.sync, "each") == 0,
+                           .fresh = strcmp(options.fill, "new") == 0,
                            .huge_pages = strcmp(options.huge_pages, "on") == 0,
                            .record = options.record,
                            .records = options.size / (uint64_t)threads / options.record,

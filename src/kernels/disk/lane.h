@@ -23,6 +23,8 @@ struct disk_test {
     const struct engine *engine;
     const struct volume *volume;
     bool write, random, direct;
+    bool sync;        /* each write waits until the device has its data (RWF_SYNC, as with O_SYNC) */
+    bool fresh;       /* writes go into a file that is empty at the start of each pass */
     bool huge_pages;  /* asked for, for the buffers of records above a page */
     uint64_t record;  /* bytes */
     uint64_t records; /* of one file */
@@ -46,6 +48,7 @@ struct lane {
     size_t huge_bytes;        /* of the arena, as the kernel gave them */
     struct histogram latency; /* ns, warm-up excluded */
     uint64_t flush_ns;        /* of the fdatasync inside the clock */
+    int emptied;              /* errno of a file that could not be emptied for the next pass, else 0 */
     void *engine_state;
 };
 
@@ -66,7 +69,7 @@ extern const struct engine engine_io_uring;
 extern const struct team_job lane_job;
 
 /* Takes the next operation into buffer `slot`: returns its place in the file, and stamps the data of a write.
- */
+ * A fresh file is emptied before each pass but the first. */
 uint64_t lane_next(struct lane *lane, int slot);
 unsigned char *lane_buffer(const struct lane *lane, int slot);
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "../common/clock.h"
@@ -18,8 +19,10 @@ static bool psync_open(struct team_member *member, struct lane *lane) {
 static bool transfer(const struct lane *lane, unsigned char *data, uint64_t place) {
     size_t left = lane->test->record;
     while (left > 0) {
-        ssize_t count = lane->test->write ? pwrite(lane->file, data, left, (off_t)place)
-                                          : pread(lane->file, data, left, (off_t)place);
+        struct iovec part = {.iov_base = data, .iov_len = left};
+        ssize_t count = lane->test->sync    ? pwritev2(lane->file, &part, 1, (off_t)place, RWF_SYNC)
+                        : lane->test->write ? pwrite(lane->file, data, left, (off_t)place)
+                                            : pread(lane->file, data, left, (off_t)place);
         if (count == 0 || (count < 0 && errno != EINTR)) {
             errno = count == 0 ? EIO : errno;
             return false;

@@ -9,6 +9,7 @@
 #include <liburing.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "../common/clock.h"
 
@@ -82,6 +83,7 @@ static bool issue(struct team_member *member, struct lane *lane, struct ring *st
     unsigned char *buffer = lane_buffer(lane, slot);
     if (lane->test->write) {
         io_uring_prep_write(sqe, lane->file, buffer, (unsigned)lane->test->record, place);
+        sqe->rw_flags = lane->test->sync ? RWF_SYNC : 0;
     } else {
         io_uring_prep_read(sqe, lane->file, buffer, (unsigned)lane->test->record, place);
     }

@@ -16,7 +16,6 @@ class Coverage:
     cell             None: one cell per workload. Otherwise the workload name of a cell that fills all of them at once
     per_block        False: one execution serves every block size
     per_concurrency  False: one execution, at concurrency 1, serves every concurrency
-    max_block        largest block the tool accepts, in bytes
     """
 
     subsystem: str
@@ -25,7 +24,6 @@ class Coverage:
     cell: str | None = None
     per_block: bool = True
     per_concurrency: bool = True
-    max_block: int | None = None
 
 
 @dataclass(frozen=True)
@@ -36,12 +34,14 @@ class Reference:
     rows     those it can stand beside; like for like only
     options  keys of a configuration that it heeds beside those of every reference; another one would be passed over
     unused   options of every cell that it has no use for: whether its records still count does not depend on them
+    instead  the tool that fills rows whose block is larger than its build takes
     """
 
     heading: str
     rows: tuple[Coverage, ...]
     options: tuple[str, ...] = ()
     unused: frozenset[str] = frozenset()
+    instead: str | None = None
 
 
 REFERENCES = {
@@ -56,8 +56,9 @@ REFERENCES = {
     ),
     "iozone": Reference(
         "IOZone",
-        (Coverage("disk", ("WS", "RS", "WR", "RR"), variants=("psync",), cell="ALL", max_block=16 << 20),),
+        (Coverage("disk", ("WS", "RS", "WR", "RR"), variants=("psync",), cell="ALL"),),
         options=("ops", "size"),
+        instead="fio",
     ),
     "fio": Reference("fio", (Coverage("disk", ("WS", "RS", "WR", "RR")),), options=("size", "seconds")),
     "iperf3": Reference("iperf3", (Coverage("network", ("TCP", "UDP"), variants=("",)),), options=("seconds",)),

@@ -143,7 +143,15 @@ def _may_choose(subsystem: str, grid: Mapping[str, Any], part: Mapping[str, Any]
     return subsystem == "memory" and part.get("workloads", grid.get("workloads")) == ["LAT"]
 
 
-ONLY_OF = {"pool": ("memory",), "store": ("memory",), "size": ("disk",), "variants": ("memory", "disk", "network")}
+ONLY_OF = {
+    "pool": ("memory",),
+    "store": ("memory",),
+    "isa": ("cpu", "memory"),
+    "size": ("disk",),
+    "sync": ("disk",),
+    "fill": ("disk",),
+    "variants": ("memory", "disk", "network"),
+}
 """Keys of a grid that have a meaning for some subsystems only."""
 
 

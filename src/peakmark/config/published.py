@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +21,20 @@ COLUMNS = (
     "source", "hardware", "table", "workload", "concurrency", "block", "instrument", "metric", "value", "unit", "run",
     "note",
 )  # fmt: skip
+DEFINITION = "definition"
+"""A further column, which a file of one's own need not have."""
+DEFINITIONS = {
+    "isa": ("scalar", "sse2", "avx2", "avx512", "neon"),
+    "store": ("temporal", "streaming", "libc"),
+    "copied": ("once", "twice"),
+    "direct": ("yes", "no"),
+    "sync": ("end", "each"),
+    "fill": ("overwrite", "new"),
+}
+"""What a value may say of how it was made, in the words of a configuration's keys: the instruction set, how is stored,
+how often a copied byte is counted, whether the page cache was passed by, when the device had what was written, and whether
+files were there before."""
+COPIES = ("RWS", "RWR")
 THEORETICAL = "theoretical"
 PublishedKey = tuple[str, str, int | None, int, str]
 """(table, workload, block in bytes, concurrency, instrument) of a published value."""
@@ -57,6 +71,19 @@ class Entry:
     unit: str
     run: str
     note: str
+    definition: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def like_here(self) -> float:
+        """The value as it would be counted here: a copied byte is read and written."""
+        once = self.definition.get("copied") == "once" and self.workload in COPIES
+        return 2 * self.value if once and self.table == "memory_throughput" else self.value
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What a reader must know of it: its note, and that it was converted."""
+        doubled = "copied bytes are counted once there: doubled here" if self.like_here != self.value else ""
+        return tuple(filter(None, (self.note, doubled)))
 
     @property
     def instrument(self) -> str:
@@ -81,9 +108,9 @@ class Published:
         """Values by (table, workload, block, concurrency, instrument): the single runs, else the one that is printed."""
         found: dict[PublishedKey, dict[str, list[float]]] = {}
         for entry in self.measured():
-            key = (entry.table, entry.workload, rounded(entry.block), entry.concurrency, entry.instrument)
+            key = _key(entry)
             kind = "run" if entry.run.isdigit() else entry.run
-            found.setdefault(key, {}).setdefault(kind, []).append(entry.value)
+            found.setdefault(key, {}).setdefault(kind, []).append(entry.like_here)
         return {
             key: next(kinds[kind] for kind in ("run", *_SUMMARIES) if kind in kinds) for key, kinds in found.items()
         }
@@ -92,10 +119,13 @@ class Published:
         """What the set itself notes on its measured values, each once, by the same keys as ``runs``."""
         found: dict[PublishedKey, dict[str, None]] = {}
         for entry in self.measured():
-            if entry.note:
-                key = (entry.table, entry.workload, rounded(entry.block), entry.concurrency, entry.instrument)
-                found.setdefault(key, {})[entry.note] = None
+            for text in entry.said:
+                found.setdefault(_key(entry), {})[text] = None
         return {key: tuple(notes) for key, notes in found.items()}
+
+    def definitions(self) -> dict[PublishedKey, Mapping[str, str]]:
+        """How the measured values were made, by the same keys."""
+        return {_key(entry): entry.definition for entry in self.measured() if entry.definition}
 
     def remarks_on(
         self, table: str, workload: str, block: int | None, concurrency: int, instrument: str
@@ -104,11 +134,22 @@ class Published:
         workload, block = stands_for(workload.removeprefix("LAT-"), block)
         return _remarks(self).get((table, workload, rounded(block), concurrency, instrument), ())
 
+    def definition_of(
+        self, table: str, workload: str, block: int | None, concurrency: int, instrument: str
+    ) -> Mapping[str, str]:
+        """How the value beside a row was made."""
+        workload, block = stands_for(workload.removeprefix("LAT-"), block)
+        return _definitions(self).get((table, workload, rounded(block), concurrency, instrument), {})
+
     def value(self, table: str, workload: str, block: int | None, concurrency: int, instrument: str) -> float | None:
         """The value beside a row: median of the runs, else the average that is printed; None when there is none."""
         workload, block = stands_for(workload.removeprefix("LAT-"), block)
         values = _runs(self).get((table, workload, rounded(block), concurrency, instrument))
         return median(values) if values else None
+
+
+def _key(entry: Entry) -> PublishedKey:
+    return entry.table, entry.workload, rounded(entry.block), entry.concurrency, entry.instrument
 
 
 def stands_for(workload: str, block: int | None) -> tuple[str, int | None]:
@@ -124,6 +165,11 @@ def _runs(published: Published) -> dict[PublishedKey, list[float]]:
 @cache
 def _remarks(published: Published) -> dict[PublishedKey, tuple[str, ...]]:
     return published.remarks()
+
+
+@cache
+def _definitions(published: Published) -> dict[PublishedKey, Mapping[str, str]]:
+    return published.definitions()
 
 
 def rounded(block: int | None) -> int | None:
@@ -156,7 +202,7 @@ def _load(path: Path) -> Published:
             separator = max((",", ";", "\t"), key=first.count)
             reader = csv.DictReader(file, delimiter=separator)
             reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
-            if sorted(reader.fieldnames) != sorted(COLUMNS):
+            if sorted({*reader.fieldnames} - {DEFINITION}) != sorted(COLUMNS):
                 raise ConfigError(
                     f"{path}, line 1: the columns must be {', '.join(COLUMNS)}{_differ(reader.fieldnames)}"
                 )
@@ -176,7 +222,7 @@ def _differ(names: Sequence[str]) -> str:
 def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Entry:
     where = f"{path}, line {number}"
     if None in line.values() or None in line:
-        raise ConfigError(f"{where} does not have {len(COLUMNS)} fields")
+        raise ConfigError(f"{where} does not have {len(line.keys() - {None})} fields")
     if line["table"] not in BY_NAME:
         raise ConfigError(f"{where}, column table is {line['table']!r}: allowed are {', '.join(BY_NAME)}")
     table = BY_NAME[line["table"]]
@@ -203,7 +249,20 @@ def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Ent
         unit=unit,
         run=line["run"],
         note=line["note"],
+        definition=_definition(where, line.get(DEFINITION) or ""),
     )
+
+
+def _definition(where: str, text: str) -> dict[str, str]:
+    """``isa=scalar; sync=each`` as a mapping. Errors: ConfigError."""
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        name, _, word = (one.strip() for one in part.partition("="))
+        if word not in DEFINITIONS.get(name, ()):
+            allowed = ", ".join(f"{name}={'|'.join(words)}" for name, words in DEFINITIONS.items())
+            raise ConfigError(f"{where}, column {DEFINITION} has {part!r}: allowed are {allowed}")
+        found[name] = word
+    return found
 
 
 T = TypeVar("T")

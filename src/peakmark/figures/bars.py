@@ -94,6 +94,14 @@ def _top(drawing: Drawing, rows: Sequence[Row]) -> float:
     return 1.12 * (max(own) if drawing.value == "deviation" else max(every))
 
 
+def goes_beyond(drawing: Drawing, rows: Sequence[Row]) -> bool:
+    """Whether a reference lies beyond the upper edge, where a filled triangle stands for it."""
+    if drawing.kind != "bars" or drawing.value == "deviation" or not rows:
+        return False
+    top = _top(drawing, rows)
+    return any((value_of(drawing, row, series) or 0.0) > top for row in rows for series in row.series.values())
+
+
 def _panel(axis: Axes, drawing: Drawing, groups: Sequence[_Group], top: float, mark: str) -> None:
     colour = style.look(0).colour
     few = sum(len(group.rows) for group in groups) <= FEW
@@ -121,7 +129,7 @@ def _panel(axis: Axes, drawing: Drawing, groups: Sequence[_Group], top: float, m
     axis.set_ylim(0, top)
     axis.yaxis.set_major_formatter(style.Ticks(mark))
     # Below the names of the groups.
-    axis.xaxis.labelpad = 12 if any(group.title for group in groups) else 2
+    axis.xaxis.labelpad = 17 if any(group.title for group in groups) else 2
     if drawing.value == "efficiency":
         axis.axhline(100, color=style.LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)
     sns.despine(ax=axis)

@@ -137,13 +137,24 @@ class Parsed:
     warnings: tuple[str, ...] = ()
 
 
+SLOWEST_LINK = 1e8
+"""bit/s of the slowest network that a fixed amount of data may have to cross: Fast Ethernet."""
+
+
 @dataclass(frozen=True)
 class Cost:
-    """What a cell is expected to need: wall seconds, bytes on scratch, bytes of memory."""
+    """What a cell is expected to need: wall seconds, bytes on scratch, bytes of memory.
+
+    seconds    on a slow machine with the slowest network there is: what a command may take goes by it
+    fixed_s    of them, those that no machine shortens: start, warm-up, an asked time, a tool's own sleeps
+    wire_bits  what must cross the network; it is in ``seconds`` at ``SLOWEST_LINK``
+    """
 
     seconds: float
     disk_bytes: int = 0
     memory_bytes: int = 0
+    fixed_s: float = 0.0
+    wire_bits: float = 0.0
 
 
 class Instrument(Protocol):

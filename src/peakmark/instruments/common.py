@@ -44,6 +44,22 @@ def need_memory(name: str, size: int, workspace: Workspace) -> None:
     raise Unavailable(f"{words}: make the pool smaller or ask for more memory")
 
 
+def sectors_refuse(record: int, sector: Any, what: str) -> str | None:
+    """Why direct I/O on ``what`` cannot move a record of so many bytes, and the next that it can; None where it can."""
+    if not isinstance(sector, int) or sector < 1 or record % sector == 0:
+        return None
+    larger = format_size(-(-record // sector) * sector)
+    return f"direct I/O on {what} moves multiples of {sector} B; the next larger record is {larger}"
+
+
+def need_sectors(record: int, workspace: Workspace) -> None:
+    """Errors: Unavailable when direct I/O on the scratch disk cannot move such a record."""
+    storage = workspace.facts.get("storage") or {}
+    reason = sectors_refuse(record, storage.get("logical_block_size"), f"the disk of {storage.get('scratch')}")
+    if reason is not None:
+        raise Unavailable(reason)
+
+
 class Program:
     """The attributes that ``base.Instrument`` asks for, and the checks on a cell that need nothing else."""
 

@@ -51,5 +51,6 @@ class CpuBench(kernel.Kernel):
         return kernel.parsed(cell, result, [("rate", result.value, "op/s", result.details)])
 
     def estimate(self, cell: Cell) -> Cost:
-        seconds = kernel.run_seconds(cell, "operations", _CAUTIOUS_RATE * cell.concurrency, 0.1)
-        return Cost(seconds=0.3 + seconds, memory_bytes=cell.concurrency << 20)
+        fixed = 0.3 + kernel.asked_s(cell, "operations", 0.1)
+        seconds = kernel.work_of(cell, "operations") / (_CAUTIOUS_RATE * cell.concurrency)
+        return Cost(seconds=fixed + seconds, memory_bytes=cell.concurrency << 20, fixed_s=fixed)

@@ -20,6 +20,7 @@ RECORD_MIN, RECORD_MAX, DEPTH_MAX = 32, 1 << 30, 4096  # of src/kernels/disk/dis
 
 _FILL = 200e6  # B/s at which the files are filled before the clock starts, on a slow disk
 _CAUTIOUS = 100e6  # B/s of a fixed total
+_SYNC_S = 2e-3  # of a write that waits for the device
 _HUGE_PAGE = 2 << 20
 _URING = re.compile(r"io_uring-qd([1-9][0-9]*)")
 
@@ -70,6 +71,7 @@ class DiskBench(kernel.Kernel):
             "--depth",
             str(depth),
             *self.amount(cell, "total", "--total"),
+            *(word for key in ("sync", "fill") if key in cell.options for word in (f"--{key}", str(cell.options[key]))),
             *(("--huge-pages", "off") if cell.options.get("huge_pages") is False else ()),
             # All CPUs, as for fio and IOZone: a thread that waits for the disk is woken best where the interrupt arrives.
             *self.common_options(cell, workspace, len(workspace.cpus)),
@@ -97,10 +99,18 @@ class DiskBench(kernel.Kernel):
 
     def estimate(self, cell: Cell) -> Cost:
         size = size_of(cell)
-        seconds = kernel.run_seconds(cell, "total", _CAUTIOUS, 0.1)
+        fixed = 0.5 + kernel.asked_s(cell, "total", 0.1)
+        total = kernel.work_of(cell, "total")
+        seconds = fixed + size / _FILL + total / _CAUTIOUS + sync_s(cell, total)
         buffer = engine_of(cell)[1] * common.needed_block(cell)
         buffers = cell.concurrency * (buffer + _HUGE_PAGE)
-        return Cost(seconds=0.5 + size / _FILL + seconds, disk_bytes=size, memory_bytes=buffers + (64 << 20))
+        return Cost(seconds=seconds, disk_bytes=size, memory_bytes=buffers + (64 << 20), fixed_s=fixed)
+
+
+def sync_s(cell: Cell, written: float) -> float:
+    """Seconds that the device may take on top where each record of ``written`` bytes waits for it: one after the other, as a
+    disk that turns does it, whatever the threads."""
+    return written / common.needed_block(cell) * _SYNC_S if cell.options.get("sync") == "each" else 0.0
 
 
 def size_of(cell: Cell) -> int:

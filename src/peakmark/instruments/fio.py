@@ -14,7 +14,7 @@ from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common, documents
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.instruments.diskbench import DiskBench, engine_of, file_size
+from peakmark.instruments.diskbench import DiskBench, engine_of, file_size, sync_s
 from peakmark.lean import Any, ClassVar
 
 _PATTERN = {"RS": "read", "WS": "write", "RR": "randread", "WR": "randwrite"}
@@ -46,11 +46,14 @@ class Fio(common.Program):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         record = common.needed_block(cell)
+        common.need_sectors(record, workspace)
         engine, depth = engine_of(cell)
         argv = [tool.path, "--name=peakmark", "--directory=.", f"--size={file_size(cell, 'threads')}", f"--bs={record}"]
         argv += [f"--rw={_PATTERN[cell.workload]}", "--direct=1", f"--ioengine={engine}", f"--iodepth={depth}"]
-        argv += [f"--numjobs={cell.concurrency}", "--thread", "--group_reporting", "--fallocate=none", "--overwrite=1"]
-        total = common.option_size(cell, "total", None)
+        argv += [f"--numjobs={cell.concurrency}", "--thread", "--group_reporting", "--fallocate=none"]
+        argv += [f"--overwrite={int(cell.options.get('fill') != 'new')}"]
+        argv += ["--sync=1"] if cell.options.get("sync") == "each" else []
+        total = amount_of(cell)
         if total is None:
             argv += ["--time_based", f"--runtime={_milliseconds(common.seconds_of(cell))}"]
             if (warmup := common.warmup_of(cell, 0.0)) > 0:
@@ -104,6 +107,7 @@ class Fio(common.Program):
             "work": nbytes,
             "engine": engine,
             "depth": depth,
+            **{key: cell.options[key] for key in ("sync", "fill") if key in cell.options},
             "user_percent": documents.number_or_none(job, "usr_cpu"),
             "system_percent": documents.number_or_none(job, "sys_cpu"),
         }
@@ -118,10 +122,20 @@ class Fio(common.Program):
         )
 
     def estimate(self, cell: Cell) -> Cost:
-        total = common.option_size(cell, "total", None)
-        clock = total / _CAUTIOUS if total else common.seconds_of(cell) + common.warmup_of(cell, 0.0)
+        total = amount_of(cell)
         size = file_size(cell, "threads") * cell.concurrency
-        return Cost(seconds=_START_S + size / _CAUTIOUS + clock, disk_bytes=size, memory_bytes=64 << 20)
+        fixed = _START_S + (0.0 if total else common.seconds_of(cell) + common.warmup_of(cell, 0.0))
+        seconds = fixed + (size + (total or 0)) / _CAUTIOUS + sync_s(cell, total or 0)
+        return Cost(seconds=seconds, disk_bytes=size, memory_bytes=64 << 20, fixed_s=fixed)
+
+
+def amount_of(cell: Cell) -> int | None:
+    """Bytes to move, None where a time is asked. New files are new once only: one pass, whatever the time."""
+    total = common.option_size(cell, "total", None)
+    if cell.options.get("fill") != "new":
+        return total
+    whole = file_size(cell, "threads") * cell.concurrency
+    return whole if total is None else min(total, whole)
 
 
 def _percentiles(side: dict[str, Any]) -> dict[str, Any]:

@@ -14,14 +14,16 @@ from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import common
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.instruments.diskbench import file_size
+from peakmark.instruments.diskbench import file_size, sync_s
 from peakmark.lean import Any, ClassVar
 from peakmark.units import format_size
 
-RECORD_MAX = 16 << 20
+USUAL_LARGEST = 16 << 20
+"""Largest record of builds as distributions carry them, taken where the build that will measure cannot be asked."""
+TOO_LARGE = 23  # exit code
 _KB = 1024
 _SLEEPS_S = 20.0  # six phases with two sleeps of 2 s each, most of them shared
-_PASSES = 6
+_PASSES, _WRITING = 6, 3  # phases, and those of them that write
 _CAUTIOUS_THROUGHPUT = 150e6
 _CAUTIOUS_OPERATION_S = 200e-6
 
@@ -60,13 +62,16 @@ class Iozone(common.Program):
     def find(self, path: str) -> Tool:
         return common.find_version(self.name, path, ("-v",), r"Version \$Revision: ([0-9.]+) \$")
 
+    def largest(self, path: str) -> int:
+        """Bytes of the largest record that this build takes: what it says of one of 1 GiB, with ``-h``, so that nothing is
+        measured. Errors: Unavailable when it cannot be executed.
+        """
+        said = common.ask(path, "-r", "1g", "-h")
+        return _largest(said) or (1 << 30 if "Usage: iozone" in said else USUAL_LARGEST)
+
     def check(self, cell: Cell) -> None:
         super().check(cell)
         record = common.needed_block(cell)
-        if record > RECORD_MAX:
-            raise Unavailable(
-                f"IOZone's largest record is {format_size(RECORD_MAX)}, the cell's is {format_size(record)}"
-            )
         if record % _KB:
             raise Unavailable(f"IOZone takes records of whole KiB only, the cell's is {record} B")
         file_size(cell, "processes")
@@ -74,26 +79,36 @@ class Iozone(common.Program):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         record = common.needed_block(cell)
+        common.need_sectors(record, workspace)
         size = file_size(cell, "processes")
-        argv = [tool.path, "-I", "-e", *(["-O"] if in_ops(cell) else []), "-i", "0", "-i", "1", "-i", "2"]
+        argv = [tool.path, "-I", "-e"]
+        argv += ["-o"] if cell.options.get("sync") == "each" else []
+        argv += ["-O"] if in_ops(cell) else []
+        argv += ["-i", "0", "-i", "1", "-i", "2"]
         argv += ["-r", f"{record // _KB}k", "-s", f"{size // _KB}k"]
         names = [f"iozone.{i}" for i in range(cell.concurrency)]
         argv += ["-f", *names] if cell.concurrency == 1 else ["-t", str(cell.concurrency), "-F", *names]
         limit = common.timeout(self.estimate(cell).seconds)
-        return Invocation(commands=(Command(argv=tuple(argv), env=common.ENV, timeout_s=limit),))
+        command = Command(argv=tuple(argv), env=common.ENV, timeout_s=limit, ok_codes=(0, TOO_LARGE))
+        return Invocation(commands=(command,))
 
     def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
         if not completed:
             raise ParseError("IOZone was not run")
         text = completed[-1].stdout
+        largest, record = _largest(text), common.needed_block(cell)
+        if largest is not None and record > largest:
+            raise Unavailable(
+                f"the largest record of this build of IOZone is {format_size(largest)}, the cell's is {format_size(record)}"
+            )
         if not text.rstrip().endswith("iozone test complete."):
             said = common.last_line(completed[-1].stderr) or common.last_line(text) or "it printed nothing"
             raise ParseError(f"IOZone did not come to its end: {said}")
         ops = in_ops(cell)
         if ("OPS Mode" in text) != ops or ("Output is in kBytes/sec" in text) == ops:
             raise ParseError(f"IOZone's output is not in {'operations' if ops else 'kB'} per second")
-        record = re.search(r"^\tRecord Size ([0-9]+) kB$", text, re.MULTILINE)
-        if record is None or int(record.group(1)) * _KB != common.needed_block(cell):
+        found = re.search(r"^\tRecord Size ([0-9]+) kB$", text, re.MULTILINE)
+        if found is None or int(found.group(1)) * _KB != common.needed_block(cell):
             raise ParseError("IOZone did not use the cell's record size")
         phases = _throughput_mode(text, cell.concurrency, ops) if cell.concurrency > 1 else _table(text, cell)
         version = re.search(r"Version \$Revision: ([0-9.]+) \$", text)
@@ -106,11 +121,16 @@ class Iozone(common.Program):
         seconds = max(
             _PASSES * total / _CAUTIOUS_THROUGHPUT,
             _PASSES * size / record * _CAUTIOUS_OPERATION_S,
-        )
-        sleeps = _SLEEPS_S if cell.concurrency > 1 else 0.0
-        return Cost(
-            seconds=0.5 + sleeps + seconds, disk_bytes=total, memory_bytes=cell.concurrency * (RECORD_MAX + (4 << 20))
-        )
+        ) + sync_s(cell, _WRITING * total)
+        fixed = 0.5 + (_SLEEPS_S if cell.concurrency > 1 else 0.0)
+        memory = cell.concurrency * (max(record, USUAL_LARGEST) + (4 << 20))
+        return Cost(seconds=fixed + seconds, disk_bytes=total, memory_bytes=memory, fixed_s=fixed)
+
+
+def _largest(text: str) -> int | None:
+    """The largest record that IOZone names when it refuses one, in bytes."""
+    refused = re.search(r"record size \d+ kB is greater than maximum buffer size (\d+) kB", text)
+    return int(refused.group(1)) * _KB if refused else None
 
 
 def in_ops(cell: Cell) -> bool:
@@ -150,8 +170,13 @@ def _throughput_mode(text: str, processes: int, ops: bool) -> dict[str, float]:
 
 def _rows(cell: Cell, workload: str, phases: dict[str, float], ops: bool) -> list[Measurement]:
     phase, beside = _WORKLOADS[workload]
+    written = {}
+    if workload.startswith("W"):
+        new = workload == "WS" and cell.options.get("fill") == "new"
+        phase, beside = (beside, phase) if new and beside else (phase, beside)
+        written = {"sync": cell.options.get("sync", "end"), "fill": "new" if new else "overwrite"}
     scale = 1 if ops else _KB
-    details: dict[str, Any] = {"phase": phase, "file_bytes": file_size(cell, "processes")}
+    details: dict[str, Any] = {"phase": phase, **written, "file_bytes": file_size(cell, "processes")}
     if beside is not None:
         details[beside] = phases[beside] * scale
 

@@ -9,14 +9,24 @@ from collections.abc import Mapping, Sequence
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.instruments import common, documents
-from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import (
+    SLOWEST_LINK,
+    Command,
+    Completed,
+    Cost,
+    Invocation,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
+from peakmark.instruments.netbench import MESSAGE_S
 from peakmark.lean import Any, ClassVar
 from peakmark.units import format_size
 
 UDP_MESSAGE_MAX = 65507
 TCP_MESSAGE_MAX = 1 << 20
 STREAMS_MAX = 128
-_CAUTIOUS = 1e8
 _FIRST_THREADED = (3, 16)
 
 
@@ -95,12 +105,13 @@ class Iperf3(common.Program):
         return Parsed(measurements=(row,), version=version.group() if version else None, warnings=tuple(warnings))
 
     def estimate(self, cell: Cell) -> Cost:
+        memory = (2 * cell.concurrency + 8) << 20
         total = common.option_size(cell, "total", None)
         if total is not None:
-            clock = total * 8 / _CAUTIOUS
-        else:
-            clock = math.ceil(common.seconds_of(cell)) + math.ceil(common.warmup_of(cell, 0.0))
-        return Cost(seconds=1.0 + clock, memory_bytes=(2 * cell.concurrency + 8) << 20)
+            seconds = 1.0 + total / common.needed_block(cell) * MESSAGE_S + 8 * total / SLOWEST_LINK
+            return Cost(seconds=seconds, memory_bytes=memory, fixed_s=1.0, wire_bits=8 * total)
+        fixed = 1.0 + math.ceil(common.seconds_of(cell)) + math.ceil(common.warmup_of(cell, 0.0))
+        return Cost(seconds=fixed, memory_bytes=memory, fixed_s=fixed)
 
 
 def _tcp(end: Mapping[str, Any]) -> tuple[float, dict[str, Any]]:

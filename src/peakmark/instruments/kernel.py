@@ -117,10 +117,16 @@ def isa_option(cell: Cell) -> tuple[str, ...]:
     return ("--isa", str(isa))
 
 
-def run_seconds(cell: Cell, key: str, per_second: float, warmup: float) -> float:
-    """Seconds of warm-up and clock: the asked time, or the asked work at a cautious ``per_second``."""
+def asked_s(cell: Cell, key: str, warmup: float) -> float:
+    """Seconds of warm-up, and of the clock where no fixed work was asked for."""
+    timed = cell.options.get(key) is None
+    return common.warmup_of(cell, warmup) + (common.seconds_of(cell) if timed else 0.0)
+
+
+def work_of(cell: Cell, key: str) -> float:
+    """The fixed work that was asked for, 0 where a time was."""
     work = common.option_number(cell, key, None) if key != "total" else common.option_size(cell, key, None)
-    return common.warmup_of(cell, warmup) + (work / per_second if work is not None else common.seconds_of(cell))
+    return work or 0.0
 
 
 def parsed(cell: Cell, result: Result, rows: Sequence[tuple[str, float, str, Mapping[str, Any]]]) -> Parsed:

@@ -8,7 +8,7 @@ from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.errors import Unavailable
 from peakmark.instruments import common, kernel
-from peakmark.instruments.base import Command, Completed, Cost, Invocation, Parsed, Tool, Workspace
+from peakmark.instruments.base import SLOWEST_LINK, Command, Completed, Cost, Invocation, Parsed, Tool, Workspace
 from peakmark.lean import Any, ClassVar
 from peakmark.units import format_size
 
@@ -18,7 +18,7 @@ PERCENTILES = ("p50", "p90", "p99", "p999", "max")
 
 # measure fills the key in on both sides: a server answers nobody else's client.
 _ENV = {"NETBENCH_KEY": "{key}"}
-_CAUTIOUS = 1e8  # bit/s of a fixed total
+MESSAGE_S = 2e-6  # of two CPUs that do nothing else but send and receive messages, whatever their size
 _CAUTIOUS_RTT_S = 200e-6
 
 
@@ -93,8 +93,11 @@ class NetBench(kernel.Kernel):
         return kernel.parsed(cell, result, [("latency", result.value, "s", details)])
 
     def estimate(self, cell: Cell) -> Cost:
+        memory = (cell.concurrency + 4) << 20
         if cell.workload.startswith("LAT-"):
-            seconds = kernel.run_seconds(cell, "round_trips", cell.concurrency / _CAUTIOUS_RTT_S, 1.0)
-        else:
-            seconds = kernel.run_seconds(cell, "total", _CAUTIOUS / 8, 1.0)
-        return Cost(seconds=1.0 + seconds, memory_bytes=(cell.concurrency + 4) << 20)
+            fixed = 1.0 + kernel.asked_s(cell, "round_trips", 1.0)
+            seconds = kernel.work_of(cell, "round_trips") * _CAUTIOUS_RTT_S / cell.concurrency
+            return Cost(seconds=fixed + seconds, memory_bytes=memory, fixed_s=fixed)
+        fixed, total = 1.0 + kernel.asked_s(cell, "total", 1.0), kernel.work_of(cell, "total")
+        seconds = total / common.needed_block(cell) * MESSAGE_S + 8 * total / SLOWEST_LINK
+        return Cost(seconds=fixed + seconds, memory_bytes=memory, fixed_s=fixed, wire_bits=8 * total)

@@ -94,7 +94,8 @@ class Ping(common.Program):
         return Parsed(measurements=(row,), warnings=warnings)
 
     def estimate(self, cell: Cell) -> Cost:
-        return Cost(seconds=0.5 + _count(cell) * (_FAST_S + 0.001), memory_bytes=4 << 20)
+        fixed = 0.5 + _count(cell) * (_FAST_S + 0.001)
+        return Cost(seconds=fixed, memory_bytes=4 << 20, fixed_s=fixed)
 
 
 def _count(cell: Cell) -> int:

@@ -68,7 +68,8 @@ class Qperf(common.Program):
         return Parsed(measurements=rows)
 
     def estimate(self, cell: Cell) -> Cost:
-        return Cost(seconds=1.0 + len(_tests(cell)) * math.ceil(common.seconds_of(cell)), memory_bytes=4 << 20)
+        fixed = 1.0 + len(_tests(cell)) * math.ceil(common.seconds_of(cell))
+        return Cost(seconds=fixed, memory_bytes=4 << 20, fixed_s=fixed)
 
 
 def _tests(cell: Cell) -> tuple[str, ...]:

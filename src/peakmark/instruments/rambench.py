@@ -83,10 +83,12 @@ class RamBench(kernel.Kernel):
         blocks = (2 if cell.workload in ("RWS", "RWR") else 1) * block_of(cell) * cell.concurrency
         memory = max(blocks, pool_of(cell)) if cell.variant in POOLS else blocks
         if cell.workload == "LAT":
-            seconds = kernel.run_seconds(cell, "accesses", cell.concurrency / _CAUTIOUS_LOAD_S, 0.1)
+            key, rate = "accesses", cell.concurrency / _CAUTIOUS_LOAD_S
         else:
-            seconds = kernel.run_seconds(cell, "total", _CAUTIOUS_THROUGHPUT * min(cell.concurrency, 8), 0.1)
-        return Cost(seconds=0.3 + memory / _TOUCH + seconds, memory_bytes=memory + (cell.concurrency << 20))
+            key, rate = "total", _CAUTIOUS_THROUGHPUT * min(cell.concurrency, 8)
+        fixed = 0.3 + kernel.asked_s(cell, key, 0.1)
+        seconds = fixed + memory / _TOUCH + kernel.work_of(cell, key) / rate
+        return Cost(seconds=seconds, memory_bytes=memory + (cell.concurrency << 20), fixed_s=fixed)
 
 
 def block_of(cell: Cell) -> int:

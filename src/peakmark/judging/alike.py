@@ -15,21 +15,23 @@ _OPTIONS = {
     "isa": "instruction set",
     "pool": "pool",
     "size": "file size",
-    "store": "stores",
     "engine": "engine",
     "depth": "queue depth",
     "interface": "interface",
     "huge_pages": "huge pages",
-    "direct": "O_DIRECT",
-    "sync": "sync",
-    "fill": "fill",
     "placement": "placement",
 }
+_DEFINED = {**_OPTIONS, "store": "stores", "direct": "O_DIRECT", "sync": "sync", "fill": "fill"}
+_KINDS = ("instruction set", "stores", "sync", "fill")
+_ALWAYS = {"hpl": {"instruction set": "the widest"}}
+"""What programs do whatever is asked."""
 _IN_BYTES = ("pool", "size")
 
 
-def terms(series: Series) -> dict[str, str]:
-    """What was asked of a row, and over which link, in words; of its first repetition, as all are asked the same."""
+def terms(series: Series, workload: str) -> dict[str, str]:
+    """What was asked of a row, how it is written and over which link, in words; of its first repetition, as all are asked
+    the same.
+    """
     point = series.points[0]
     options, context = point.record.cell.options, point.record.data["context"]
     asked = {words: (name, options.get(name)) for name, words in _OPTIONS.items()}
@@ -38,10 +40,39 @@ def terms(series: Series) -> dict[str, str]:
         for words, (name, value) in asked.items()
         if value is not None
     }
+    found |= how(point.record.cell.subsystem, workload, {**options, **point.details})
     network = context.get("network") or {}
     if "loopback" in network:
         found["link"] = "loopback" if network["loopback"] else f"interface {network.get('interface')}"
     return found
+
+
+def how(subsystem: str, workload: str, said: Mapping[str, Any]) -> dict[str, str]:
+    """How a row reads and writes: by what was asked for and what the program told of it, else as programs here do."""
+    found: dict[str, str] = {}
+    writes = "W" in workload
+    if subsystem == "memory" and writes and said.get("store"):
+        found["stores"] = str(said["store"]).replace("non-temporal", "streaming")  # as records of earlier versions say
+    if subsystem == "disk":
+        found["O_DIRECT"] = "no" if said.get("direct") is False else "yes"
+        if writes:
+            found |= {"sync": str(said.get("sync", "end")), "fill": str(said.get("fill", "overwrite"))}
+    return found
+
+
+def defined(said: Mapping[str, str]) -> dict[str, str]:
+    """The same words for what published results define."""
+    return {_DEFINED[name]: word for name, word in said.items() if name in _DEFINED}
+
+
+def otherwise(own: Mapping[str, str], program: str, other: Mapping[str, str]) -> list[str]:
+    """``fill overwrite, not new``: in what a program beside ours cannot do as ours was asked to."""
+    there = {**other, **_ALWAYS.get(program, {})}
+    return [
+        f"{name} {there[name]}, not {own[name]}"
+        for name in _KINDS
+        if own.get(name, "auto") not in ("auto", there.get(name)) and name in there
+    ]
 
 
 def machine(results: Results) -> dict[str, str]:

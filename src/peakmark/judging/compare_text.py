@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from peakmark import statistics
 from peakmark.errors import ConfigError
@@ -36,7 +36,8 @@ def report(
     what = "measured in turn, median of the rounds' ratios" if turned else "ratio of medians"
     how = "order statistics" if turned else "bootstrap"
     lines += [f"A {before.name}   B {after.name}   {what} B / A, {confidence:.0%} interval ({how})", ""]
-    lines += [_line(one, width) for one in found]
+    remarked = _remarked(before, after, found)
+    lines += [_line(one, width) + _marks(remarked, one) for one in found]
     lines += [
         "",
         "; ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict] or verdict != "not alike"),
@@ -46,7 +47,10 @@ def report(
     if doubtful:
         which = "row is" if doubtful == 1 else "rows are"
         lines.append(f"{doubtful} {which} wrong or unsure: see the notes in the reports before believing a verdict")
-    lines += _published(before, after, found)
+    lines += [
+        f"[{number}] {side} notes on {count} row{'s' * (count > 1)}: {text}"
+        for number, ((side, text), count) in enumerate(((key, len(ones)) for key, ones in remarked.items()), 1)
+    ]
     if counts["cannot tell"]:
         lines.append(f"cannot tell: too few values; {statistics.ENOUGH} repetitions on both sides are enough")
     lines += _left_out(found)
@@ -66,13 +70,20 @@ def _first(before: Side, after: Side, found: Sequence[Comparison]) -> list[str]:
     return [f"not the same on both sides: {'; '.join(differ)}", ""] if differ else []
 
 
-def _published(before: Side, after: Side, found: Sequence[Comparison]) -> list[str]:
-    """What published results note on their values in the rows that were compared, each once."""
-    lines = []
-    for name, side in (("A", before), ("B", after)):
-        counts = Counter(text for one in found for text in side.remarks.get(one.point, ()))
-        lines += [f"{name} notes on {count} row{'s' * (count > 1)}: {text}" for text, count in counts.items()]
-    return lines
+def _remarked(before: Side, after: Side, found: Sequence[Comparison]) -> dict[tuple[str, str], list[Comparison]]:
+    """(A or B, what published results note on a value) -> the rows that have it: footnotes, in the order of the rows."""
+    notes: dict[tuple[str, str], list[Comparison]] = {}
+    for one in found:
+        for name, side in (("A", before), ("B", after)):
+            for text in side.remarks.get(one.point, ()):
+                notes.setdefault((name, text), []).append(one)
+    return notes
+
+
+def _marks(remarked: Mapping[tuple[str, str], Sequence[Comparison]], one: Comparison) -> str:
+    """`` [1, 3]``: the footnotes of a row."""
+    numbers = [str(number) for number, ones in enumerate(remarked.values(), 1) if any(one is other for other in ones)]
+    return f" [{', '.join(numbers)}]" if numbers else ""
 
 
 def _left_out(found: Sequence[Comparison]) -> list[str]:

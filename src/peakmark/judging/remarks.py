@@ -10,8 +10,8 @@ from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.formatting import significant
-from peakmark.judging import checks, ratios
+from peakmark.formatting import significant, size
+from peakmark.judging import alike, checks, ratios
 from peakmark.judging.measured import Measured, Run
 from peakmark.judging.notes import Level, Note
 from peakmark.judging.row import Row
@@ -53,7 +53,10 @@ def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None)
                 whole = note.code in WHOLE_ROW
                 yield note if whole else replace(note, about=entry.instrument)
     # An echo is answered by the kernel: that it differs from a round trip of programs says nothing about either.
-    headings = {one.instrument: one.heading for one in table.series if one.instrument not in ratios.NOT_ALIKE}
+    unlike = {note.about for note in done_otherwise(row)}
+    headings = {
+        one.instrument: one.heading for one in table.series if one.instrument not in {*ratios.NOT_ALIKE, *unlike}
+    }
     centres = {name: row.series[name].centre for name in headings if name in row.series}
     compare = SUBSYSTEMS[table.subsystem].differs
     if table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
@@ -80,6 +83,25 @@ def unsure(results: Results, row: Row) -> Iterator[Note]:
         text = adaptive.shortfall(decision) if decision else None
         if text:
             yield Note("shortfall", text, Level.NOTE, entry.instrument)
+
+
+def filled(row: Row) -> Iterator[Note]:
+    """A reference whose build takes no such block, and the one that was run for it."""
+    called = {series.instrument: series.heading for series in row.table.series}
+    for name, series in row.series.items():
+        if series.instead_of:
+            other = called.get(series.instead_of, series.instead_of)
+            text = f"run in place of {other}, whose build takes no record of {size(row.key.block)}"
+            yield Note("filled", text, Level.NOTE, name)
+
+
+def done_otherwise(row: Row) -> Iterator[Note]:
+    """References that compute or write in another way than the own kernel was asked to in the same row."""
+    own = alike.terms(row.own, row.key.workload) if row.own else {}
+    for name, series in row.series.items():
+        differ = alike.otherwise(own, name, alike.terms(series, row.key.workload))
+        if name != row.table.own.instrument and differ:
+            yield Note("otherwise", f"not done alike: {'; '.join(differ)}", Level.NOTE, name)
 
 
 def other_streams(row: Row) -> Iterator[Note]:

@@ -61,6 +61,11 @@ class Series:
         return sorted({str(point.record.data["context"]["host"]) for point in self.points}, key=natural)
 
     @property
+    def instead_of(self) -> str:
+        """The instrument whose part it has, as that one's build cannot; empty where it has its own."""
+        return str(self.points[0].record.cell.options.get("instead_of", ""))
+
+    @property
     def step(self) -> float:
         """The smallest difference that the instrument tells, in SI units; 0 where it gives all digits it has."""
         return max(float(point.details.get("resolution", 0.0)) for point in self.points)
@@ -127,6 +132,11 @@ class Row:
         """Whether it was measured within one machine, where no network lies between the two ends."""
         contexts = (point.record.data["context"] for point in (self.own.points if self.own else ()))
         return any((context.get("network") or {}).get("loopback") for context in contexts)
+
+    def beside(self, instrument: str) -> Series | None:
+        """What stands in an instrument's column: its own figures, or those of the one that filled the row for it."""
+        filling = (one for one in self.series.values() if one.instead_of == instrument)
+        return self.series.get(instrument) or next(filling, None)
 
     @property
     def own(self) -> Series | None:

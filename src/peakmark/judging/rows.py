@@ -19,7 +19,7 @@ from peakmark.config import layouts, published
 from peakmark.config.layouts import Layout
 from peakmark.config.published import Published
 from peakmark.formatting import listed, natural
-from peakmark.judging import notes, on_cores, remarks
+from peakmark.judging import alike, notes, on_cores, remarks
 from peakmark.judging.measured import Run
 from peakmark.judging.notes import Level, Note
 from peakmark.judging.row import Key, Point, Row, Series
@@ -74,6 +74,14 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
         for one in sets
         for text in one.remarks_on(*where)
     ]
+    here = alike.terms(row.own, row.key.workload) if row.own else {}
+    for one in sets:
+        defined = alike.defined(one.definition_of(*where))
+        said += [
+            Note("defined", f"{one.name} (published): {name} {defined[name]} there, {here[name]} here", Level.NOTE)
+            for name in defined
+            if name in here and defined[name] != here[name]
+        ]
     values = {name: value for name, value in found.items() if value is not None}
     return replace(row, published=values, marks=(*row.marks, *said))
 
@@ -189,6 +197,8 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         *remarks.hosts(row),
         *checked,
         *remarks.unsure(results, row),
+        *remarks.filled(row),
+        *remarks.done_otherwise(row),
         *remarks.other_streams(row),
         *remarks.of_programs_and_limit(row),
     ]

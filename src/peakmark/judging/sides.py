@@ -83,7 +83,8 @@ def read(name: str) -> Side:
         found = published.load(name)
         values = {_published_point(key): tuple(numbers) for key, numbers in found.runs().items()}
         remarks = {_published_point(key): texts for key, texts in found.remarks().items()}
-        return Side(found.name, values, bare=True, remarks=remarks)
+        terms = {_published_point(key): alike.defined(said) for key, said in found.definitions().items()}
+        return Side(found.name, values, bare=True, remarks=remarks, terms=terms)
     known = ", ".join(sorted(one.stem for one in published.FOLDER.glob("*.csv")))
     raise ConfigError(
         f"{name!r} is neither the folder of a campaign, such as results/quick, nor published results: {known}, or the "
@@ -117,7 +118,7 @@ def _campaign(path: Path) -> Side:
                 count = 0 if key.word else key.concurrency
                 point = Point(name, instrument, key.workload, key.variant, key.block or 0, count, key.node, key.word)
                 values[point] = series.values
-                terms[point] = alike.terms(series)
+                terms[point] = alike.terms(series, key.workload)
                 if key.word:
                     threads[point], terms[point][f"threads of {key.word}"] = key.concurrency, str(key.concurrency)
                 if len(series.hosts) > 1:

@@ -6,6 +6,7 @@ import functools
 import os
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -20,18 +21,22 @@ from peakmark.errors import ConfigError, PeakmarkError, Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.units import format_size, parse_size
+from peakmark.units import parse_size
 
 DEFAULT_SIZE = 1 << 30
 MOST_CELLS = 1_000_000  # weeks of measuring on a hundred nodes
+READS = ("RS", "RR")  # workloads of a disk for which it does not matter how files are written
 SHORTEST_S = 0.01  # what a scaled time is never below
 Planned = tuple[Cell, Criterion | None]
 
 
-def cells(config: Mapping[str, Any], node: str, on_this_machine: bool) -> Iterator[Planned]:
+def cells(config: Mapping[str, Any], node: str, on_this_machine: bool, largest: Mapping[str, int]) -> Iterator[Planned]:
     """The cells of a completed configuration on one node, each with what may end its repetitions sooner.
 
-    on_this_machine  words of ``concurrency`` mean what they mean here. Errors: ConfigError.
+    on_this_machine  words of ``concurrency`` mean what they mean here
+    largest          reference tool -> largest block in bytes that its build takes
+
+    Errors: ConfigError.
     """
     for subsystem in SUBSYSTEMS:
         for index, asked in enumerate(config[subsystem]):
@@ -45,7 +50,7 @@ def cells(config: Mapping[str, Any], node: str, on_this_machine: bool) -> Iterat
                 if "concurrency" in narrow:
                     chosen = dict.fromkeys(same.get(one, one) for one in narrow["concurrency"])
                     narrow = {**narrow, "concurrency": list(chosen)}  # noqa: PLW2901 - as the grid has it
-                beside = list(_reference_cells(config, subsystem, grid, name, narrow, node))
+                beside = list(_beside(config, subsystem, grid, name, narrow, node, largest))
                 if not beside:
                     raise ConfigError(
                         f"{where}.references has {name}, which can stand beside none of the grid's rows: "
@@ -130,9 +135,8 @@ def _covered(name: str, subsystem: str) -> str:
     for one in REFERENCES[name].rows:
         if one.subsystem == subsystem:
             named = [variant for variant in one.variants if variant]
-            limit = f" up to {format_size(one.max_block)}" if one.max_block else ""
             variants = f" ({' or '.join(named)})" if named else ""
-            parts.append(f"{', '.join(one.workloads)}{variants}{limit}")
+            parts.append(f"{', '.join(one.workloads)}{variants}")
     return f"it has {'; '.join(parts)}"
 
 
@@ -153,13 +157,37 @@ def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any
         workload, _, block, asked = point
         concurrency = asked if isinstance(asked, int) else 1
         round_of = _round(subsystem, workload, block, concurrency)
-        options = _options(config, subsystem, grid, repetition, round_of)
+        options = _options(config, subsystem, workload, grid, repetition, round_of)
         if "total" in grid:
             key = _total_key(subsystem, workload)
             total = configuration.parse_total(f"{subsystem} total", grid["total"])
             options[key] = _scaled_count(config, total, round_of if key == "total" else concurrency)
         kernel = KERNELS[subsystem]
         yield _cell(subsystem, kernel, point, node, repetition, options), criterion
+
+
+def _beside(
+    config: Mapping[str, Any],
+    subsystem: str,
+    grid: Mapping[str, Any],
+    name: str,
+    narrow: Mapping[str, Any],
+    node: str,
+    largest: Mapping[str, int],
+) -> Iterator[Planned]:
+    """Cells of one reference beside one grid; where its build takes no such block, those of the tool that fills the rows,
+    with as much data, unless the grid has that one beside it anyway."""
+    instead, limit = REFERENCES[name].instead, largest.get(name)
+    asked = narrow.get("blocks", grid.get("blocks", ()))
+    above = [block for block in asked if limit is not None and block != AUTO and parse_size(block) > limit]
+    if len(above) < len(asked) or not asked:
+        fitting = {**narrow, "blocks": [block for block in asked if block not in above]} if above else narrow
+        yield from _reference_cells(config, subsystem, grid, name, fitting, node)
+    if above and instead is not None and instead not in grid["references"]:
+        filling = {key: value for key, value in narrow.items() if key not in ("ops", "seconds")}
+        for cell, criterion in _reference_cells(config, subsystem, grid, instead, {**filling, "blocks": above}, node):
+            options = {**cell.options, "total": cell.options["size"], "instead_of": name}
+            yield replace(cell, options=options), criterion
 
 
 def _reference_cells(
@@ -173,7 +201,7 @@ def _reference_cells(
     count, criterion = _repetitions(narrow.get("repetitions", config["reference_repetitions"]))
     seen: set[tuple[str, str, int | None, int | str]] = set()
     for workload, variant, block, asked in _points(subsystem, narrowed):
-        coverage = _coverage(name, subsystem, workload, variant, block)
+        coverage = _coverage(name, subsystem, workload, variant)
         if coverage is None:
             continue
         point = (
@@ -187,7 +215,7 @@ def _reference_cells(
         seen.add(point)
         for repetition in range(count):
             round_of = _round(subsystem, workload, block, asked if isinstance(asked, int) else 1)
-            options = _options(config, subsystem, {**grid, **narrow}, repetition, round_of)
+            options = _options(config, subsystem, point[0], {**grid, **narrow}, repetition, round_of)
             for key in ("budget_s", "nb", "ops", "count"):
                 if key in narrow:
                     options[key] = narrow[key]
@@ -198,13 +226,12 @@ def _reference_cells(
             yield _cell(subsystem, name, point, node, repetition, options), criterion
 
 
-def _coverage(name: str, subsystem: str, workload: str, variant: str, block: int | None) -> Coverage | None:
+def _coverage(name: str, subsystem: str, workload: str, variant: str) -> Coverage | None:
     for coverage in REFERENCES[name].rows:
         fits = (
             coverage.subsystem == subsystem
             and workload in coverage.workloads
             and (not coverage.variants or variant in coverage.variants)
-            and (coverage.max_block is None or block is None or block <= coverage.max_block)
         )
         if fits:
             return coverage
@@ -225,7 +252,7 @@ def _cell(
 
 
 def _options(
-    config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], repetition: int, round_of: int
+    config: Mapping[str, Any], subsystem: str, workload: str, grid: Mapping[str, Any], repetition: int, round_of: int
 ) -> dict[str, Scalar]:
     """Options that all instruments share; ``round_of``: bytes that all threads move when each handles one block."""
     options: dict[str, Scalar] = {
@@ -235,7 +262,7 @@ def _options(
     }
     pinned = SUBSYSTEMS[subsystem].pinned
     if pinned:
-        options["isa"] = config["isa"]
+        options["isa"] = grid.get("isa", config["isa"])
     if subsystem == "memory":
         pool = grid.get("pool", AUTO)
         options["pool"] = AUTO if pool == AUTO else parse_size(pool)
@@ -246,6 +273,8 @@ def _options(
     if subsystem == "disk":
         options["size"] = _scaled_count(config, parse_size(grid.get("size", DEFAULT_SIZE)), round_of)
         options["scratch"] = config["scratch"]
+        if workload not in READS:
+            options |= {key: grid[key] for key in ("sync", "fill") if key in grid}
     if subsystem == "network" and config["interface"] is not None:
         options["interface"] = config["interface"]
     return options

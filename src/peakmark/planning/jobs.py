@@ -10,6 +10,7 @@ from typing import Any
 
 from peakmark import slurm
 from peakmark.cell import Cell
+from peakmark.planning import durations
 from peakmark.planning import plan as planning
 from peakmark.planning.cluster import ANY, Cluster, settings_of
 from peakmark.planning.grouping import alone, part, two_nodes
@@ -79,9 +80,9 @@ def _room(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
 
 
 def minutes(cells: Iterable[Cell], plan: planning.Plan) -> int:
-    """Time limit in minutes: the estimate with a generous margin, never below two, never above the partition's."""
+    """Time limit in minutes: the longest time with a generous margin, never below two, never above the partition's."""
     factor = float(settings_of(plan.config).get("runtime_factor", 1.0))
-    wanted = math.ceil((planning.total_cost(cells).seconds * MARGIN / 60 + 1) * factor)
+    wanted = math.ceil((sum(map(plan.durations.longest, cells)) * MARGIN / 60 + 1) * factor)
     limit = plan.cluster.limit if plan.cluster else None
     return max(2, wanted) if limit is None else max(1, min(max(2, wanted), limit))
 
@@ -95,7 +96,7 @@ def megabytes(cells: Sequence[Cell], plan: planning.Plan) -> int:
 def _needed(cells: Iterable[Cell], plan: planning.Plan) -> int:
     """Memory in MB: the estimate, and room for Python and the tool itself."""
     factor = float(settings_of(plan.config).get("memory_factor", 1.0))
-    return math.ceil((planning.total_cost(cells).memory_bytes * 1.1 / 1e6 + 512) * factor)
+    return math.ceil((durations.largest(cells)[1] * 1.1 / 1e6 + 512) * factor)
 
 
 def options(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> list[str]:

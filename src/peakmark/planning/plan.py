@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,26 +14,29 @@ from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
 from peakmark.config.repetitions import Criterion
-from peakmark.errors import ConfigError
-from peakmark.instruments import REGISTRY
-from peakmark.instruments.base import Cost
+from peakmark.errors import ConfigError, Unavailable
+from peakmark.instruments import REGISTRY, iozone
 from peakmark.instruments.common import on_path
-from peakmark.planning import adaptive, grids, grouping
+from peakmark.planning import adaptive, durations, grids, grouping
 from peakmark.planning.cluster import Cluster, on_this_machine, peers
-from peakmark.storage import decisions
+from peakmark.planning.durations import Durations
+from peakmark.storage import decisions, integrity
+from peakmark.storage.integrity import Finding
 
 RESULTS = Path("results")
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A reference tool of the plan: where it was found, or why its column stays empty and what would fill it."""
+    """A reference tool of the plan: where it was found, or why its column stays empty and what would fill it; the largest
+    block in bytes that its build takes, None where there is no such limit."""
 
     instrument: str
     executable: str
     path: str | None
     reason: str | None
     package: str | None
+    largest: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -45,6 +48,7 @@ class Plan:
 
     criteria    row -> what decides how many of its planned repetitions are made; rows with a fixed number have no entry
     impossible  row -> why a reference tool, asked for it, can do it on no machine: measured as not possible
+    durations   how long its cells take: by estimate alone until ``timed``
     """
 
     config: Mapping[str, Any]
@@ -53,6 +57,7 @@ class Plan:
     cluster: Cluster | None = None
     criteria: Mapping[str, Criterion] = field(default_factory=dict)
     impossible: Mapping[str, str] = field(default_factory=dict)
+    durations: Durations = field(default_factory=Durations)
 
     @property
     def campaign(self) -> str:
@@ -154,13 +159,17 @@ def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
     """The plan of a completed configuration. Errors: ConfigError before anything runs."""
     nodes = cluster.nodes if cluster else on_this_machine(completed["nodes"])
     grids.check_number(completed, len(nodes))
-    references = tuple(_references(completed))
-    missing = {reference.instrument for reference in references if reference.path is None}
+    wanted = {name for subsystem in SUBSYSTEMS for grid in completed[subsystem] for name in grid.get("references", {})}
+    references = {name: _reference(completed, name) for name in wanted}
+    largest = {name: one.largest for name, one in references.items() if one.largest is not None}
     cells: dict[str, Cell] = {}
     criteria: dict[str, Criterion | None] = {}
-    for cell, criterion in (one for node in nodes for one in grids.cells(completed, node, cluster is None)):
-        if cell.instrument in missing:
-            continue
+    for cell, criterion in (one for node in nodes for one in grids.cells(completed, node, cluster is None, largest)):
+        if REGISTRY[cell.instrument].reference:
+            if cell.instrument not in references:  # it fills rows of another
+                references[cell.instrument] = _reference(completed, cell.instrument)
+            if references[cell.instrument].path is None:
+                continue
         if criteria.setdefault(cell.row, criterion) != criterion:
             raise ConfigError(
                 f"two grids of {cell.subsystem} ask for {cell.row} with different repetitions, of which one ends when "
@@ -174,43 +183,41 @@ def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
             )
     ordered = tuple(grids.interleaved(cells.values(), completed["seed"]))
     adaptive_rows = {row: criterion for row, criterion in criteria.items() if criterion is not None}
-    return Plan(completed, ordered, references, cluster, adaptive_rows, grids.impossible(ordered))
+    named = tuple(references[name] for name in sorted(references))
+    return Plan(completed, ordered, named, cluster, adaptive_rows, grids.impossible(ordered))
 
 
-def cost(cell: Cell) -> Cost:
-    """Expected cost of one cell; where a word says how many threads, as many as it means on this machine."""
-    if cell.word:
-        cell = replace(cell, concurrency=grids.here(cell.word))
-    return REGISTRY[cell.instrument].estimate(cell)
+def timed(made: Plan, found: Mapping[str, Finding] | None = None) -> Plan:
+    """The plan with the times that its records tell; ``found``: what is known of them already."""
+    if found is None:
+        found = integrity.survey(made.directory, made.cells)
+    return replace(made, durations=durations.of(made.config, made.cluster, made.directory, found))
 
 
-def total_cost(cells: Iterable[Cell]) -> Cost:
-    """Seconds add up; disk and memory are those of the hungriest cell, as only one runs at a time on a node."""
-    seconds, disk, memory = 0.0, 0, 0
-    for cell in cells:
-        one = cost(cell)
-        seconds += one.seconds
-        disk, memory = max(disk, one.disk_bytes), max(memory, one.memory_bytes)
-    return Cost(seconds, disk, memory)
+def _reference(config: Mapping[str, Any], name: str) -> Reference:
+    """A reference tool that a grid asks for. On nodes of a cluster each node answers for itself."""
+    instrument = REGISTRY[name]
+    choice = config["tools"].get(name)
+    executables = instrument.executables
+    path, reason = None, None
+    if choice is False:
+        reason = f"left out by tools.{name}"
+    elif config["tools_on"] == "nodes":
+        path = str(choice or executables[0])
+    else:
+        candidates = [str(choice)] if choice else list(executables)
+        path = on_path(candidates)
+        if path is None:
+            reason = f"{' or '.join(candidates)} not found"
+            if not choice:
+                reason += " on PATH"
+    largest = _largest(path, config["tools_on"] == "here") if name == iozone.Iozone.name and path else None
+    return Reference(name, executables[0], path, reason, instrument.package, largest)
 
 
-def _references(config: Mapping[str, Any]) -> Iterator[Reference]:
-    """Every reference tool that a grid asks for. On nodes of a cluster each node answers for itself."""
-    wanted = {name for subsystem in SUBSYSTEMS for grid in config[subsystem] for name in grid.get("references", {})}
-    for name in sorted(wanted):
-        instrument = REGISTRY[name]
-        choice = config["tools"].get(name)
-        executables = instrument.executables
-        path, reason = None, None
-        if choice is False:
-            reason = f"left out by tools.{name}"
-        elif config["tools_on"] == "nodes":
-            path = str(choice or executables[0])
-        else:
-            candidates = [str(choice)] if choice else list(executables)
-            path = on_path(candidates)
-            if path is None:
-                reason = f"{' or '.join(candidates)} not found"
-                if not choice:
-                    reason += " on PATH"
-        yield Reference(name, executables[0], path, reason, instrument.package)
+def _largest(path: str, here: bool) -> int:
+    """The largest record that a build of IOZone takes: by its own words where it is here."""
+    try:
+        return iozone.Iozone().largest(path) if here else iozone.USUAL_LARGEST
+    except Unavailable:  # which its cells will say
+        return iozone.USUAL_LARGEST

@@ -9,7 +9,7 @@ from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config.repetitions import Criterion
 from peakmark.formatting import duration, plural
-from peakmark.planning import grouping
+from peakmark.planning import durations, grouping
 from peakmark.planning import plan as planning
 from peakmark.planning.cluster import ANY, Cluster, settings_of
 from peakmark.units import format_size, gigabytes
@@ -19,11 +19,14 @@ JOB_S, CELL_S = 0.5, 0.4
 disk. Slurm's own time between two jobs is not in it."""
 
 
+GUESSED = "times guessed for a slow machine; one measured cell of each kind makes them those of this one"
+
+
 def describe(made: planning.Plan, every_cell: bool = False) -> str:
     """Cells, reference tools, disk space and expected time of a plan."""
-    whole = planning.total_cost(made.cells)
-    lines = [f"campaign {made.campaign}: {plural(len(made.cells), 'cell')}, about {duration(whole.seconds)}"]
-    lines += [*_adaptive(made), ""]
+    whole = made.durations.total(made.cells)
+    lines = [f"campaign {made.campaign}: {plural(len(made.cells), 'cell')}, about {duration(whole)}"]
+    lines += [*_times(made), *_adaptive(made), ""]
     for subsystem in SUBSYSTEMS:
         lines += _subsystem(made, subsystem, [cell for cell in made.cells if cell.subsystem == subsystem], every_cell)
     lines.append("")
@@ -31,19 +34,46 @@ def describe(made: planning.Plan, every_cell: bool = False) -> str:
     lines.append(f"reference tools{where}" if made.references else "no reference tools")
     for reference in made.references:
         if reference.path is not None:
-            lines.append(f"  {reference.instrument:<13} {reference.path}")
+            lines.append(f"  {reference.instrument:<13} {reference.path}{_filled(made, reference)}")
         else:
             fix = f"; apt-get install {reference.package}" if reference.package else ""
             lines.append(f"  {reference.instrument:<13} column stays empty: {reference.reason}{fix}")
     lines.append("")
-    lines.append(
-        f"scratch       {made.config['scratch'] or '$TMPDIR, else /tmp'}: {gigabytes(whole.disk_bytes)} at most"
-    )
-    lines.append(f"memory        {gigabytes(whole.memory_bytes)} at most")
+    disk, memory = durations.largest(made.cells)
+    lines.append(f"scratch       {made.config['scratch'] or '$TMPDIR, else /tmp'}: {gigabytes(disk)} at most")
+    lines.append(f"memory        {gigabytes(memory)} at most")
     lines.append(f"results       {made.directory}")
     if made.cluster is not None:
         lines += ["", *_cluster(made, made.cluster)]
     return "\n".join(lines)
+
+
+def _filled(made: planning.Plan, reference: planning.Reference) -> str:
+    """What another tool does, as this one's build cannot."""
+    other = sorted({cell.instrument for cell in made.cells if cell.options.get("instead_of") == reference.instrument})
+    if not other or reference.largest is None:
+        return ""
+    return f" (records of at most {format_size(reference.largest)}; larger ones: {', '.join(other)})"
+
+
+def _times(made: planning.Plan) -> list[str]:
+    """What is measured already, what is left, and where the times are from."""
+    left = [cell for cell in made.cells if not made.durations.is_measured(cell)]
+    lines = []
+    if len(left) < len(made.cells):
+        lines.append(f"{len(made.cells) - len(left)} measured, about {duration(made.durations.total(left))} left")
+    counts = made.durations.sources(left)
+    known = [f"{plural(counts[one], 'cell')} {one}" for one in (durations.OWN, durations.KIND) if counts.get(one)]
+    if known and (guessed := counts.get(durations.GUESS, 0)):
+        known.append(f"{plural(guessed, 'cell')} {durations.GUESS}")
+    if left:
+        lines.append(f"times of {', '.join(known)}" if known else GUESSED)
+    if made.durations.link_bps is None and any(grouping.two_nodes(cell) for cell in left):
+        lines.append(
+            f"speed of the network unknown, {durations.ORDINARY_LINK / 1e9:g} Gb/s assumed: write network.speed_bps in the "
+            "site file"
+        )
+    return lines
 
 
 def _adaptive(made: planning.Plan) -> list[str]:
@@ -51,7 +81,7 @@ def _adaptive(made: planning.Plan) -> list[str]:
     if not made.criteria:
         return []
     sure = made.surely()
-    least = planning.total_cost(sure).seconds
+    least = made.durations.total(sure)
     lines = [
         f"at least {plural(len(sure), 'cell')}, {duration(least)}; the rest as far as intervals are not narrow enough:"
     ]
@@ -63,7 +93,7 @@ def _adaptive(made: planning.Plan) -> list[str]:
     at_most = least
     for criterion, more in cells.items():
         nodes = len({cell.node for cell in more})
-        seconds = planning.total_cost(more).seconds
+        seconds = made.durations.total(more)
         limit = seconds if criterion.within_s is None else min(seconds, criterion.within_s * nodes)
         at_most += limit
         lines.append(
@@ -86,7 +116,7 @@ def _cluster(made: planning.Plan, cluster: Cluster) -> list[str]:
     overhead = CELL_S + JOB_S * many / max(1, len(made.cells))
 
     def busy(cells: Iterable[Cell]) -> float:
-        return sum(planning.cost(cell).seconds + overhead for cell in cells)
+        return sum(made.durations.expected(cell) + overhead for cell in cells)
 
     alone = busy(cell for cell in made.cells if grouping.alone(cell, settings))
     node_seconds = sum(busy([cell]) * (2 if grouping.two_nodes(cell) else 1) for cell in made.cells)
@@ -115,7 +145,7 @@ def _too_small(made: planning.Plan, cluster: Cluster) -> list[str]:
     for kind in cluster.kinds:
         here = [cell for cell in made.cells if cell.node == ANY or cell.node in kind["nodes"]]
         threads = max((cell.concurrency for cell in here), default=0)
-        memory = max((planning.cost(cell).memory_bytes for cell in here), default=0)
+        memory = max((durations.cost(cell).memory_bytes for cell in here), default=0)
         short = []
         if threads > kind["cpus"]:
             short.append(f"{kind['cpus']} CPUs for up to {threads} threads, which will share them")
@@ -135,7 +165,7 @@ def shown(names: Iterable[str], most: int = 8) -> str:
 def _subsystem(made: planning.Plan, subsystem: str, cells: list[Cell], every_cell: bool) -> list[str]:
     if not cells:
         return []
-    lines = [f"{subsystem:<8} {plural(len(cells), 'cell')}, {duration(planning.total_cost(cells).seconds)}"]
+    lines = [f"{subsystem:<8} {plural(len(cells), 'cell')}, {duration(made.durations.total(cells))}"]
     if every_cell:
         return lines + [f"  {cell.id}" for cell in cells]
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)

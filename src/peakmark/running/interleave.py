@@ -49,8 +49,8 @@ def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
     if names[0] == names[1]:
         names = names[0], second.stem if second.stem != names[0] else f"{names[0]}-again"
     made = (
-        plan.make({**one, "campaign": f"{names[0]}-beside-{names[1]}"}),
-        plan.make({**other, "campaign": f"{names[1]}-beside-{names[0]}"}),
+        plan.timed(plan.make({**one, "campaign": f"{names[0]}-beside-{names[1]}"})),
+        plan.timed(plan.make({**other, "campaign": f"{names[1]}-beside-{names[0]}"})),
     )
     for path, side in zip((first, second), made, strict=True):
         if side.criteria:
@@ -141,7 +141,7 @@ def _missing(pairs: Iterable[list[Order]], good: set[tuple[str, str]]) -> Iterat
 
 
 def _time(left: list[Order]) -> str:
-    return duration(sum(plan.cost(one.cell).seconds for one in left))
+    return duration(sum(one.plan.durations.expected(one.cell) for one in left))
 
 
 def _cell(one: Order, kernels: Path) -> bool:

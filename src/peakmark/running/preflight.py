@@ -19,9 +19,9 @@ from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY, common
 from peakmark.machine import allowed, storage
 from peakmark.machine.host import Host
-from peakmark.planning import plan as planning
+from peakmark.planning import durations
 from peakmark.planning.plan import Plan
-from peakmark.units import format_size, gigabytes
+from peakmark.units import gigabytes
 
 
 def check(made: Plan, cells: Iterable[Cell]) -> list[str]:
@@ -98,7 +98,7 @@ def _scratch(made: Plan) -> Path:
 
 
 def _room(rows: dict[str, Cell], place: Path) -> None:
-    row, need = max(((row, planning.cost(cell).disk_bytes) for row, cell in rows.items()), key=lambda one: one[1])
+    row, need = max(((row, durations.cost(cell).disk_bytes) for row, cell in rows.items()), key=lambda one: one[1])
     reason = files.no_room(place, need, row)
     if reason:
         raise ConfigError(reason)
@@ -109,7 +109,7 @@ def _memory(rows: dict[str, Cell]) -> dict[str, str]:
     total = allowed.collect(Host())["memory_bytes"]
     empty = {}
     for row, cell in rows.items():
-        need = planning.cost(cell).memory_bytes
+        need = durations.cost(cell).memory_bytes
         if (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic:
             continue  # made to fit
         if total is None or common.fits_memory(need, total):
@@ -125,11 +125,5 @@ def _records(rows: dict[str, Cell], place: Path) -> dict[str, str]:
     """Rows of records that direct I/O cannot move on the disk below ``place``."""
     disks = {row: cell.block for row, cell in rows.items() if cell.subsystem == "disk" and cell.block}
     sector = storage.collect(Host(), place).get("logical_block_size") if disks else None
-    if not isinstance(sector, int):
-        return {}
-    return {
-        row: f"direct I/O on the disk of {place} moves multiples of {sector} B; the next larger record is "
-        f"{format_size(-(-block // sector) * sector)}"
-        for row, block in disks.items()
-        if block % sector
-    }
+    found = {row: common.sectors_refuse(block, sector, f"the disk of {place}") for row, block in disks.items()}
+    return {row: reason for row, reason in found.items() if reason is not None}

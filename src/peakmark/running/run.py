@@ -62,6 +62,7 @@ class Run:
         if main:
             folders.check_campaign(self.plan.directory, self.plan.cells)
         self.found = resume.survey(self.plan.directory, self.plan.cells) if main else {}
+        self.plan = plan.timed(self.plan, self.found)
         self.kernels_ready = build.up_to_date() if main else True
         if main:
             preflight.say(preflight.check(self.plan, [one for one in self.wanted if not self.is_measured(one)]))
@@ -286,7 +287,7 @@ class Run:
         else:
             missing = [cell for cell in self.wanted if not self.is_measured(cell)]
             each = {self.plan.record_name(cell): [cell] for cell in missing}
-        progress.estimates = {path: plan.total_cost(cells).seconds for path, cells in each.items() if cells}
+        progress.estimates = {path: self.plan.durations.total(cells) for path, cells in each.items() if cells}
         if self.plan.cluster is not None and each:
             cells, seconds = sum(map(len, each.values())), sum(progress.estimates.values())
             nodes = self.plan.cluster.nodes

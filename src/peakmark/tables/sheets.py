@@ -103,7 +103,7 @@ def value(sheet: Sheet, column: Column, line: Line) -> float | None:
         return None
     if column.value == "theoretical":
         return None if row.limit.value is None else row.limit.value * sheet.factor
-    series = row.series.get(column.instrument)
+    series = row.beside(column.instrument)
     if series is None:
         return None
     if column.value == "efficiency":
@@ -187,7 +187,7 @@ def _text(sheet: Sheet, column: Column, line: Line, mark: str) -> str:
         return percent(shown / 100, mark)
     if column.value == "deviation":
         return significant(shown, 3, mark)
-    series = None if (row := row_of(column, line)) is None else row.series.get(column.instrument)
+    series = None if (row := row_of(column, line)) is None else row.beside(column.instrument)
     return significant(shown, mark=mark, step=series.step * sheet.factor if series else 0.0)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
+import re
+import statistics
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -263,7 +265,7 @@ def test_caches_are_never_set_beside_published_memory(tmp_path: Path) -> None:
     rows = build_rows(Results.read(make.write(tmp_path / "c", records, config=config)))["memory_throughput"]
     # Its block was 1000000 bytes; the nearest power stands for it.
     assert {row.key.variant: dict(row.published) for row in rows} == {
-        "pool": {"four-subsystems-2018-prometheus": 3.876088e9},
+        "pool": {"four-subsystems-2018-prometheus": pytest.approx(2 * 3.876088e9)},  # it counted a copied byte once
         "block": {},
     }
 
@@ -320,3 +322,79 @@ def test_missing_columns_are_named(tmp_path: Path) -> None:
     path.write_text("source,table,value\n")
     with pytest.raises(ConfigError, match=r"line 1.*missing are hardware, workload"):
         published.load(str(path))
+
+
+HEADER = ",".join((*published.COLUMNS, published.DEFINITION))
+
+
+def test_a_definition_is_read_and_an_unknown_one_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    line = "s,h,disk_throughput,WS,1,4096,X,throughput,1,B/s,,,"
+    path.write_text(f"{HEADER}\n{line}sync=each; fill = new\n")
+    (entry,) = published.load(str(path)).entries
+    assert entry.definition == {"sync": "each", "fill": "new"}
+    other = tmp_path / "other.csv"
+    for wrong in ("sync=often", "stores=libc", "sync"):
+        other.write_text(f"{HEADER}\n{line}{wrong}\n")
+        published._load.cache_clear()
+        with pytest.raises(ConfigError, match=rf"line 2, column definition has '{wrong}': allowed are isa=scalar"):
+            published.load(str(other))
+
+
+def test_copies_that_were_counted_once_are_doubled_and_say_so() -> None:
+    found = published.load("four-subsystems-2018-hyperion")
+    where = ("memory_throughput", "RWS", 1 << 20, 1)
+    assert found.value(*where, "rambench") == pytest.approx(2 * 3.973819e9)
+    assert found.value(*where, "pmbw") == pytest.approx(27.8342e9)
+    assert "copied bytes are counted once there: doubled here" in found.remarks_on(*where, "rambench")
+    assert not found.remarks_on(*where, "pmbw")
+
+
+def _first_report() -> dict[tuple[str, ...], published.Entry]:
+    return {
+        (one.table, one.workload, str(one.concurrency), str(one.block), one.program, one.metric): one
+        for one in published.load("four-subsystems-2018-hyperion").entries
+        if one.program != published.THEORETICAL
+    }
+
+
+def test_the_first_reports_slips_are_noted_with_their_evidence() -> None:
+    """Each note is worked out again from the printed numbers; rows without one do not have what it says."""
+    found = _first_report()
+    counts: Counter[str] = Counter()
+    for (table, workload, threads, block, program, metric), entry in found.items():
+
+        def beside(other: str, its: str, at: str = table, where: tuple[str, ...] = (workload, threads, block)) -> float:
+            return found[(at, *where, other, its)].value
+
+        if (table, program, metric) == ("disk_iops", "IOZone", "iops"):
+            apart = entry.value - beside("MyDiskBench", "iops")
+            round_number = abs(apart - round(apart)) <= 0.05
+            assert ("a round number" in entry.note) == round_number
+            assert not round_number or f"{apart:.2f} away" in entry.note
+            counts["round"] += round_number
+        if table == "disk_iops" and metric == "iops":
+            could = int(threads) / beside(program, "latency", "disk_latency")
+            assert could > 2 * entry.value or could < entry.value / 2
+            assert f"would make {could:.3g} operations per second" in entry.note
+            counts["excluded"] += 1
+        if (table, program, metric) == (
+            "memory_throughput",
+            "MyRAMBench",
+            "throughput",
+        ) and "whole seconds" in entry.note:
+            seconds = [int(one) for one in re.findall(r"in (\d+), (\d+) and (\d+) s", entry.note)[0]]
+            rates = [100e9 / one for one in seconds]
+            assert entry.value == pytest.approx(statistics.mean(rates), rel=2e-6)
+            assert beside(program, "standard_deviation") == pytest.approx(statistics.stdev(rates), rel=1e-4)
+            counts["whole seconds"] += 1
+        said = re.search(r"the log of IOZone in the same report says ([\d.]+) kB/s", entry.note)
+        if said:
+            logged = float(said.group(1)) * 1024
+            assert f"{logged / 1e6:.1f} MB/s" in entry.note and not 0.6 < logged / entry.value < 1.6
+            counts["log"] += 1
+    for workload in ("QP", "HP"):
+        one, two = (found["cpu", workload, threads, "None", "MyCPUBench", "rate"] for threads in ("1", "2"))
+        assert two.value > 6 * one.value
+        assert f"{two.value / one.value:.1f} times the rate of one thread, on two cores" in two.note
+    assert counts == {"round": 7, "excluded": 32, "whole seconds": 14, "log": 4}

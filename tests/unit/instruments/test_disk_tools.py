@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 from tests.unit.instruments import samples
@@ -10,7 +11,9 @@ from tests.unit.instruments import samples
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import REGISTRY
+from peakmark.instruments.base import Completed
 from peakmark.instruments.diskbench import engine_of
+from peakmark.instruments.iozone import USUAL_LARGEST, Iozone
 
 MIB = 1 << 20
 
@@ -73,7 +76,6 @@ def test_iozone_commands() -> None:
 @pytest.mark.parametrize(
     ("cell", "kind", "words"),
     [
-        (disk("iozone", "ALL", "psync", 100 * MIB, 1), Unavailable, "largest record is 16MiB"),
         (disk("iozone", "ALL", "psync", 512, 1), Unavailable, "whole KiB"),
         (disk("iozone", "RR", "psync", 4096, 1), Unavailable, "no workload RR"),
         (disk("iozone", "ALL", "io_uring-qd8", 4096, 1), Unavailable, "no variant"),
@@ -86,6 +88,87 @@ def test_iozone_commands() -> None:
 def test_what_cannot_be_done(cell: Cell, kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
         argv(cell)
+
+
+def test_how_is_written_reaches_every_program() -> None:
+    asked = {"sync": "each", "fill": "new", "size": 8 * MIB}
+    own = " ".join(argv(disk("diskbench", "WS", "psync", MIB, 2, **asked)))
+    assert "--sync each --fill new" in own
+    assert "--sync" not in " ".join(argv(disk("diskbench", "WS", "psync", MIB, 2)))
+    fio = argv(disk("fio", "WS", "psync", MIB, 2, seconds=5, **asked))
+    assert {"--sync=1", "--overwrite=0", f"--io_size={4 * MIB}"} <= {*fio} and "--time_based" not in fio
+    plain = argv(disk("fio", "WS", "psync", MIB, 2, seconds=5))
+    assert "--sync=1" not in plain and {"--overwrite=1", "--time_based"} <= {*plain}
+    assert "-o" in argv(disk("iozone", "ALL", "psync", MIB, 2, **asked))
+    assert "-o" not in argv(disk("iozone", "ALL", "psync", MIB, 2))
+
+
+def test_new_files_of_iozone_are_its_first_phase() -> None:
+    iozone = REGISTRY["iozone"]
+    cell, completed = samples.load("iozone/t2-1m")
+    found = {}
+    for fill in ("overwrite", "new"):
+        of = dataclasses.replace(cell, options={**cell.options, "fill": fill})
+        found[fill] = {row.workload: row for row in iozone.parse(of, [completed]).measurements}
+    old, new = found["overwrite"], found["new"]
+    assert (old["WS"].details["phase"], new["WS"].details["phase"]) == ("rewrite", "write")
+    assert new["WS"].value == old["WS"].details["write"] and old["WS"].value == new["WS"].details["rewrite"]
+    assert {one: new[one].details.get("fill") for one in new} == {
+        "WS": "new",
+        "WR": "overwrite",
+        "RS": None,
+        "RR": None,
+    }
+    assert [new[one].value for one in ("RS", "RR", "WR")] == [old[one].value for one in ("RS", "RR", "WR")]
+
+
+def test_writes_that_wait_for_the_device_have_more_time() -> None:
+    for name, workload in (("diskbench", "WS"), ("fio", "WS"), ("iozone", "ALL")):
+        plain, waiting = (
+            REGISTRY[name].estimate(disk(name, workload, "psync", 4096, 1, size=MIB, total=MIB, **more)).seconds
+            for more in ({}, {"sync": "each"})
+        )
+        assert waiting > plain + 0.4
+
+
+REFUSED = "Error: maximum record size 102400 kB is greater than maximum buffer size 16384 kB\n"
+"""What IOZone 3.489 prints, with exit code 23."""
+
+
+def test_a_record_that_this_build_of_iozone_refuses_is_no_failure() -> None:
+    iozone = REGISTRY["iozone"]
+    cell = disk("iozone", "ALL", "psync", 100 * MIB, 1)
+    (command,) = iozone.prepare(cell, samples.tool("iozone"), samples.workspace()).commands
+    done = Completed(command.argv, 23, REFUSED, "")
+    assert done.returncode in command.ok_codes
+    with pytest.raises(Unavailable, match="largest record of this build of IOZone is 16MiB, the cell's is 100MiB"):
+        iozone.parse(cell, [done])
+
+
+def test_the_largest_record_is_asked_of_the_build(tmp_path: Path) -> None:
+    program = tmp_path / "iozone"
+    for said, largest in (
+        (REFUSED.replace("16384", "4096"), 4 * MIB),
+        ("iozone: help mode\n\n    Usage: iozone [-s filesize_kB] [-r record_size_kB]\n", 1024 * MIB),
+        ("Segmentation fault\n", USUAL_LARGEST),
+    ):
+        program.write_text(f"#!/bin/sh\ncat <<'END'\n{said}END\nexit 23\n")
+        program.chmod(0o755)
+        assert Iozone().largest(str(program)) == largest
+
+
+@pytest.mark.parametrize("name", ["iozone", "fio"])
+def test_a_record_that_no_sector_holds_has_a_reason_and_the_next_size(name: str) -> None:
+    workspace = dataclasses.replace(
+        samples.workspace(), facts={"storage": {"logical_block_size": 4096, "scratch": "/scratch"}}
+    )
+    workload = "ALL" if name == "iozone" else "RR"
+    for block, larger in ((1024, "4KiB"), (6 << 10, "8KiB")):
+        with pytest.raises(
+            Unavailable, match=f"/scratch moves multiples of 4096 B; the next larger record is {larger}"
+        ):
+            REGISTRY[name].prepare(disk(name, workload, "psync", block, 1), samples.tool(name), workspace)
+    assert REGISTRY[name].prepare(disk(name, workload, "psync", 4096, 1), samples.tool(name), workspace)
 
 
 def test_iozone_sleeps_are_in_its_estimate() -> None:

@@ -11,9 +11,12 @@ import pytest
 from tests.unit.instruments import samples
 
 from peakmark.cell import Cell
+from peakmark.errors import Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Parsed
+from peakmark.instruments.iozone import Iozone
 from peakmark.measuring import execute, pair
+from peakmark.units import format_size
 
 KERNELS = Path(__file__).parents[3] / "build" / "kernels"
 MIB = 1 << 20
@@ -67,6 +70,21 @@ def test_the_real_tool(cell: Cell, tmp_path: Path) -> None:
     assert parsed.measurements
     assert {row.workload for row in parsed.measurements} <= {cell.workload, "RS", "WS", "RR", "WR", "LAT-ICMP"}
     assert all(row.value > 0 for row in parsed.measurements)
+
+
+def test_the_real_iozone_takes_the_largest_record_that_it_names_and_none_above(tmp_path: Path) -> None:
+    path = shutil.which("iozone")
+    if path is None:
+        pytest.skip("iozone is not here")
+    for folder in ("below", "above"):
+        (tmp_path / folder).mkdir()
+    largest = Iozone().largest(path)
+    assert largest >= MIB
+    if largest > 64 * MIB:
+        pytest.skip("this build takes records that are too large for a test")
+    run(samples.cell("disk", "iozone", "ALL", "psync", largest, 1, size=largest), tmp_path / "below")
+    with pytest.raises(Unavailable, match=format_size(largest)):
+        run(samples.cell("disk", "iozone", "ALL", "psync", 2 * largest, 1, size=2 * largest), tmp_path / "above")
 
 
 def test_a_missing_instruction_set_is_no_failure(tmp_path: Path) -> None:

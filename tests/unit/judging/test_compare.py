@@ -296,7 +296,9 @@ def test_what_a_published_set_notes_on_its_values_is_told(tmp_path: Path) -> Non
     mine = sides.read(str(make.write(tmp_path / "c", records)))
     name = "four-subsystems-2018-prometheus"
     for both, side in (((sides.read(name), mine), "A"), ((mine, sides.read(name)), "B")):
-        assert f"{side} notes on 1 row: over loopback; no network was measured" in compare_text.report(*both)[0]
+        text = compare_text.report(*both)[0]
+        assert f"[1] {side} notes on 1 row: over loopback; no network was measured" in text
+        assert next(line for line in text.splitlines() if "netbench TCP" in line).endswith(" [1]")
     folder = make.write(tmp_path / "d", records, config={"report": {"published": [name]}})
     (row,) = rows.build(Results.read(folder))["network_throughput"]
     assert f"{name} (published): over loopback; no network was measured" in row.notes
@@ -354,3 +356,54 @@ def test_a_row_that_mixes_hosts_gets_no_verdict(tmp_path: Path) -> None:
     ((found,), _, _) = compare.compare(before, after)
     assert found.verdict == "not alike"
     assert "B mixes the hosts a and b" in compare_text.report(before, after)[0]
+
+
+def _against_the_first_report(
+    folder: Path, cells: list[Cell], metric: str, value: float
+) -> dict[str, compare.Comparison]:
+    records = [make.record(of, [make.measurement(of, metric, value)]) for of in cells]
+    side = sides.read(str(make.write(folder, records)))
+    found, _, _ = compare.compare(sides.read("four-subsystems-2018-hyperion"), side)
+    return {one.point.workload: one for one in found}
+
+
+def test_operations_of_another_kind_than_the_published_ones_are_not_judged(tmp_path: Path) -> None:
+    for isa, verdict in (("auto", "not alike"), ("scalar", "cannot tell")):
+        cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number, isa=isa) for number in range(6)]
+        found = _against_the_first_report(tmp_path / isa, cells, "rate", 1.7e11)["DP"]
+        assert found.verdict == verdict
+        assert (found.reason == "instruction set: A has scalar, B has auto") == (isa == "auto")
+
+
+def test_copies_are_compared_as_they_are_counted_here(tmp_path: Path) -> None:
+    place = {"subsystem": "memory", "variant": "pool", "block": 1 << 20}
+    for store, verdict in (("libc", "cannot tell"), ("temporal", "not alike")):
+        cells = [make.cell("rambench", "RWS", **place, repetition=number, store=store) for number in range(6)]
+        found = _against_the_first_report(tmp_path / store, cells, "throughput", 2 * 3.973819e9)["RWS"]
+        assert found.ratio == pytest.approx(1.0) and found.verdict == verdict
+
+
+def test_writes_are_compared_as_they_reached_the_disk(tmp_path: Path) -> None:
+    place = {"subsystem": "disk", "variant": "psync", "block": 1 << 20}
+    asked = {"sync": "each", "fill": "new"}
+    for name, options in (("as-theirs", asked), ("as-ours", {})):
+        cells = [make.cell("diskbench", "WS", **place, repetition=number, **options) for number in range(6)]
+        found = _against_the_first_report(tmp_path / name, cells, "throughput", 5e7)["WS"]
+        assert found.verdict == "not alike" and "O_DIRECT: A has no, B has yes" in found.reason
+        assert ("sync: A has each, B has end; fill: A has new, B has overwrite" in found.reason) == (not options)
+
+
+def test_campaigns_that_write_otherwise_are_not_alike_though_one_did_not_ask(tmp_path: Path) -> None:
+    for name, options in (("a", {}), ("b", {"sync": "each"})):
+        cells = [
+            make.cell(
+                "diskbench", workload, subsystem="disk", variant="psync", block=4096, repetition=number, **options
+            )
+            for workload in ("WR", "RR")
+            for number in range(6)
+        ]
+        make.write(tmp_path / name, [make.record(of, [make.measurement(of, "iops", 1e4)]) for of in cells])
+    found, _, _ = compare.compare(sides.read(str(tmp_path / "a")), sides.read(str(tmp_path / "b")))
+    assert {one.point.workload: one.reason for one in found if one.verdict == "not alike"} == {
+        "WR": "sync: A has end, B has each"
+    }

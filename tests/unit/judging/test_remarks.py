@@ -72,3 +72,38 @@ def test_echoes_of_fewer_streams_say_so(tmp_path: Path) -> None:
     records = [make.record(cell, [make.measurement(cell, "latency", 3e-5)]) for cell in (own, ping)]
     (codes,) = _codes(make.write(tmp_path / "c", records), "network_latency")
     assert "ping-streams" in codes
+
+
+def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path: Path) -> None:
+    place = {"subsystem": "disk", "variant": "psync", "block": 1 << 20}
+    own = make.cell("diskbench", "WR", **place, fill="new")
+    iozone = make.cell("iozone", "ALL", **place, fill="new")
+    records = [
+        make.record(own, [make.measurement(own, "throughput", 4e8)]),
+        make.record(
+            iozone, [make.measurement(iozone, "throughput", 4e8, workload="WR", details={"fill": "overwrite"})]
+        ),
+    ]
+    (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["disk_throughput"]
+    assert [note.text for note in row.marks if note.code == "otherwise"] == ["not done alike: fill overwrite, not new"]
+
+
+@pytest.mark.parametrize(("isa", "codes"), [("auto", {"disagreement"}), ("scalar", {"otherwise"})])
+def test_scalar_operations_beside_hpl_are_no_contradiction(tmp_path: Path, isa: str, codes: set[str]) -> None:
+    cells = [make.cell(name, "DP", subsystem="cpu", isa=isa) for name in ("cpubench", "hpl")]
+    records = [
+        make.record(of, [make.measurement(of, "rate", value)]) for of, value in zip(cells, (3e9, 9e10), strict=True)
+    ]
+    (found,) = _codes(make.write(tmp_path / "c", records), "cpu")
+    assert found & {"disagreement", "otherwise"} == codes
+
+
+def test_a_published_value_that_was_defined_otherwise_says_so(tmp_path: Path) -> None:
+    name = "four-subsystems-2018-hyperion"
+    for isa in ("auto", "scalar"):
+        of = make.cell("cpubench", "DP", subsystem="cpu", isa=isa)
+        record = make.record(of, [make.measurement(of, "rate", 3e9)])
+        folder = make.write(tmp_path / isa, [record], config={"report": {"published": [name]}})
+        (row,) = rows.build(Results.read(folder))["cpu"]
+        said = [note.text for note in row.marks if note.code == "defined"]
+        assert said == ([f"{name} (published): instruction set scalar there, auto here"] if isa == "auto" else [])

@@ -54,6 +54,27 @@ def test_references_stand_only_beside_rows_they_can_measure(every_tool: Path) ->
     assert len(fio) == 8
 
 
+def test_fio_fills_the_rows_whose_records_this_build_of_iozone_refuses(every_tool: Path) -> None:
+    (every_tool / "iozone").write_text(
+        "#!/bin/sh\necho 'Error: maximum record size 1048576 kB is greater than maximum buffer size 4096 kB'\n"
+    )
+    grid = {**GRID, "blocks": ["4MiB", "8MiB"], "concurrency": [2], "references": {"iozone": {"repetitions": 1}}}
+    made = make(disk=[grid])
+    assert [cell.point for cell in made.cells if cell.instrument == "iozone"] == ["ALL-psync_4MiB_x2"]
+    filling = [cell for cell in made.cells if cell.instrument == "fio"]
+    assert {cell.point for cell in filling} == {"RS-psync_8MiB_x2", "WS-psync_8MiB_x2"}
+    assert {cell.repetition for cell in filling} == {0}
+    for cell in filling:
+        assert cell.options["instead_of"] == "iozone"
+        assert cell.options["total"] == cell.options["size"], "as much data as IOZone moves"
+    assert "(records of at most 4MiB; larger ones: fio)" in plan_text.describe(made)
+    beside = make(disk=[{**grid, "references": {"iozone": {}, "fio": {}}}])
+    assert not any("instead_of" in cell.options for cell in beside.cells)
+    for left_out in ("iozone", "fio"):
+        without = make(disk=[grid], tools={left_out: False})
+        assert not [cell for cell in without.cells if cell.instrument == "fio"], left_out
+
+
 def test_ping_is_measured_once(every_tool: Path) -> None:
     grid = {
         "workloads": ["LAT-TCP", "LAT-UDP"],

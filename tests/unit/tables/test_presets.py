@@ -160,6 +160,44 @@ def test_full_gives_each_point_at_least_the_work_of_the_reports() -> None:
             assert full[point][1] >= amount, (name, point)
 
 
+def _asked(name: str, key: str, instrument: str) -> dict[str, set[Any]]:
+    """Workload -> what a preset's cells of an instrument say under a key; ``None`` where they say nothing."""
+    found: dict[str, set[Any]] = {}
+    for cell in planned(name).cells:
+        if cell.instrument == instrument:
+            found.setdefault(cell.workload, set()).add(cell.options.get(key))
+    return found
+
+
+def test_presets_use_their_reports_own_definitions() -> None:
+    for name in ("four-subsystems-2018-hyperion", "four-subsystems-2018-prometheus", "six-core-evaluation"):
+        assert set().union(*_asked(name, "isa", "cpubench").values()) == {"scalar"}, name
+        assert set().union(*_asked(name, "isa", "rambench").values()) == {"auto"}, name
+    first = "four-subsystems-2018-hyperion"
+    assert _asked(first, "sync", "diskbench") == {"RS": {None}, "RR": {None}, "WS": {"each"}, "WR": {"each"}}
+    assert _asked(first, "fill", "iozone") == {"ALL": {"new"}}
+    assert _asked(first, "store", "rambench")["RWS"] == {"libc"}
+    assert _asked("six-core-evaluation", "store", "rambench") == {"RS": {None}, "RR": {None}, "RWS": {"libc"}}
+    assert _asked("disk-patterns-2020", "fill", "diskbench")["WS"] == {"new"}
+    assert _asked("disk-patterns-2020", "sync", "diskbench")["WS"] == {None}
+    assert _asked("file-io-lab", "fill", "diskbench")["WS"] == {None}
+
+
+@pytest.mark.parametrize("name", PRESETS[:2])
+def test_fio_fills_the_column_of_an_iozone_that_takes_no_such_records(name: str, tmp_path: Path) -> None:
+    results = Results.read(small_campaign(tmp_path, name))
+    rows = build_rows(results)["disk_throughput"]
+    sheet = next(one for one in layouts.load(name).sheets if one.table.name == "disk_throughput")
+    frame = sheets.frame(sheet, rows)
+    assert len(frame) == 36 and not frame["IOZone Measured Throughput (MB/sec)"].isna().any()
+    filled = [row for row in rows if row.key.block == 100 << 20]
+    assert len(filled) == 12
+    for row in rows:
+        said = [note for note in row.notes if "in place of IOZone, whose build takes no record of 100 MiB" in note]
+        assert len(said) == (row in filled) == [note.code for note in row.marks].count("filled")
+        assert ("fio" in row.series) == (row in filled)
+
+
 def test_amounts_of_work_are_those_of_the_reports() -> None:
     amounts = {
         (cell.subsystem, key, cell.options[key])

@@ -1,0 +1,239 @@
+"""How long cells will take: as their row did before, else as cells of their kind did, else as on a slow machine.
+
+What was measured of a kind corrects the estimate of the rest: the seconds that no machine shortens (start, warm-up, an asked
+time, a tool's own sleeps) stay, the others are scaled as those of the nearest measured cell came out. What a network will
+do nobody knows before; its speed is that of the site file, of the nodes' facts, or of an ordinary one.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from peakmark.cell import Cell
+from peakmark.config import site
+from peakmark.errors import PeakmarkError
+from peakmark.instruments import REGISTRY
+from peakmark.instruments.base import SLOWEST_LINK, Cost
+from peakmark.planning import grids
+from peakmark.planning.cluster import ANY, Cluster
+from peakmark.storage import facts
+from peakmark.storage.integrity import GOOD, Finding
+
+ORDINARY_LINK = 1e9  # bit/s of a network of which nothing is known
+LOOPBACK_LINK = 20e9  # bit/s from one end to the other on one machine: two CPUs copy
+SHARE = 0.25
+"""Of its link's speed, what a cell is granted at least where it must not be ended too soon."""
+
+OWN, KIND, GUESS = "as their row took", "as cells of their kind took", "guessed"
+BETWEEN_S = 0.1
+"""From the end of a cell to the start of the next one here: Snakemake, Python and the record on disk."""
+LONGEST_BETWEEN_S = 10.0  # beyond, somebody had stopped the campaign
+FEWEST_BETWEEN = 3
+
+
+def cost(cell: Cell) -> Cost:
+    """Estimated cost of one cell; where a word says how many threads, as many as it means on this machine."""
+    if cell.word:
+        cell = replace(cell, concurrency=grids.here(cell.word))
+    return REGISTRY[cell.instrument].estimate(cell)
+
+
+def largest(cells: Iterable[Cell]) -> tuple[int, int]:
+    """Bytes on scratch and of memory of the hungriest cells, as only one runs at a time on a node."""
+    costs = [cost(cell) for cell in cells]
+    return max((one.disk_bytes for one in costs), default=0), max((one.memory_bytes for one in costs), default=0)
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """How a measured cell came out: ``factor`` on the seconds that the machine decides, ``fixed`` on the others."""
+
+    factor: float
+    fixed: float
+
+
+def _taken(seconds: float, fixed: float, varying: float) -> _Taken:
+    if seconds < fixed or not varying:
+        return _Taken(0.0, seconds / fixed if fixed else 1.0)
+    return _Taken((seconds - fixed) / varying, 1.0)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A measured cell, whether it was possible, and the seconds of each of its repetitions."""
+
+    cell: Cell
+    ok: bool
+    seconds: list[float]
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Expected and longest times of cells.
+
+    found      cell id -> what is known of its record, of cells with other options too
+    link_bps   speed of the network between the nodes, None where it is not known
+    cpus       CPUs of a node: more threads do not compute faster
+    between_s  seconds that each cell costs beside its own time
+    """
+
+    found: Mapping[str, Finding] = field(default_factory=dict, repr=False)
+    link_bps: float | None = None
+    cpus: int = 1 << 20
+    between_s: float = BETWEEN_S
+
+    def expected(self, cell: Cell) -> float:
+        """Seconds that a cell will probably take, what lies between two cells included."""
+        own = self._rows.get(_spec(cell))
+        if own is not None:
+            return median(own.seconds) + self.between_s
+        taken = self._nearest(cell)
+        parts = self._parts(cell, self.link_bps or ORDINARY_LINK)
+        return parts[0] * taken.fixed + parts[1] * taken.factor + self.between_s
+
+    def total(self, cells: Iterable[Cell]) -> float:
+        """Expected seconds of cells that run one after the other."""
+        return math.fsum(self.expected(cell) for cell in cells)
+
+    def longest(self, cell: Cell) -> float:
+        """Seconds after which a cell is not expected to run any more: what a job asks for, with a margin, goes by it."""
+        own = self._rows.get(_spec(cell))
+        if own is not None:
+            return max(own.seconds) + self.between_s
+        if self.source(cell) == KIND:
+            return 2 * self.expected(cell)
+        return sum(self._parts(cell, self.link_bps * SHARE if self.link_bps else ORDINARY_LINK)) + self.between_s
+
+    def source(self, cell: Cell) -> str:
+        """Where the expected time is from."""
+        if _spec(cell) in self._rows:
+            return OWN
+        return KIND if (cell.instrument, cell.workload) in self._kinds else GUESS
+
+    def sources(self, cells: Iterable[Cell]) -> dict[str, int]:
+        """Source -> number of cells that have not been measured yet and whose time is from there."""
+        return Counter(self.source(cell) for cell in cells if not self.is_measured(cell))
+
+    def is_measured(self, cell: Cell) -> bool:
+        """Whether the cell has a record that counts."""
+        return cell.id in self.found and self.found[cell.id].state == GOOD
+
+    def _parts(self, cell: Cell, link: float) -> tuple[float, float]:
+        """Estimated seconds that stay and those that the machine decides, over a network of ``link`` bit/s."""
+        threads = min(grids.here(cell.word) if cell.word else cell.concurrency, self.cpus)
+        # Of a disk and of messages, more in flight may still be faster.
+        shared = cell.subsystem in ("cpu", "memory") and not cell.word and threads < cell.concurrency
+        one = cost(replace(cell, concurrency=threads) if shared else cell)
+        varying = one.seconds - one.fixed_s - one.wire_bits / SLOWEST_LINK + one.wire_bits / link
+        return one.fixed_s, max(varying, 0.0)
+
+    @cached_property
+    def _rows(self) -> dict[tuple[Any, ...], _Row]:
+        rows: dict[tuple[Any, ...], _Row] = {}
+        for one in self.found.values():
+            if one.data is not None:
+                cell = Cell.from_json(one.data["cell"])
+                row = rows.setdefault(_spec(cell), _Row(cell, one.data["status"] == "ok", []))
+                row.seconds.append(float(one.data["context"]["seconds"]))
+        return rows
+
+    @cached_property
+    def _kinds(self) -> dict[tuple[str, str], list[tuple[Cell, _Taken]]]:
+        """(instrument, workload) -> one cell of each measured row, with how it came out."""
+        kinds: dict[tuple[str, str], list[tuple[Cell, _Taken]]] = {}
+        for row in self._rows.values():
+            if row.ok:
+                fixed, varying = self._parts(row.cell, self.link_bps or ORDINARY_LINK)
+                taken = _taken(median(row.seconds), fixed, varying)
+                kinds.setdefault((row.cell.instrument, row.cell.workload), []).append((row.cell, taken))
+        return kinds
+
+    def _nearest(self, cell: Cell) -> _Taken:
+        """How the measured cell came out that is most like this one; of its instrument at least."""
+        like = self._kinds.get((cell.instrument, cell.workload)) or [
+            one for (instrument, _), ones in self._kinds.items() if instrument == cell.instrument for one in ones
+        ]
+        if not like:
+            return _Taken(1.0, 1.0)
+        least = min(_distance(cell, other) for other, _ in like)
+        ranked = sorted((one for one in like if _distance(cell, one[0]) == least), key=lambda one: one[0].concurrency)
+        below = [one for one in ranked if one[0].concurrency <= cell.concurrency]
+        above = [one for one in ranked if one[0].concurrency >= cell.concurrency]
+        return _between_two(cell.concurrency, (below or above[:1])[-1], (above or below[-1:])[0])
+
+
+def _between_two(threads: int, below: tuple[Cell, _Taken], above: tuple[Cell, _Taken]) -> _Taken:
+    """What lies between two numbers of threads that were measured, on a line of logarithms."""
+    low, high = below[0].concurrency, above[0].concurrency
+    share = math.log(threads / low) / math.log(high / low) if high > low else 0.0
+
+    def mixed(one: float, other: float) -> float:
+        return float(one ** (1 - share) * other**share)
+
+    return _Taken(mixed(below[1].factor, above[1].factor), mixed(below[1].fixed, above[1].fixed))
+
+
+def _spec(cell: Cell) -> tuple[Any, ...]:
+    """What the repetitions of a row share on all nodes: the seed of each is another one."""
+    options = tuple(sorted((key, value) for key, value in cell.options.items() if key != "seed"))
+    return cell.instrument, cell.point, options
+
+
+def _distance(cell: Cell, other: Cell) -> tuple[bool, float]:
+    """Another variant is further than another block."""
+    return cell.variant != other.variant, abs(math.log((cell.block or 1) / (other.block or 1)))
+
+
+def of(config: Mapping[str, Any], cluster: Cluster | None, directory: Path, found: Mapping[str, Finding]) -> Durations:
+    """What is known of a campaign in ``directory``, with what was found of its records."""
+    if cluster is None:
+        cpus = len(os.sched_getaffinity(0))
+        return Durations(found, LOOPBACK_LINK, cpus, _between(found))
+    return Durations(found, _link(config, cluster, directory), cluster.size_of(ANY)[0], 0.0)
+
+
+def _link(config: Mapping[str, Any], cluster: Cluster, directory: Path) -> float | None:
+    """Speed of the slowest network among those of the nodes, from the site file, else from facts of this campaign or of
+    others beside it."""
+    names = [None] if cluster.nodes == (ANY,) else list(cluster.nodes)
+    said = [
+        (site.for_host(config.get("site_facts") or {}, name).get("network") or {}).get("speed_bps") for name in names
+    ]
+    if all(said):
+        return float(min(filter(None, said)))
+    folders = [directory, *sorted(path for path in directory.parent.glob("*") if path != directory)]
+    for folder in folders if config["interface"] is None else ():
+        try:
+            known = facts.whole(folder)
+        except (OSError, PeakmarkError):
+            continue
+        speeds = [
+            one["network"].get("speed_bps")
+            for host, one in known.items()
+            if (names == [None] or host in names) and isinstance(one.get("network"), Mapping)
+        ]
+        if speeds and all(speeds):
+            return float(min(speeds))
+    return None
+
+
+def _between(found: Mapping[str, Finding]) -> float:
+    """Seconds from the end of a record to the start of the next one, as they were on this machine."""
+    times = sorted(
+        (datetime.fromisoformat(str(one.data["context"]["started"])).timestamp(), float(one.data["context"]["seconds"]))
+        for one in found.values()
+        if one.data is not None
+    )
+    gaps = [later - start - seconds for (start, seconds), (later, _) in pairwise(times)]
+    usual = [gap for gap in gaps if 0 <= gap < LONGEST_BETWEEN_S]
+    return median(usual) if len(usual) >= FEWEST_BETWEEN else BETWEEN_S
