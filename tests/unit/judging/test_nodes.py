@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
@@ -12,7 +13,7 @@ from tests.unit import pdf
 
 from peakmark.figures import figures
 from peakmark.judging import fleet, fleet_text, rows, verdict
-from peakmark.reporting import many, report, runs_text, webpage
+from peakmark.reporting import document, many, report, runs_text, webpage
 from peakmark.running import summary
 from peakmark.storage.results import Results
 from peakmark.tables import tables
@@ -20,7 +21,13 @@ from peakmark.tables import tables
 SLOW = {"node10": {"memory": 0.88}, "node3": {"cpu": 0.9}}
 
 
-def campaign(folder: Path, nodes: int, slow: Mapping[str, Mapping[str, float]] = SLOW, repetitions: int = 3) -> Path:
+def campaign(
+    folder: Path,
+    nodes: int,
+    slow: Mapping[str, Mapping[str, float]] = SLOW,
+    repetitions: int = 3,
+    config: Mapping[str, Any] | None = None,
+) -> Path:
     """Four CPU rows and two memory rows on each node; the values of a node lie within one per cent of the others'."""
     records = []
     for number in range(1, nodes + 1):
@@ -36,7 +43,7 @@ def campaign(folder: Path, nodes: int, slow: Mapping[str, Mapping[str, float]] =
                                repetition=repetition)  # fmt: skip
                 value = 1.5e10 * wobble * slow.get(name, {}).get("memory", 1.0)
                 records.append(make.record(of, [make.measurement(of, "throughput", value)], host=name))
-    return make.write(folder, records)
+    return make.write(folder, records, config=config)
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +144,20 @@ def test_paper_has_a_line_for_each_point_and_the_page_one_for_each_node(tmp_path
         assert "node3 is slow" in page
         assert page.count('<th scope="row">node2</th>') == 6
     assert pages[6] == pages[24]
+
+
+def test_a_layout_beside_many_nodes_is_told_and_figures_say_who_is_slow(tmp_path: Path) -> None:
+    folder = campaign(tmp_path / "c", 12, config={"report": {"tables": "four-subsystems-2018-hyperion"}})
+    results = Results.read(folder)
+    found = rows.build(results)
+    names = document.figure_names(found, rows.layout_of(results))
+    assert names == ["fleet", "cpu", "memory_throughput_pool"], "not those of the layout"
+    data = document.build(results, found, dict.fromkeys(names, 50), None, partial=False)
+    (said,) = [one for one in data["caveats"] if "layout" in one]
+    assert "tables/four-subsystems-2018-hyperion" in said
+    assert "Memory: slowest node10" in data["overview"]["alt"]
+    (cpu,) = data["sections"][0]["parts"][0]["figures"]
+    assert cpu["alt"].startswith(cpu["caption"]) and "node3 (4 rows" in cpu["alt"]
 
 
 def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path: Path) -> None:
