@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit import pdf
 
-from peakmark.figures import figures
+from peakmark.catalogue.tables import BY_NAME
+from peakmark.figures import dots, figures
 from peakmark.judging import fleet, fleet_text, rows, verdict
+from peakmark.judging.row import Row
 from peakmark.reporting import document, many, report, runs_text, webpage
 from peakmark.running import summary
 from peakmark.storage.results import Results
@@ -93,7 +95,9 @@ def test_a_node_whose_interval_reaches_the_median_is_not_apart(tmp_path: Path) -
     assert spot.behind(spot.worst) < fleet.BEYOND
 
 
-def test_rows_that_spread_name_a_slow_node_together(tmp_path: Path) -> None:
+@pytest.fixture
+def wild(tmp_path: Path) -> Mapping[str, Sequence[Row]]:
+    """Twelve nodes whose rows spread so far that none lies apart by itself; node5 is slow in all of them together."""
     records = []
     for number in range(1, 13):
         for repetition, wild in enumerate((0.6, 1.0, 1.4)):
@@ -102,14 +106,27 @@ def test_rows_that_spread_name_a_slow_node_together(tmp_path: Path) -> None:
                 own = 1 + 0.003 * ((number + place) % 3 - 1)
                 value = 1e10 * wild * own * (0.9 if number == 5 else 1.0)
                 records.append(make.record(of, [make.measurement(of, "rate", value)], host=f"node{number}"))
-    found = rows.build(Results.read(make.write(tmp_path / "c", records)))
-    assert not any(spot.slow for spot in fleet.spots(found["cpu"])), (
+    return rows.build(Results.read(make.write(tmp_path / "c", records)))
+
+
+def test_rows_that_spread_name_a_slow_node_together(wild: Mapping[str, Sequence[Row]]) -> None:
+    assert not any(spot.slow for spot in fleet.spots(wild["cpu"])), (
         "no interval of three such values is beyond the others"
     )
-    said = fleet_text.slow(found)
+    said = fleet_text.slow(wild)
     assert said[0].startswith("node5 is slow: its CPU is ")
     assert "in the median of 4 rows, beyond all that the other nodes show" in said[0]
     assert len(said) == 2
+
+
+def test_figures_mark_and_name_a_node_that_is_slow_in_all_rows_together(wild: Mapping[str, Sequence[Row]]) -> None:
+    for figure in (dots.overview(wild), dots.plot(BY_NAME["cpu"], wild["cpu"], slow=dots.slow(wild))):
+        assert figure is not None
+        (axis,) = figure.axes
+        lines = len(axis.get_yticks())
+        assert sum(len(one.get_offsets()) for one in axis.collections) == 12 * lines
+        assert [len(one.get_offsets()) for one in axis.collections if len(one.get_offsets())] == [11, 1] * lines
+        assert [text.get_text().split()[0] for text in axis.texts] == ["node5"] * lines
 
 
 def test_every_node_is_in_the_csv_and_says_whether_it_lies_apart(twelve: Path) -> None:
