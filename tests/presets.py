@@ -12,6 +12,8 @@ from peakmark.instruments import REGISTRY
 from peakmark.resources import ROOT
 
 NAMES = tuple(path.stem for path in sorted((ROOT / "config" / "presets").glob("*.yaml")))
+DEFAULT = "node"
+"""What config/config.yaml calls its campaign: what is measured when no file is named."""
 _OWN = ("cpubench", "rambench", "diskbench", "netbench")
 
 

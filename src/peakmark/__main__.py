@@ -31,6 +31,24 @@ class _Installed:
         return None
 
 
+def _paths_without_urls() -> None:
+    """Load pathlib without ``urllib.parse`` and ``ipaddress``, a tenth of what a cell's process loads: it makes file://
+    addresses with them, and nothing else.
+    """
+
+    def quote_from_bytes(path: bytes) -> str:
+        from urllib.parse import quote_from_bytes
+
+        return quote_from_bytes(path)
+
+    stand_in = type(sys)("urllib.parse")
+    stand_in.quote_from_bytes = quote_from_bytes  # type: ignore[attr-defined] # a module takes any name
+    sys.modules[stand_in.__name__] = stand_in
+    import pathlib  # noqa: F401 - for all who import it after this
+
+    del sys.modules[stand_in.__name__]
+
+
 def main() -> int:
     """Run one command. Returns the exit code. A cell's process loads no parser of command lines."""
     if sys.argv[1:2] == ["measure"]:
@@ -50,6 +68,7 @@ if __name__ == "__main__":
         sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
         if sys.flags.no_site:
             sys.meta_path.append(_Installed)
+            _paths_without_urls()
     code = main()
     if sys.argv[1:2] == ["measure"]:
         # All is written and nothing is left running: to take the interpreter apart would take longer than a cell's record.

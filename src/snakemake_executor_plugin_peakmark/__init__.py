@@ -16,7 +16,7 @@ from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.settings import CommonSettings
 
-from peakmark.running.queue import Task
+from peakmark.running.task import Task
 from peakmark.running.told import Told
 
 common_settings = CommonSettings(
@@ -25,7 +25,7 @@ common_settings = CommonSettings(
     job_deploy_sources=False,
     init_seconds_before_status_checks=0,
 )
-PAUSE_S = 0.2
+PAUSE_S, SHORT_S = 0.2, 0.01
 
 
 class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no types
@@ -58,7 +58,6 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
 
     async def check_active_jobs(self, active_jobs: list[SubmittedJobInfo]) -> AsyncGenerator[SubmittedJobInfo, None]:
         """Hand over what is new, tell what has ended."""
-        self.next_seconds_between_status_checks = 0.0 if self.queue.waiting else PAUSE_S
         with self.guard:
             added, self.added = self.added, []
         for task in added:
@@ -72,6 +71,9 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
                 self.report_job_success(info)
             else:
                 self.report_job_error(info, msg=ended.words)
+        # While Snakemake thinks, jobs come a few at a time: whoever slept meanwhile would submit at half the speed.
+        pause = 0.0 if self.queue.waiting or self.added else SHORT_S if added else PAUSE_S
+        self.next_seconds_between_status_checks = pause
         for info in active_jobs:
             if id(info) not in over:
                 yield info

@@ -25,7 +25,7 @@ from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
 from peakmark.config import given
 from peakmark.formatting import duration
-from peakmark.running import folders
+from peakmark.running import folders, progress
 from peakmark.running.told import Told, or_sentence
 
 PLAIN_STEP = 0.1
@@ -200,9 +200,10 @@ class _Bar:
         )
         self.task: TaskID | None = None
         self.start = 0.0
-        self.estimates: dict[int, float] = {}
+        self.outputs: dict[int, str] = {}
         self.expected_done = 0.0
         self.printed = 0.0
+        progress.listener = self.moved
 
     def started(self, values: dict[str, Any]) -> None:
         if self.task is None:
@@ -210,45 +211,56 @@ class _Bar:
             self.task = self.progress.add_task("", total=None, left="")
             if self.console.is_terminal:
                 self.progress.start()
-        self.estimates[values["jobid"]] = _estimate(values)
+        self.outputs[values["jobid"]] = str((values.get("output") or [""])[0])
         self.progress.update(self.task, description=_name(values))
 
     def finished(self, jobid: int) -> None:
-        self.expected_done += self.estimates.pop(jobid, 0.0)
+        output = self.outputs.pop(jobid, "")
+        self.expected_done += progress.estimates.get(output, 0.0)
+        progress.over(output)
 
     def counted(self, done: int, total: int) -> None:
         if self.task is None:
             return
-        left = self._left()
-        self.progress.update(self.task, completed=done, total=total, left=_words(left))
-        share = done / max(total, 1)
-        if not self.console.is_terminal and (share >= self.printed + PLAIN_STEP or done == total):
-            self.printed = share
-            elapsed = time.monotonic() - self.start
-            rest = "done" if done == total else _words(left)
-            self.console.print(", ".join(filter(None, (f"{done} of {total} jobs", f"{elapsed:.0f} s", rest))))
+        if not progress.steps:
+            self._show(done, total, "jobs")
+        elif done == total:
+            self._tell(f"{done} of {total} jobs", "done")
         if done == total:
             self.stop()  # what is printed at the end must not share the line with the bar
 
+    def moved(self) -> None:
+        """Jobs of several cells have come further: that is told in cells, as one of them may be all that there is."""
+        if self.task is not None:
+            self._show(*progress.cells(), "cells")
+
+    def _show(self, done: int, total: int, what: str) -> None:
+        left = self._left()
+        self.progress.update(self.task, completed=done, total=total, left=_words(left))  # type: ignore[arg-type] # asked
+        share = done / max(total, 1)
+        if share >= self.printed + PLAIN_STEP or done == total:
+            self.printed = share
+            rest = _words(left) if done < total else {"jobs": "done"}.get(what, "")
+            self._tell(f"{done} of {total} {what}", rest)
+
+    def _tell(self, done: str, rest: str) -> None:
+        """A line where there is no terminal."""
+        if not self.console.is_terminal:
+            elapsed = time.monotonic() - self.start
+            self.console.print(", ".join(filter(None, (done, f"{elapsed:.0f} s", rest))))
+
     def _left(self) -> float | None:
         """Seconds left: what is expected of the cells still to come, at the rate since the first one began."""
-        from peakmark.running import progress
-
         expected = sum(progress.estimates.values())
-        if not expected or not self.expected_done:
+        done = self.expected_done + sum(map(progress.spent, self.outputs.values()))
+        if not expected or not done:
             return None
         elapsed = time.monotonic() - (progress.started or self.start)
-        return max(0.0, expected - self.expected_done) * elapsed / self.expected_done
+        return max(0.0, expected - done) * elapsed / done
 
     def stop(self) -> None:
         if self.progress.live.is_started:  # else rich prints an empty line
             self.progress.stop()
-
-
-def _estimate(values: dict[str, Any]) -> float:
-    from peakmark.running import progress
-
-    return progress.estimates.get(str((values.get("output") or [""])[0]), 0.0)
 
 
 def _name(values: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """The shipped presets on clusters as strangers have them: to the report, with what is missing named and nothing else lost."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +15,33 @@ from workflow import Workflow
 def to_the_report(cluster: Cluster, folder: Path, preset: str, fan_out: str) -> None:
     workflow = Workflow.make(cluster, folder / "checkout")
     # What a site's administrator would tell its users to write.
-    told = [f"site={workflow.site('{account: tests}')}"] if cluster.layout.account else []
-    done = workflow.preset(preset, *presets.short(preset), *told, f"fan_out={fan_out}")
+    words = [f"site={workflow.site('{account: tests}')}"] if cluster.layout.account else []
+    done = workflow.preset(preset, *presets.short(preset), *words, f"fan_out={fan_out}")
     said = done.stdout + done.stderr
     assert done.returncode == 0, f"{said}\n{json.dumps(workflow.attempts(), indent=1)}"
     assert "Traceback" not in said
     assert not workflow.attempts()
+    if fan_out == "node":
+        # A node's job is told of while it runs, not only when it ends.
+        told = {done for done, total in re.findall(r"^(\d+) of (\d+) cells", said, re.MULTILINE) if done != total}
+        assert told, said
     records = workflow.records()
     presets.assert_whole(workflow.results, records, cluster.layout.without)
-    enough_cpus(cluster, records)
+    own_share(cluster, records)
     assert not cluster.run(["squeue", "--noheader"]).stdout
 
 
-def enough_cpus(cluster: Cluster, records: dict[str, dict[str, Any]]) -> None:
-    """Two threads ran on two CPUs: on the node that has them, and not on one of them."""
+def own_share(cluster: Cluster, records: dict[str, dict[str, Any]]) -> None:
+    """Two threads ran on two CPUs: on the node that has them, and not on one of them. Memory is what Slurm has of the node."""
     cpus = dict(zip(cluster.layout.names, cluster.layout.each(cluster.layout.cpus), strict=True))
+    memory = dict(zip(cluster.layout.names, cluster.layout.each(cluster.layout.memory), strict=True))
     most = max(cpus.values())
     for name, record in records.items():
         context = record["context"]
         if record["status"] != "ok" or name.startswith("network/"):
             continue
         assert len(context["cpus"]) == cpus[context["host"]], f"{name} did not have its node's CPUs"
+        assert context["allowed"]["memory_bytes"] <= memory[context["host"]] << 20, name
         threads = record["cell"]["concurrency"]
         # A word such as `cores` is as many as the node has, whichever it is.
         if record["cell"]["node"] == "any" and isinstance(threads, int):
@@ -59,6 +66,11 @@ def test_quick_with_a_job_for_each_cell_without_slurmdbd(cluster: Cluster, tmp_p
 @pytest.mark.trouble
 def test_full_with_a_job_for_each_cell_without_slurmdbd(cluster: Cluster, tmp_path: Path) -> None:
     to_the_report(cluster, tmp_path, "full", "cell")
+
+
+@pytest.mark.trouble
+def test_the_default_with_a_job_for_each_cell_without_slurmdbd(cluster: Cluster, tmp_path: Path) -> None:
+    to_the_report(cluster, tmp_path, presets.DEFAULT, "cell")
 
 
 @pytest.mark.trouble

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from testcluster import Cluster
 from testcluster.processes import wait_until
-from tests import checkout
+from tests import checkout, presets
 
 LIMIT_S = 600.0
 """For what hangs: a report alone takes a minute where a dozen others are at work on two CPUs."""
@@ -88,9 +88,12 @@ class Workflow:
         )
 
     def preset(self, name: str, *given: str) -> "subprocess.CompletedProcess[str]":
-        """A shipped preset as a stranger runs it: the file as it is, further keys (KEY=VALUE) on the command line."""
+        """A shipped preset as a stranger runs it: the file as it is, further keys (KEY=VALUE) on the command line. With
+        ``presets.DEFAULT`` no file is named.
+        """
         self.campaign = name
-        line = [*self.argv[:-1], f"config/presets/{name}.yaml", "--config", *given]
+        file = [] if name == presets.DEFAULT else ["--configfile", f"config/presets/{name}.yaml"]
+        line = [*self.argv[:-2], *file, "--config", *given]
         return self.cluster.run(line, cwd=self.directory, env=self.environment, check=False, timeout=PRESET_LIMIT_S)
 
     def start(self) -> "subprocess.Popen[str]":

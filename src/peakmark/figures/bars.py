@@ -46,7 +46,7 @@ def plot(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | Non
     widest = max(sum(len(group.rows) for group in groups) for _, groups in grouped)
     columns = 1 if widest > HALF or (len(grouped) == 1 and widest > FEW) else min(2, len(grouped))
     lines = math.ceil(len(grouped) / columns)
-    share = 1.0 if columns == 2 or widest > FEW else 0.55
+    share = 1.0 if columns == 2 or widest > FEW else 0.49
     figure = Figure(figsize=(panels.WIDTH * share, HEIGHT * lines + 0.4))
     figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
     axes = figure.subplots(lines, columns, squeeze=False, sharey=True)
@@ -94,6 +94,14 @@ def _top(drawing: Drawing, rows: Sequence[Row]) -> float:
     return 1.12 * (max(own) if drawing.value == "deviation" else max(every))
 
 
+def goes_beyond(drawing: Drawing, rows: Sequence[Row]) -> bool:
+    """Whether a reference lies beyond the upper edge, where a filled triangle stands for it."""
+    if drawing.kind != "bars" or drawing.value == "deviation" or not rows:
+        return False
+    top = _top(drawing, rows)
+    return any((value_of(drawing, row, series) or 0.0) > top for row in rows for series in row.series.values())
+
+
 def _panel(axis: Axes, drawing: Drawing, groups: Sequence[_Group], top: float, mark: str) -> None:
     colour = style.look(0).colour
     few = sum(len(group.rows) for group in groups) <= FEW
@@ -121,7 +129,7 @@ def _panel(axis: Axes, drawing: Drawing, groups: Sequence[_Group], top: float, m
     axis.set_ylim(0, top)
     axis.yaxis.set_major_formatter(style.Ticks(mark))
     # Below the names of the groups.
-    axis.xaxis.labelpad = 12 if any(group.title for group in groups) else 2
+    axis.xaxis.labelpad = 17 if any(group.title for group in groups) else 2
     if drawing.value == "efficiency":
         axis.axhline(100, color=style.LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)
     sns.despine(ax=axis)

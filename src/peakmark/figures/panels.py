@@ -59,7 +59,8 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
     entries = len({name for row in measured for name in (*row.series, *row.published)})
     above = height * lines + 0.5 if lines else 0.17 * entries  # with the legend
     below = single.inches(len(dots)) if dots else 0.0
-    figure = Figure(figsize=(WIDTH * min(1.0, 0.23 * columns + 0.09), above + below))
+    width = WIDTH * min(1.0, 0.23 * columns + (0.09 if columns > 1 else 0.2))
+    figure = Figure(figsize=(width, above + below))
     figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
     halves: list[FigureBase] = [figure, figure]
     if panels and dots:

@@ -93,7 +93,12 @@ def _panels(rows: Sequence[Row], horizontal: across.Dimension) -> Mapping[str, l
 
 
 def _is_wide(drawing: Drawing, rows: Sequence[Row]) -> bool:
+    """Whether the axis is logarithmic; one of deviations never is, as some are none."""
+    if drawing.value == "deviation":
+        return False
     values = [value for row in rows if (value := value_of(drawing, row, row.measured))]
+    if drawing.value == "measured":
+        values += [row.limit.value * row.table.factor for row in rows if row.limit.value]
     return bool(values) and max(values) > SPAN * min(values)
 
 
@@ -104,6 +109,8 @@ def _panel(
         mine = sorted((row for row in rows if workload(row) == name), key=lambda row: across.place_of(row, horizontal))
         if mine:
             _line(axis, drawing, mine, rank, horizontal)
+    if drawing.value == "measured":
+        _limits(axis, rows, names, horizontal)
     places = sorted({across.place_of(row, horizontal) for row in rows})
     margin = 2 ** max(0.35, across.octaves(places) / 10)
     axis.set_xscale("log", base=2)
@@ -117,7 +124,7 @@ def _panel(
 
 
 def _line(axis: Axes, drawing: Drawing, rows: Sequence[Row], rank: int, horizontal: across.Dimension) -> None:
-    """One workload: its values joined, every repetition beside them, its limit dashed in its colour."""
+    """One workload: its values joined, every repetition beside them."""
     look = style.line(rank)
     places = [across.place_of(row, horizontal) * 2 ** (APART * (rank - 1)) for row in rows]
     values = [value_of(drawing, row, row.measured) or 0.0 for row in rows]
@@ -131,9 +138,18 @@ def _line(axis: Axes, drawing: Drawing, rows: Sequence[Row], rank: int, horizont
     ]
     axis.scatter([x for x, _ in points], [y for _, y in points], s=7, zorder=4, alpha=0.7, linewidth=0.6,
                  marker=look.marker, facecolor="white", edgecolor=look.colour)  # fmt: skip
-    limits = [(place, row.limit.value) for place, row in zip(places, rows, strict=True) if row.limit.value is not None]
-    axis.plot([x for x, _ in limits], [y * rows[0].table.factor for _, y in limits], color=look.colour, linewidth=0.8,
-              dashes=(5, 2), marker="_", markersize=6, zorder=1)  # fmt: skip
+
+
+def _limits(axis: Axes, rows: Sequence[Row], names: Sequence[str], horizontal: across.Dimension) -> None:
+    """The limits dashed: one line where all rows have the same, else each in the colour of its workload."""
+    known = [(row, row.limit.value * row.table.factor) for row in rows if row.limit.value is not None]
+    if len({round(value, 9) for _, value in known}) == 1:
+        axis.axhline(known[0][1], color=style.LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)
+        return
+    for rank, name in enumerate(names):
+        line = sorted((across.place_of(row, horizontal), value) for row, value in known if workload(row) == name)
+        axis.plot([x for x, _ in line], [y for _, y in line], color=style.line(rank).colour, linewidth=0.8,
+                  dashes=(5, 2), marker="_", markersize=6, zorder=1)  # fmt: skip
 
 
 def _scaled(axis: Axes, logarithmic: bool, mark: str) -> None:

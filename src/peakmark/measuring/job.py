@@ -42,7 +42,15 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
         tool=str(tool) if tool else None,
         pair=bool(part.plan.get("cluster")) and REGISTRY[cell.instrument].two_nodes,
         modules=tuple(config.get("modules", {}).get(cell.instrument, ())),
+        node_bytes=_node_bytes(part.plan),
     )
+
+
+def _node_bytes(plan: Mapping[str, Any]) -> int | None:
+    """Memory of this node as Slurm had it when the campaign was planned."""
+    node = os.environ.get("SLURMD_NODENAME")
+    kinds = (plan.get("cluster") or {}).get("kinds", ())
+    return next((int(kind["memory"]) << 20 for kind in kinds if node in kind["nodes"]), None)
 
 
 def run(part: Part, name: str, kernels: Path) -> None:

@@ -49,6 +49,7 @@ class Request:
     tool      configured path of a reference tool, None to look on PATH
     pair      the far end runs on the second node of this Slurm job; otherwise everything stays on this machine
     modules   environment modules that bring the tool
+    node_bytes  memory that Slurm has of this node, where the plan tells it
     far_end   brings a server up elsewhere, given the command and a directory; None: on this machine, over loopback
     """
 
@@ -59,6 +60,7 @@ class Request:
     tool: str | None = None
     pair: bool = False
     modules: tuple[str, ...] = ()
+    node_bytes: int | None = None
     far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
 
 
@@ -175,7 +177,7 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
             lambda: _tools(request.kernels),
             _seats(tuple(sorted(os.sched_getaffinity(0)))),
         )
-        limits = facts["limits"]
+        facts["limits"] = limits = placing.granted(facts["limits"], request.node_bytes)
         cpus = limits["cpus_allowed"]
         yield Workspace(
             directory=directory,

@@ -36,6 +36,20 @@ def allowed(host: Host, limits: Mapping[str, Any], seats: Topology) -> dict[str,
     }
 
 
+def granted(limits: Mapping[str, Any], node_bytes: int | None) -> Mapping[str, Any]:
+    """The limits with no more memory than Slurm has granted the job, where nothing holds it to that: the rest is the system's,
+    or another job's.
+
+    node_bytes  what Slurm has of this node, for a job that asked for all of it; None where that is not known
+    """
+    slurm, most = limits["slurm"], limits["memory_bytes"]
+    if slurm is None or most is None:
+        return limits
+    by_cpus = (slurm["memory_per_cpu_bytes"] or 0) * (slurm["cpus_on_node"] or 0)
+    memory = slurm["memory_per_node_bytes"] or by_cpus or node_bytes or most
+    return limits if memory >= most else {**limits, "memory_bytes": memory, "memory_limited_by": "slurm"}
+
+
 def memory_nodes(host: Host) -> str | None:
     """NUMA nodes of which this process may have memory, in the kernel's list format."""
     for line in (host.read("/proc/self/status") or "").splitlines():

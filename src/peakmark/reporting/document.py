@@ -11,6 +11,7 @@ from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES, Table, subsystem_tables
 from peakmark.config import people
 from peakmark.config.layouts import Layout, Sheet
+from peakmark.figures import bars
 from peakmark.formatting import date, listed, plural, typeset
 from peakmark.judging import caveats, findings, fleet, fleet_text, verdict
 from peakmark.judging.drawn import Drawn, figures_of, without_rows
@@ -181,9 +182,11 @@ def _figure(one: Drawn, figures: Mapping[str, int], mark: str = ".") -> dict[str
     limit = any(row.limit.value is not None for row in one.rows)
     used = {name for row in one.rows for name in row.series}
     if one.drawing is not None:
-        shown = one.drawing.value != "deviation" and len(used) > 1
-        caption = captions.of_drawing(one.drawing, limit and one.drawing.value != "deviation", shown)
-        alt = alternative.text(caption, one.rows, mark, one.drawing.value)
+        value, bar = one.drawing.value, one.drawing.kind == "bars"
+        drawn = value == "efficiency" or (value == "measured" and limit and not bar)
+        beyond = bars.goes_beyond(one.drawing, one.rows)
+        caption = captions.of_drawing(one.drawing, drawn, value != "deviation" and len(used) > 1, beyond)
+        alt = alternative.text(caption, one.rows, mark, value)
     elif one.rows:
         absent = {series.instrument for series in one.rows[0].table.references} - used
         caption = captions.text(one.name, limit, absent)

@@ -139,7 +139,10 @@ def _summary(data: Data, folder: Path) -> str:
     )
     verdicts = webtables.plain(
         data["verdict_head"],
-        [[" ".join(filter(None, cell)) for cell in line] for line in data["verdicts"]],
+        [
+            [(": " if place in (0, len(line) - 1) else " ").join(filter(None, cell)) for place, cell in enumerate(line)]
+            for line in data["verdicts"]
+        ],
         "How close each resource comes to its limit, by the row that speaks for it",
     )
     figure = _figure(data["overview"], "Overview", folder) if data["overview"] else ""

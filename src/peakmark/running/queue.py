@@ -14,19 +14,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from peakmark import slurm
-from peakmark.cell import Cell
+from peakmark import files, slurm
 from peakmark.errors import PeakmarkError
+from peakmark.measuring import job as measuring
 from peakmark.planning.plan import Plan
 from peakmark.running import failures, progress, refusals
+from peakmark.running.task import Ended, Task
 
 AT_ONCE = 4
 """Calls of sbatch side by side: one waits for the controller most of the time."""
 BATCH = 32
-LOOK_S, SHARE = 1.0, 20.0
-"""Slurm is asked every second, and never more than a twentieth of the time is its answer."""
+LOOK_S, SHARE, LONGEST_S = 1.0, 20.0, 60.0
+"""Slurm is asked every second, and no more than a twentieth of the time is its answer; yet every minute, as a late answer may
+have been the last one of a controller that restarts, or this machine stood still."""
 FEW = 64
 """So many outputs are looked for each time, which costs a shared filesystem less than squeue costs the controller."""
 LATER_S = 3.0
@@ -41,50 +42,6 @@ _STUCK = (
     *("Invalid", "NotAllowed", "PartitionNodeLimit", "PartitionTimeLimit", "NodeDown"),
 )
 """Words in Slurm's reason why a job waits that no other job's end will change."""
-
-
-@dataclass(eq=False)
-class Task:
-    """A job to be: ``place`` in the plan's order, ``output`` that it makes, all that sbatch is told.
-
-    before      when the output that is there already was written (ns), None where there is none
-    unanswered  sbatch was called and got no answer: Slurm may have the job
-    """
-
-    place: int
-    cells: tuple[Cell, ...]
-    output: Path
-    comment: str
-    options: tuple[str, ...]
-    script: str
-    before: int | None = None
-    number: str | None = None
-    misses: int = 0
-    unanswered: bool = False
-    stuck_since: float | None = None
-
-    def __lt__(self, other: Task) -> bool:
-        return self.place < other.place
-
-    def is_made(self) -> bool:
-        """Whether the output is there, and is not the one from before."""
-        return written(self.output) not in (None, self.before)
-
-
-def written(path: Path) -> int | None:
-    """When a file was written (ns), None where there is none."""
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return None
-
-
-@dataclass(frozen=True)
-class Ended:
-    """``words`` say why it failed, None when it did not."""
-
-    task: Task
-    words: str | None = None
 
 
 @dataclass
@@ -136,8 +93,9 @@ class Queue:
         now = self.clock()
         if self.active and now >= self._look_at:
             ended += self._look(now)
+            self._tell_progress()
             took = self.clock() - now
-            self.interval = max(LOOK_S, SHARE * took)
+            self.interval = min(max(LOOK_S, SHARE * took), LONGEST_S)
             self._look_at = now + self.interval
         return ended
 
@@ -256,6 +214,15 @@ class Queue:
         if ended:
             self._submit_at = 0.0  # there may be room again
         return ended + self._give_up(known, now)
+
+    def _tell_progress(self) -> None:
+        """How far jobs of several cells are: each names the one that it measures."""
+        for task in self._running:
+            name = self.made.job_of(task.cells[0]) if len(task.cells) > 1 else None
+            if name is not None:
+                with contextlib.suppress(OSError, UnicodeDecodeError):
+                    now = files.read_text(measuring.present_path(self.made.directory, name))
+                    progress.reached(str(task.output), now.strip())
 
     def _judge(self, task: Task, job: slurm.Job, now: float) -> Ended | None:
         task.misses = 0

@@ -23,7 +23,8 @@ from peakmark.planning.cluster import Cluster, settings_of
 from peakmark.planning.plan import Plan
 from peakmark.planning.plan_text import shown
 from peakmark.running import folders, head, preflight, progress, resume
-from peakmark.running.queue import MAX_JOBS, Queue, Task, written
+from peakmark.running.queue import MAX_JOBS, Queue
+from peakmark.running.task import Task, written
 from peakmark.storage import decisions, integrity, planfile
 from peakmark.units import parse_duration
 
@@ -288,6 +289,9 @@ class Run:
             missing = [cell for cell in self.wanted if not self.is_measured(cell)]
             each = {self.plan.record_name(cell): [cell] for cell in missing}
         progress.estimates = {path: self.plan.durations.total(cells) for path, cells in each.items() if cells}
+        if self.plan.jobs:
+            seconds_of = self.plan.durations.total
+            progress.steps = {path: {one.id: seconds_of([one]) for one in cells} for path, cells in each.items()}
         if self.plan.cluster is not None and each:
             cells, seconds = sum(map(len, each.values())), sum(progress.estimates.values())
             nodes = self.plan.cluster.nodes

@@ -30,13 +30,17 @@ def text(name: str, limit: bool = True, absent: Collection[str] = ()) -> str:
     return " ".join(one for one in sentences if not any(re.search(rf"\b{re.escape(word)}\b", one) for word in dropped))
 
 
-def of_drawing(drawing: Drawing, limit: bool, references: bool) -> str:
-    """The caption of a figure that a layout asks for: its title, then how to read its kind; ``limit`` and ``references`` say
-    whether some are in it.
+def of_drawing(drawing: Drawing, limit: bool, references: bool, beyond: bool = False) -> str:
+    """The caption of a figure that a layout asks for: its title, then how to read its kind. ``limit``, ``references`` and
+    ``beyond`` (references above the upper edge) say what is in it.
     """
     words = text(drawing.kind if drawing.kind in KINDS else WORKLOAD, limit)
-    dropped = [] if drawing.value == "measured" else ["repetition"]
-    dropped += [] if references else ["reference"]
+    absent = {
+        "repetitions": drawing.value == "measured",
+        "reference tools": references,
+        "beyond": beyond,
+    }
+    dropped = [word for word, there in absent.items() if not there]
     kept = [one for one in re.split(r"(?<=\.) ", words) if not any(word in one for word in dropped)]
     return " ".join([f"{drawing.title}.", *kept])
 

@@ -20,6 +20,7 @@ from peakmark.judging import drawn, rows
 from peakmark.judging.row import Row
 from peakmark.reporting import document
 from peakmark.storage.results import Results
+from peakmark.tables import captions
 
 KIB, MIB = 1024, 1 << 20
 DISK = BY_NAME["disk_throughput"]
@@ -109,6 +110,11 @@ def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(tmp_path: Path) -
         assert axis.get_ylim()[1] <= bars.FARTHEST
         assert len(axis.collections) == 6
         assert all(points.get_offsets()[0][1] <= axis.get_ylim()[1] for points in axis.collections)
+    assert bars.goes_beyond(drawing, far)
+    assert "beyond the upper edge" in captions.of_drawing(drawing, limit=True, references=True, beyond=True)
+    assert captions.of_drawing(drawing, limit=False, references=False) == (
+        "Four patterns. A bar for each row, grouped as named below."
+    )
 
 
 def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path: Path) -> None:

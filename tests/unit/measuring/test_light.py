@@ -62,6 +62,7 @@ TOO_LONG = frozenset(
         "hashlib",
         "importlib.metadata",
         "inspect",
+        "ipaddress",
         "locale",
         "logging",
         "lzma",
@@ -77,6 +78,7 @@ TOO_LONG = frozenset(
         "threading",
         "tokenize",
         "typing",
+        "urllib.parse",
         "xml",
         "zlib",
         "_hashlib",
@@ -225,6 +227,15 @@ def test_a_program_keeps_the_name_that_it_gave_itself(tmp_path: Path) -> None:
     # HPL within hpcc reads other files than xhpl: which of the two it is must not be forgotten.
     found = [known.tool(tmp_path, "hpl", "/bin/true", lambda path: Tool("hpcc", path, "unknown")) for _ in range(2)]
     assert [tool.name for tool in found] == ["hpcc", "hpcc"]
+
+
+def test_a_path_is_still_an_address_when_it_is_asked_for() -> None:
+    """Loaded without what makes addresses of paths, pathlib finds it then."""
+    found = "from peakmark import __main__ as m; m._paths_without_urls(); import pathlib, urllib.parse as u; "
+    found += "print(pathlib.Path('/a b').as_uri(), u.quote('c d'))"
+    argv = [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {str(MAIN.parents[1])!r}); {found}"]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    assert done.stdout == "file:///a%20b c%20d\n", done.stderr
 
 
 def test_what_is_installed_is_found_when_it_is_needed() -> None:

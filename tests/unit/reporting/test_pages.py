@@ -18,6 +18,7 @@ DPI = 20
 TOP_MM, END_MM = 17, 281  # as in reports/template
 PALE = 200
 LEAST = 0.5
+MOST = {"sweep": 8, "full": 13}  # pages
 
 
 def _filled(drawn: Path, folder: Path) -> list[float]:
@@ -46,13 +47,13 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_no_page_but_the_last_stays_half_empty(swept: Path, tmp_path: Path) -> None:
     shares = _filled(swept / "report.pdf", tmp_path)
-    assert len(shares) > 4
+    assert 4 < len(shares) <= MOST["sweep"], "the report grows"
     assert min(shares[:-1]) > LEAST, [f"{share:.2f}" for share in shares]
 
 
 def test_no_page_of_a_long_report_stays_half_empty(long: Path, tmp_path: Path) -> None:
     shares = _filled(long, tmp_path)
-    assert len(shares) > 10
+    assert 10 < len(shares) <= MOST["full"], "the report grows"
     assert min(shares[:-1]) > LEAST, [f"{share:.2f}" for share in shares]
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
+from snakemake.settings.types import MaxJobsPerTimespan
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
+from peakmark.resources import ROOT
 from peakmark.running.run import Run
 from peakmark.running.told import Told
-from snakemake_executor_plugin_peakmark import Executor
+from snakemake_executor_plugin_peakmark import PAUSE_S, Executor
 
 
 def test_the_thread_that_the_interface_starts_finds_all_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,3 +35,31 @@ def test_another_workflow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Run, "current", None)
     with pytest.raises(Told, match="runs the Snakefile of peakmark"):
         Executor(None, None)
+
+
+def test_snakemake_is_not_told_to_hand_over_a_hundred_jobs_a_second() -> None:
+    """Its own default, at which two thousand cells take twenty seconds however soon Slurm takes them."""
+    profile = yaml.safe_load((ROOT / "slurm" / "config.yaml").read_text())
+    assert MaxJobsPerTimespan.parse_choice(profile["max-jobs-per-timespan"]).max_jobs >= profile["jobs"]
+
+
+def test_while_jobs_come_nobody_sleeps_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RemoteExecutor, "__init__", lambda *_: None)
+    queue = SimpleNamespace(waiting=[], add=lambda _: None, step=list)
+    run = SimpleNamespace(plan=SimpleNamespace(cluster=object()), queue=lambda **_: queue)
+    monkeypatch.setattr(Run, "current", run)
+    executor = Executor(None, None)
+
+    def pause() -> float:
+        async def once() -> None:
+            assert [one async for one in executor.check_active_jobs([])] == []
+
+        asyncio.run(once())
+        seconds: float = executor.next_seconds_between_status_checks
+        return seconds
+
+    assert pause() == PAUSE_S
+    executor.added.append(object())
+    assert 0 < pause() < PAUSE_S / 4, "the next one may be a millisecond away"
+    queue.waiting.append(object())
+    assert pause() == 0.0

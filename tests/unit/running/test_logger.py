@@ -22,6 +22,8 @@ def handler(monkeypatch: pytest.MonkeyPatch) -> plugin.LogHandler:
     handler = plugin.LogHandler(settings, None)
     handler.console = Console(file=io.StringIO(), width=200)
     handler.bar = plugin._Bar(handler.console)
+    for name in ("estimates", "steps", "behind"):
+        monkeypatch.setattr(progress, name, {})
     now = [100.0]
     monkeypatch.setattr(plugin.time, "monotonic", lambda: now[0])
     handler.now = now  # type: ignore[attr-defined]
@@ -80,6 +82,30 @@ def test_a_failed_job_is_not_ahead_any_more(handler: plugin.LogHandler, monkeypa
     send(handler, LogEvent.JOB_ERROR, logging.ERROR, **job(1), log=[])
     send(handler, LogEvent.JOB_FINISHED, job_id=2)
     assert "20 s left" in send(handler, LogEvent.PROGRESS, done=1, total=3)
+
+
+def test_a_job_of_several_cells_is_told_while_it_runs(
+    handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two nodes with a job each: there is nothing else to be told of until one of them ends."""
+    one, two = (f"results/a/nodes/n{number}.own" for number in (1, 2))
+    progress.steps |= {one: {f"{number}": 10.0 for number in range(10)}, two: {"x": 10.0, "y": 90.0}}
+    progress.estimates |= {one: 100.0, two: 100.0}
+    for number, output in enumerate((one, two)):
+        send(handler, LogEvent.JOB_INFO, jobid=number, rule_name="measure_job", output=[output])
+    monkeypatch.setattr(progress, "started", handler.now[0])  # type: ignore[attr-defined]
+    handler.now[0] += 10.0  # type: ignore[attr-defined]
+    progress.reached(one, "0")
+    progress.reached(one, "4")
+    progress.reached(one, "not one of them")
+    progress.reached(one, "3")  # rounds of repetitions begin at the first row again
+    assert send(handler, LogEvent.PROGRESS, done=0, total=4) == "4 of 12 cells, 10 s, 40 s left\n"
+    send(handler, LogEvent.JOB_ERROR, logging.ERROR, jobid=0, rule_name="measure_job", output=[one], log=[])
+    output = send(handler, LogEvent.PROGRESS, done=1, total=4)
+    assert output.endswith("10 of 12 cells, 10 s, 10 s left\nfailed job n1.own\n")
+    send(handler, LogEvent.JOB_FINISHED, job_id=1)
+    output = send(handler, LogEvent.PROGRESS, done=4, total=4)
+    assert output.endswith("12 of 12 cells, 10 s\n4 of 4 jobs, 10 s, done\n")
 
 
 def test_without_estimates_no_time_is_promised(handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch) -> None:

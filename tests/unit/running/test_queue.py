@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.planning.test_jobs import CPU, made
+from tests.unit.planning.test_jobs import CPU, made, where
 
 from peakmark import slurm
+from peakmark.measuring import job
 from peakmark.planning import jobs, plan
 from peakmark.running import progress, refusals
 from peakmark.running import queue as queues
-from peakmark.running.queue import Ended, Queue, Task
+from peakmark.running.queue import Queue
+from peakmark.running.task import Ended, Task
 from peakmark.storage import attempts, records
 
 LIMIT = (
@@ -100,6 +102,46 @@ def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(four: plan.
     (ended,) = steps(queue, site, 3)
     assert ended.task.cells == four.cells[:1] and ended.words is None
     assert len(site.submitted) == 4, "one has ended, so there is room for the last"
+
+
+def test_a_job_of_several_cells_tells_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site
+) -> None:
+    one = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[CPU], repetitions=3, fan_out="node")
+    ((name, cells),) = one.jobs.items()
+    output = job.output_path(one.directory, name)
+    for what in ("steps", "behind"):
+        monkeypatch.setattr(progress, what, {})
+    progress.steps[str(output)] = {cell.id: 1.0 for cell in cells}
+    queue = Queue(one, clock=lambda: site.now)
+    queue.add(Task(0, tuple(cells), output, jobs.comment(one, cells), (), "#!/bin/bash\n"))
+    steps(queue, site, 2)
+    now = job.present_path(one.directory, name)
+    now.parent.mkdir(parents=True)
+    now.write_text(f"{cells[2].id}\n")
+    steps(queue, site, 2)
+    assert progress.cells() == (0, len(cells)), "what an earlier job has left there tells nothing"
+    site.states["1"] = ("RUNNING", "None")
+    steps(queue, site, 2)
+    assert progress.cells() == (2, len(cells))
+
+
+def test_one_late_answer_does_not_keep_the_end_of_a_job_for_an_hour(
+    four: plan.Plan, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty times as long as the answer took would be hours where the machine had stood still for some minutes."""
+    queue, _ = filled(four, site)
+    steps(queue, site, 2)
+
+    def late(_states: str = "") -> list[slurm.Job]:
+        site.now += 300.0
+        monkeypatch.setattr(slurm, "jobs", site.jobs)
+        return site.jobs()
+
+    monkeypatch.setattr(slurm, "jobs", late)
+    assert steps(queue, site, 2) == []
+    site.states = dict.fromkeys(site.states, ("FAILED", "NonZeroExitCode"))
+    assert len(steps(queue, site, 70)) == 4
 
 
 def test_a_limit_of_submissions_is_waited_for_and_told_once(four: plan.Plan, site: Site) -> None:

@@ -1,0 +1,52 @@
+"""One job of a campaign: what Slurm is told of it, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from peakmark.cell import Cell
+
+
+@dataclass(eq=False)
+class Task:
+    """A job to be: ``place`` in the plan's order, ``output`` that it makes, all that sbatch is told.
+
+    before      when the output that is there already was written (ns), None where there is none
+    unanswered  sbatch was called and got no answer: Slurm may have the job
+    """
+
+    place: int
+    cells: tuple[Cell, ...]
+    output: Path
+    comment: str
+    options: tuple[str, ...]
+    script: str
+    before: int | None = None
+    number: str | None = None
+    misses: int = 0
+    unanswered: bool = False
+    stuck_since: float | None = None
+
+    def __lt__(self, other: Task) -> bool:
+        return self.place < other.place
+
+    def is_made(self) -> bool:
+        """Whether the output is there, and is not the one from before."""
+        return written(self.output) not in (None, self.before)
+
+
+def written(path: Path) -> int | None:
+    """When a file was written (ns), None where there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """``words`` say why it failed, None when it did not."""
+
+    task: Task
+    words: str | None = None
