@@ -18,7 +18,7 @@ HYPERION, PROMETHEUS = "four-subsystems-2018-hyperion", "four-subsystems-2018-pr
 VARIANTS = {"memory_throughput": "pool", "memory_latency": "", "disk": "psync"}
 AREAS = {"RWS": 16 << 10, "RWR": 256 << 20}
 
-# (report, table, what its author concludes, how a finding of its numbers begins): carried ones, and those that are not.
+# (report, table, what its author concludes, words of what is found in its numbers): carried ones, and those that are not.
 CARRIED = [
     (
         "disk-patterns-2020",
@@ -38,13 +38,13 @@ CARRIED = [
         "disk-patterns-2020",
         "disk_throughput",
         "IOZone is above its own program",
-        "IOZone says more than MyDiskBench at 62 of 84",
+        "IOZone says more at 62 of 84 points",
     ),
     (
         "disk-patterns-2020",
         "disk_iops",
         "and in operations per second",
-        "IOZone says more than MyDiskBench at all 14 points",
+        "IOZone says more at all 14 points",
     ),
     ("file-io-lab", "disk_throughput", "reads are faster than writes", "RS is faster than WS at all 12 points"),
     (
@@ -64,7 +64,7 @@ CARRIED = [
         HYPERION,
         "disk_throughput",
         "its disk program is far below IOZone",
-        "IOZone says more than MyDiskBench at all 36 points",
+        "IOZone says more at all 36 points",
     ),
     (PROMETHEUS, "network_throughput", "32 KB is better than 1 KB", "32 KiB is faster than 1 KiB at all 8 points"),
     (PROMETHEUS, "disk_iops", "WR has low values compared to RR in IOPS", "RR is faster than WR at all 8 points"),
@@ -75,7 +75,7 @@ NOT_CARRIED = [
     ("file-io-lab", "disk_throughput", "one configuration is best and one worst", "All rows have n = 1: too few repetitions"),
     ("six-core-evaluation", "memory_throughput", "threads made all slower", "2 threads are faster than 1 thread at 6 of 9 points (by chance 0.5)"),
     (HYPERION, "memory_throughput", "random access is faster than sequential", "RWS is faster than RWR at 2 of 9 points (by chance 0.2)"),
-    (HYPERION, "memory_throughput", "throughput grows with threads", "2 threads are faster than 1 thread at 5 of 6 points (by chance 0.2)"),
+    (HYPERION, "memory_throughput", "throughput grows with threads", "4 threads are faster than 1 thread at 5 of 6 points (by chance 0.2)"),
     (HYPERION, "disk_latency", "reading and writing differ", "RR is shorter than WR at 4 of 8 points (by chance 1)"),
     (PROMETHEUS, "memory_throughput", "random copies are better than sequential", "RWS is faster than RWR at 6 of 9 points (by chance 0.5)"),
     (PROMETHEUS, "disk_throughput", "reading at random is better", "RS is faster than RR at 2 of 9 points (by chance 0.2)"),
@@ -115,11 +115,11 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]
     }
 
 
-@pytest.mark.parametrize(("report", "table", "claim", "begins"), CARRIED)
+@pytest.mark.parametrize(("report", "table", "claim", "words"), CARRIED)
 def test_what_the_numbers_carry_is_said(
-    said: dict[tuple[str, str], str], report: str, table: str, claim: str, begins: str
+    said: dict[tuple[str, str], str], report: str, table: str, claim: str, words: str
 ) -> None:
-    (line,) = (line for line in said[report, table].splitlines() if line.startswith(begins))
+    (line,) = (line for line in said[report, table].splitlines() if words in line)
     assert "by chance" in line, claim
 
 
