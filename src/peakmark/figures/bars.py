@@ -46,7 +46,7 @@ def plot(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | Non
     widest = max(sum(len(group.rows) for group in groups) for _, groups in grouped)
     columns = 1 if widest > HALF or (len(grouped) == 1 and widest > FEW) else min(2, len(grouped))
     lines = math.ceil(len(grouped) / columns)
-    share = 1.0 if columns == 2 or widest > FEW else 0.55
+    share = 1.0 if columns == 2 or widest > FEW else 0.49
     figure = Figure(figsize=(panels.WIDTH * share, HEIGHT * lines + 0.4))
     figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
     axes = figure.subplots(lines, columns, squeeze=False, sharey=True)
