@@ -5,7 +5,7 @@ PRESET ?= config/presets/quick.yaml
 # The environment's programs first, so that rules and tests find the same ones.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-trouble test-debian13 fuzz soak cluster cluster-down lint format requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-trouble test-debian13 test-debian11 fuzz soak cluster cluster-down lint format requirements clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -48,7 +48,7 @@ lint: setup-test ## formatting, types, linters
 	ruff check .
 	ruff format --check .
 	mypy
-	shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off tests/debian13/run .ci/run src/kernels/probe.sh benchmarks/guest/init tests/kernels/runs/*.sh
+	shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off tests/debian/run .ci/run src/kernels/probe.sh benchmarks/guest/init tests/kernels/runs/*.sh
 	@$(MAKE) --no-print-directory -C src/kernels format-check cppcheck
 
 test-unit: setup-test kernels
@@ -78,7 +78,10 @@ test-cluster: setup-test
 	python -m pytest tests/cluster -m "not trouble"
 
 test-debian13: ## the tests in a minimal Debian 13 below build/, as root; ARGS="lint test-kernels"
-	@tests/debian13/run $(ARGS)
+	@tests/debian/run 13 $(ARGS)
+
+test-debian11: ## the kernels with the compiler and assembler of Debian 11, which lack an instruction set, as root
+	@tests/debian/run 11 $(ARGS)
 
 test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, hanging tools, every preset: an hour more
 	for folder in faults workflow cluster; do python -m pytest tests/$$folder -m trouble || exit 1; done

@@ -163,10 +163,10 @@ def test_promises_stand_beside_what_was_counted() -> None:
     pairs = [promises.campaigns(2, change=0.2, turned=turned) for turned in (False, True)]
     unchanged = ("unchanged campaigns of 110 rows", pairs[0].different)
     kept = [*promises.marks(50), unchanged, *promises.coverage(50)]
-    text = promises.table(kept)
+    text = promises.table([*kept, ("changed rows not found where a tenth is faster", pairs[0].missed)])
     assert "| unchanged campaigns of 110 rows | 2 |" in text
     assert all(one.missed == Count(0, 20) for one in pairs)
-    assert text.count("| at most 5% |") == len(kept) - 1
+    assert text.count("| at most 5% |") == len(kept)
     assert "none: told in the report" in text
     assert promises.broken([("quiet rows called unsure, n = 3", Count(40, 100))]) == [
         "quiet rows called unsure, n = 3: 40.0%, promised is at most 5%"

@@ -52,7 +52,20 @@ def test_what_cannot_be_measured_in_turn_is_one_sentence(checkout: Checkout) -> 
     other = checkout.write_config("other.yaml", {**TINY, "cpu": [{"workloads": ["HP"], "concurrency": [1]}],
                                                  "memory": [], "disk": [], "network": []})  # fmt: skip
     adaptive = checkout.write_config("adaptive.yaml", {"repetitions": {"min": 6, "max": 9, "until": "2%"}})
-    for second, words in ((other, "no cell in common"), (adaptive, "repetitions is a number")):
+    nodes = checkout.write_config("nodes.yaml", {"nodes": ["n1", "n2"]})
+    every = checkout.write_config("every.yaml", {"nodes": "all"})
+    elsewhere = checkout.write_config("elsewhere.yaml", {"nodes": "another-host"})
+    (checkout.directory / "cluster.yaml").write_text("schema: 1\nname: here\nslurm: {partition: main}\n")
+    cluster = checkout.write_config("cluster-a.yaml", {**TINY, "site": "cluster.yaml"})
+    in_a_job = "srun --exclusive --nodes=1"
+    for second, words in (
+        (other, "no cell in common"),
+        (adaptive, "repetitions is a number"),
+        (nodes, in_a_job),
+        (every, in_a_job),
+        (elsewhere, in_a_job),
+        (cluster, "and this is no job"),
+    ):
         told = checkout.peakmark("compare", "--interleave", str(first), str(second))
         assert (told.returncode, len(told.stderr.splitlines())) == (2, 1), told.stderr
         assert words in told.stderr

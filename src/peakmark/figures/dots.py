@@ -23,6 +23,8 @@ WIDTH, WIDE = 7.0, 10.2  # inches: a portrait page, a landscape page
 LINE, BIG = 0.165, 0.5  # inches a line of dots takes in a table's figure, and on page one
 FARTHEST = 0.5  # shares of the median beyond which a dot stands at the edge
 NAMED = 3
+Slow = frozenset[tuple[str, str]]
+"""Subsystem and node."""
 APART = style.look(1).colour
 
 
@@ -34,13 +36,18 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
         for name, spot in spots.items()
         if spot is not None
     ]
-    return _figure(lines, WIDTH, BIG, mark) if lines else None
+    return _figure(lines, WIDTH, BIG, mark, slow(rows)) if lines else None
 
 
-def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
-    """Every node in every point of a table; None where nothing was measured."""
+def plot(table: Table, rows: Sequence[Row], mark: str = ".", slow: Slow = frozenset()) -> Figure | None:
+    """Every node in every point of a table; None where nothing was measured. ``slow``: see there."""
     lines = [(_name(table, spot), spot) for spot in fleet.spots(rows)]
-    return _figure(lines, 0.54 * WIDE, LINE, mark) if lines else None
+    return _figure(lines, 0.54 * WIDE, LINE, mark, slow) if lines else None
+
+
+def slow(rows: Mapping[str, Sequence[Row]]) -> Slow:
+    """The nodes that are slow in a resource, by most rows or by all together: they are marked in each of its rows."""
+    return frozenset((one.subsystem, one.node) for one in fleet.slow_nodes(rows) if one.mostly)
 
 
 def _name(table: Table, spot: Spot) -> str:
@@ -49,19 +56,19 @@ def _name(table: Table, spot: Spot) -> str:
     return Words.of(row).point_on_all(row, variant)
 
 
-def _figure(lines: Sequence[tuple[str, Spot]], width: float, height: float, mark: str) -> Figure:
+def _figure(lines: Sequence[tuple[str, Spot]], width: float, height: float, mark: str, slow: Slow) -> Figure:
     figure = Figure(figsize=(width, height * len(lines) + 0.6))
     figure.set_layout_engine("constrained")
     axis = figure.subplots()
     for position, (_, spot) in enumerate(lines):
-        _dots(axis, position, spot, mark, large=height == BIG)
+        _dots(axis, position, spot, mark, _slow_in(spot, slow), large=height == BIG)
     axis.axvline(0, color=style.LIMIT, linewidth=0.8, zorder=1)
     for side in (-1, 1):
         axis.axvline(side * fleet.BEYOND, color=style.QUIET, linewidth=0.6, dashes=(4, 2), zorder=1)
     axis.set_yticks(range(len(lines)), [name for name, _ in lines])
     axis.tick_params(axis="y", length=0)
     axis.set_ylim(len(lines) - 0.5, -0.6)
-    low, high = _extent(lines)
+    low, high = _extent(lines, slow)
     axis.set_xlim(low, high)
     ticks = [tick for tick in map(_whole, axis.get_xticks()) if low <= tick <= high]
     axis.set_xticks(ticks, [f"{100 * tick:+g}".replace(".", mark) if tick else "0" for tick in ticks])
@@ -83,16 +90,26 @@ def _share(spot: Spot, row: Row) -> float:
     return max(-FARTHEST, min(FARTHEST, share))
 
 
-def _dots(axis: Axes, position: int, spot: Spot, mark: str, large: bool) -> None:
+def _slow_in(spot: Spot, slow: Slow) -> list[Row]:
+    """The rows of nodes that are slow in the resource, of those that do not lie apart in this row already."""
     apart = {row.key.node for row in (*spot.slow, *spot.fast)}
-    for among, colour, face in ((False, style.look(0).colour, style.look(0).colour), (True, APART, "white")):
-        rows = [row for row in spot.rows if (row.key.node in apart) is among]
+    nodes = {node for subsystem, node in slow if subsystem == spot.table.subsystem} - apart
+    return [row for row in spot.rows if row.key.node in nodes]
+
+
+def _dots(axis: Axes, position: int, spot: Spot, mark: str, slow: Sequence[Row], large: bool) -> None:
+    apart = [*spot.slow, *spot.fast]
+    named = {row.key.node for row in (*apart, *slow)}
+    usual = [row for row in spot.rows if row.key.node not in named]
+    plain = style.look(0).colour
+    looks = ((usual, plain, plain, "o", 0.55), (apart, APART, "white", "o", 1), (slow, APART, "white", "v", 1))
+    for rows, colour, face, marker, alpha in looks:
         axis.scatter(
             [_share(spot, row) for row in rows],
             [position + (0.3 if large else 0.16) * _aside(row.key.node) for row in rows],
-            s=16 if large else 9, facecolor=face, edgecolor=colour, linewidth=0.9, alpha=1 if among else 0.55, zorder=3,
+            s=16 if large else 9, facecolor=face, edgecolor=colour, linewidth=0.9, marker=marker, alpha=alpha, zorder=3,
         )  # fmt: skip
-    for place, row in enumerate(_named(spot)):
+    for place, row in enumerate(_named(spot, slow)):
         share = _share(spot, row)
         axis.annotate(
             f"{row.key.node} {percent(share, mark)} %" if large else row.key.node,
@@ -102,15 +119,15 @@ def _dots(axis: Axes, position: int, spot: Spot, mark: str, large: bool) -> None
         )  # fmt: skip
 
 
-def _named(spot: Spot) -> list[Row]:
+def _named(spot: Spot, slow: Sequence[Row]) -> list[Row]:
     """The nodes whose names stand beside their dots."""
-    return sorted((*spot.slow, *spot.fast), key=lambda row: -abs(_share(spot, row)))[:NAMED]
+    return sorted((*spot.slow, *spot.fast, *slow), key=lambda row: -abs(_share(spot, row)))[:NAMED]
 
 
-def _extent(lines: Sequence[tuple[str, Spot]]) -> tuple[float, float]:
+def _extent(lines: Sequence[tuple[str, Spot]], slow: Slow) -> tuple[float, float]:
     """The ends of the axis, with room for names where there are some."""
     shares = [_share(spot, row) for _, spot in lines for row in spot.rows]
-    named = [_share(spot, row) for _, spot in lines for row in _named(spot)]
+    named = [_share(spot, row) for _, spot in lines for row in _named(spot, _slow_in(spot, slow))]
     low, high = min(-1.6 * fleet.BEYOND, *shares), max(1.6 * fleet.BEYOND, *shares)
     room, margin = 0.22 * (high - low), 0.04 * (high - low)
     left = room if any(share < 0 for share in named) else margin

@@ -41,10 +41,11 @@ def build(campaign: Path | Judged) -> list[Path]:
     style.begin()
     written = []
     several, many = len(fleet.nodes(rows)) > 1, fleet.is_many(rows)
+    slow = dots.slow(rows) if many else None
     layout = None if many else layout_of(results)
     first = (FLEET, dots.overview(rows, mark)) if several else (OVERVIEW, overview(rows, mark))
     drawn = (
-        (one.name, _draw(one, many, mark)) for table in TABLES for one in figures_of(table, rows[table.name], layout)
+        (one.name, _draw(one, slow, mark)) for table in TABLES for one in figures_of(table, rows[table.name], layout)
     )
     for name, figure in (first, *drawn):
         if figure is not None:
@@ -56,11 +57,12 @@ def build(campaign: Path | Judged) -> list[Path]:
     return written
 
 
-def _draw(one: Drawn, many: bool, mark: str) -> Figure | None:
+def _draw(one: Drawn, slow: dots.Slow | None, mark: str) -> Figure | None:
+    """``slow``: where many nodes are drawn, those that are slow in a resource."""
     if not one.rows:
         return None
-    if many:
-        return dots.plot(one.rows[0].table, one.rows, mark)
+    if slow is not None:
+        return dots.plot(one.rows[0].table, one.rows, mark, slow)
     if one.drawing is None or one.drawing.kind == "panels":
         return panels.plot(one.rows[0].table, one.rows, mark)
     return (together.plot if one.drawing.kind == "together" else bars.plot)(one.drawing, one.rows, mark)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.formatting import listed, significant
+from peakmark.formatting import listed
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
 from peakmark.judging.verdict import NO_ROW, UNKNOWN, Rows, Verdict
@@ -84,7 +84,7 @@ def _scaled(config: Mapping[str, object]) -> Iterator[str]:
     scale = config.get("scale")
     if isinstance(scale, int | float) and not isinstance(scale, bool) and scale < 1:
         yield (
-            f"Times, amounts of work and files are {significant(scale, 3)} times those of the configuration (scale): the "
+            f"Times, amounts of work and files are {scale:g} times those of the configuration (scale): the "
             "figures are real but short, and a short disk figure may be the cache's."
         )
 

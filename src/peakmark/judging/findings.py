@@ -39,7 +39,8 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
     if not measured:
         return []
     words = Words(measured[0].table, mark, sheet)
-    right = [row for row in measured if row.level is not Level.WRONG]
+    alike = [row for row in measured if not row.mixed]
+    right = [row for row in alike if row.level is not Level.WRONG]
     found = [
         *_extremes(words, right),
         *(
@@ -49,19 +50,22 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         *(Finding("Block size", text) for text in trends.blocks(words, right)),
         *(Finding(topic, text) for topic, text in strata.sentences(words, right)),
         *(Finding("Reference", text) for text in _references(words, right)),
-        *(Finding("Disagreement", text) for text in _disagreements(words, measured)),
-        *(Finding("Limit", text) for text in _limits(words, measured)),
+        *(Finding("Disagreement", text) for text in _disagreements(words, alike)),
+        *(Finding("Limit", text) for text in _limits(words, alike)),
         *(
             Finding("Machine", text)
             for text in dict.fromkeys(f"{one.limit.finding}." for one in rows if one.limit.finding)
         ),
+        *(Finding("Hosts", text) for text in _mixed(measured)),
         *(Finding("Doubt", text) for text in _doubtful(words, measured)),
     ]
-    few = [row for row in measured if not row.measured.summary.enough]
-    if few and len(measured) > 1:
+    few = [row for row in alike if not row.measured.summary.enough]
+    if few and len(alike) > 1:
         counts = sorted({row.measured.summary.n for row in few})
         number = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
-        which = "All rows have" if len(few) == len(measured) else f"{len(few)} of {len(measured)} rows have"
+        which = (
+            "All rows have" if len(few) == len(alike) == len(measured) else f"{len(few)} of {len(measured)} rows have"
+        )
         text = f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
         found.append(Finding("Not claimed", text))
     return found
@@ -135,6 +139,7 @@ def _references(words: Words, rows: Sequence[Row]) -> Iterator[str]:
             for row in rows
             if entry.instrument in row.series and ratios.is_measured(row.series[entry.instrument])
         ]
+        pairs = [(row, theirs) for row, theirs in pairs if ratios.met(row.measured, theirs)]
         if not pairs:
             continue
         each = [ratios.of(row.measured, theirs) for row, theirs in pairs]
@@ -147,11 +152,7 @@ def _references(words: Words, rows: Sequence[Row]) -> Iterator[str]:
             said.insert(0, f"median of {len(pairs)} rows; from {low} to {high}")
         said += dict.fromkeys(known for row, _ in pairs for known in ratios.differences(row, entry.instrument))
         text += f" ({'; '.join(said)})"
-        judged = [
-            (row, theirs)
-            for row, theirs in pairs
-            if row.measured.summary.enough and theirs.summary.enough and not row.mixed
-        ]
+        judged = [(row, theirs) for row, theirs in pairs if row.measured.summary.enough and theirs.summary.enough]
         if judged:
             distinct = [(row, theirs) for row, theirs in judged if apart(row.measured, theirs)]
             ahead = sum(
@@ -173,7 +174,7 @@ def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:
         pairs = [
             (row, row.measured.centre / row.series[entry.instrument].centre)
             for row in rows
-            if entry.instrument in row.series
+            if entry.instrument in row.series and ratios.met(row.measured, row.series[entry.instrument])
         ]
         factors = [(max(ratio, 1 / ratio), row) for row, ratio in pairs]
         beyond = [pair for pair in factors if pair[0] > DEFAULT.band]
@@ -203,6 +204,15 @@ def _limits(words: Words, rows: Sequence[Row]) -> Iterator[str]:
     if above:
         rest = f"{above} row{' is' if above == 1 else 's are'} above the limit, which cannot be"
         yield f"{rest}: the limit or the figure is wrong, as the notes say."
+
+
+def _mixed(rows: Sequence[Row]) -> Iterator[str]:
+    found = sum(row.mixed for row in rows)
+    if found:
+        yield (
+            f"{found} of {len(rows)} rows {'mixes' if found == 1 else 'mix'} hosts, and nothing above is said of"
+            f" {'it' if found == 1 else 'them'}: repetitions on different nodes tell no row apart from another; name the nodes (nodes:)."
+        )
 
 
 def _doubtful(words: Words, rows: Sequence[Row]) -> Iterator[str]:

@@ -20,11 +20,12 @@ GAP_S = 60.0
 
 
 class Turn(NamedTuple):
-    """One repetition of a row: its value in SI units, and when it was begun and ended, in seconds of the clock."""
+    """One repetition of a row: its value in SI units, when it was begun and ended, in seconds of the clock, and where."""
 
     value: float
     begun: float
     ended: float
+    host: str = ""
 
 
 Turns = Mapping[int, Turn]
@@ -36,14 +37,14 @@ def turns(points: Iterable[Point]) -> dict[int, Turn]:
     for point in points:
         context = point.record.data["context"]
         begun = datetime.fromisoformat(str(context["started"])).timestamp()
-        found[point.repetition] = Turn(point.value, begun, begun + float(context["seconds"] or 0))
+        found[point.repetition] = Turn(point.value, begun, begun + float(context["seconds"] or 0), str(context["host"]))
     return found
 
 
 def pairs(before: Turns, after: Turns) -> list[tuple[float, float]]:
-    """The values of the repetitions that both sides have, one right after the other."""
+    """The values of the repetitions that both sides have, one right after the other on one host."""
     both = [(before[number], after[number]) for number in sorted(before.keys() & after.keys())]
-    return [(one.value, other.value) for one, other in both if _gap(one, other) <= GAP_S]
+    return [(one.value, other.value) for one, other in both if one.host == other.host and _gap(one, other) <= GAP_S]
 
 
 def _gap(one: Turn, other: Turn) -> float:

@@ -55,13 +55,19 @@ def is_measured(series: Series) -> bool:
     )
 
 
+def met(own: Series, reference: Series) -> bool:
+    """Whether the two can be divided: on one host all of them, or in rounds in which both were on one."""
+    return (own.hosts == reference.hosts and len(own.hosts) == 1) or of(own, reference).rounds > 0
+
+
 def best(row: Row) -> tuple[str, str, Series] | None:
-    """(instrument, heading, series) of the best reference that has measured the row's figure; None without one."""
+    """(instrument, heading, series) of the best reference that has measured the row's figure on its host; None without one."""
     found = [
         (one.instrument, one.heading, row.series[one.instrument])
         for one in row.table.references
         if one.instrument in row.series and one.instrument not in NOT_ALIKE and is_measured(row.series[one.instrument])
     ]
+    found = [entry for entry in found if row.own is None or met(row.own, entry[2])]
     if not found:
         return None
     choose = min if row.table.lower_is_better else max

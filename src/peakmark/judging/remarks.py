@@ -10,7 +10,7 @@ from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.formatting import significant, size
+from peakmark.formatting import natural, significant, size
 from peakmark.judging import alike, checks, ratios
 from peakmark.judging.measured import Measured, Run
 from peakmark.judging.notes import Level, Note
@@ -19,6 +19,8 @@ from peakmark.planning import adaptive
 from peakmark.storage.results import Results
 
 WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
+NAMED = 4
+"""So many hosts are named; of more the table of runs tells them."""
 _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 
 
@@ -57,7 +59,11 @@ def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None)
     headings = {
         one.instrument: one.heading for one in table.series if one.instrument not in {*ratios.NOT_ALIKE, *unlike}
     }
-    centres = {name: row.series[name].centre for name in headings if name in row.series}
+    centres = {
+        name: row.series[name].centre
+        for name in headings
+        if name in row.series and (row.own is None or ratios.met(row.own, row.series[name]))
+    }
     compare = SUBSYSTEMS[table.subsystem].differs
     if table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
         compare = f"buffers ({table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
@@ -138,9 +144,12 @@ def of_programs_and_limit(row: Row) -> Iterator[Note]:
 
 
 def hosts(row: Row) -> Iterator[Note]:
-    """Several hosts in one row; the first of its doubts where they are unlike, as its spread then comes of that."""
-    names = sorted({name for entry in row.series.values() for name in entry.hosts})
+    """Several hosts in one row. Where the own kernel's repetitions are theirs, it is the first of its doubts: the next run may
+    find others, and its spread comes of that.
+    """
+    names = sorted({name for entry in row.series.values() for name in entry.hosts}, key=natural)
     if len(names) > 1:
-        text = f"measured on different hosts: {', '.join(names)}"
-        text += "; nothing is claimed of a row that mixes them: name the nodes (nodes:)" if row.mixed else ""
-        yield Note("hosts", text, Level.UNSURE if row.unlike else Level.NOTE)
+        named = f" ({', '.join(names)})" if len(names) <= NAMED else ""
+        text = f"measured on {len(names)} different hosts{named}"
+        text += ", and nothing is claimed of a row that mixes them: name the nodes (nodes:)" if row.mixed else ""
+        yield Note("hosts", text, Level.UNSURE if row.mixed else Level.NOTE)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from peakmark import limits, statistics
+from peakmark import limits
 from peakmark.catalogue.fitting import fitted
 from peakmark.catalogue.tables import TABLES, Table
 from peakmark.cell import Cell
@@ -24,6 +24,7 @@ from peakmark.judging.measured import Run
 from peakmark.judging.notes import Level, Note
 from peakmark.judging.row import Key, Point, Row, Series
 from peakmark.limits import Limit
+from peakmark.planning import looks
 from peakmark.storage.results import Results
 
 CENTRES = ("median", "mean")
@@ -182,7 +183,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     if reason:
         limit = replace(limit, value=None, kind="unknown", reason=reason, estimate=None, note=None, finding=None)
     series = {
-        name: _series(tuple(sorted(points, key=lambda point: point.repetition)), limit, centre)
+        name: _series(results, tuple(sorted(points, key=lambda point: point.repetition)), limit, centre)
         for name, points in sorted(draft.points.items())
     }
     planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
@@ -205,8 +206,9 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     return replace(row, marks=tuple(said))
 
 
-def _series(points: tuple[Point, ...], limit: Limit, centre: str) -> Series:
-    summary = statistics.summarise([point.value for point in points])
+def _series(results: Results, points: tuple[Point, ...], limit: Limit, centre: str) -> Series:
+    criterion = results.criteria.get(points[0].record.cell.row)
+    summary = looks.summarise([point.value for point in points], criterion)
     value = float(getattr(summary, centre))
     return Series(points, summary, value, limits.efficiency(value, limit))
 

@@ -17,6 +17,7 @@ from typing import Any
 from peakmark import statistics
 from peakmark.cell import Cell
 from peakmark.config.repetitions import Criterion
+from peakmark.planning import looks
 from peakmark.storage import integrity
 from peakmark.storage.decisions import CLOSED, Decision, Decisions
 
@@ -93,7 +94,7 @@ def decide(
 def _decision(criterion: Criterion, found: list[Mapping[str, Any]], number: int) -> Decision:
     made = criterion.counts[min(number, len(criterion.counts) - 1)]
     measured = [one for one in found if one["status"] == "ok"]
-    half = half_interval(measured)
+    half = half_interval(measured, criterion)
     if found and not measured:
         return Decision(criterion, made, 0, None, "unavailable")
     if half is not None and half <= criterion.until:
@@ -103,7 +104,7 @@ def _decision(criterion: Criterion, found: list[Mapping[str, Any]], number: int)
     return Decision(criterion, criterion.counts[number + 1], len(measured), half, "more")
 
 
-def half_interval(measured: Iterable[Mapping[str, Any]]) -> float | None:
+def half_interval(measured: Iterable[Mapping[str, Any]], criterion: Criterion) -> float | None:
     """Half the 95 % interval of the median of the least sure figure of records of one row, as a share of the median.
 
     None while one of the figures has too few values for such an interval. One record may hold several figures: the
@@ -114,7 +115,7 @@ def half_interval(measured: Iterable[Mapping[str, Any]]) -> float | None:
         for one in record["measurements"]:
             key = (one["workload"], one["variant"], one["block"], one["concurrency"], one["metric"])
             series.setdefault(key, []).append(float(one["value"]))
-    summaries = [statistics.summarise(values) for values in series.values()]
+    summaries = [looks.summarise(values, criterion) for values in series.values()]
     if not summaries or not all(summary.enough for summary in summaries):
         return None
     return max(statistics.half_interval(summary) for summary in summaries)

@@ -22,53 +22,53 @@ disk. Slurm's own time between two jobs is not in it."""
 GUESSED = "times guessed for a slow machine; one measured cell of each kind makes them those of this one"
 
 
-def describe(made: planning.Plan, every_cell: bool = False) -> str:
+def describe(plan: planning.Plan, every_cell: bool = False) -> str:
     """Cells, reference tools, disk space and expected time of a plan."""
-    whole = made.durations.total(made.cells)
-    lines = [f"campaign {made.campaign}: {plural(len(made.cells), 'cell')}, about {duration(whole)}"]
-    lines += [*_times(made), *_adaptive(made), ""]
+    whole = plan.durations.total(plan.cells)
+    lines = [f"campaign {plan.campaign}: {plural(len(plan.cells), 'cell')}, about {duration(whole)}"]
+    lines += [*_times(plan), *_adaptive(plan), ""]
     for subsystem in SUBSYSTEMS:
-        lines += _subsystem(made, subsystem, [cell for cell in made.cells if cell.subsystem == subsystem], every_cell)
+        lines += _subsystem(plan, subsystem, [cell for cell in plan.cells if cell.subsystem == subsystem], every_cell)
     lines.append("")
-    where = " (each node says whether it has them: peakmark doctor --slurm)" if made.cluster else ""
-    lines.append(f"reference tools{where}" if made.references else "no reference tools")
-    for reference in made.references:
+    where = " (each node says whether it has them: peakmark doctor --slurm)" if plan.cluster else ""
+    lines.append(f"reference tools{where}" if plan.references else "no reference tools")
+    for reference in plan.references:
         if reference.path is not None:
-            lines.append(f"  {reference.instrument:<13} {reference.path}{_filled(made, reference)}")
+            lines.append(f"  {reference.instrument:<13} {reference.path}{_filled(plan, reference)}")
         else:
             fix = f"; apt-get install {reference.package}" if reference.package else ""
             lines.append(f"  {reference.instrument:<13} column stays empty: {reference.reason}{fix}")
     lines.append("")
-    disk, memory = durations.largest(made.cells)
-    lines.append(f"scratch       {made.config['scratch'] or '$TMPDIR, else /tmp'}: {gigabytes(disk)} at most")
+    disk, memory = durations.largest(plan.cells)
+    lines.append(f"scratch       {plan.config['scratch'] or '$TMPDIR, else /tmp'}: {gigabytes(disk)} at most")
     lines.append(f"memory        {gigabytes(memory)} at most")
-    lines.append(f"results       {made.directory}")
-    if made.cluster is not None:
-        lines += ["", *_cluster(made, made.cluster)]
+    lines.append(f"results       {plan.directory}")
+    if plan.cluster is not None:
+        lines += ["", *_cluster(plan, plan.cluster)]
     return "\n".join(lines)
 
 
-def _filled(made: planning.Plan, reference: planning.Reference) -> str:
+def _filled(plan: planning.Plan, reference: planning.Reference) -> str:
     """What another tool does, as this one's build cannot."""
-    other = sorted({cell.instrument for cell in made.cells if cell.options.get("instead_of") == reference.instrument})
+    other = sorted({cell.instrument for cell in plan.cells if cell.options.get("instead_of") == reference.instrument})
     if not other or reference.largest is None:
         return ""
     return f" (records of at most {format_size(reference.largest)}; larger ones: {', '.join(other)})"
 
 
-def _times(made: planning.Plan) -> list[str]:
+def _times(plan: planning.Plan) -> list[str]:
     """What is measured already, what is left, and where the times are from."""
-    left = [cell for cell in made.cells if not made.durations.is_measured(cell)]
+    left = [cell for cell in plan.cells if not plan.durations.is_measured(cell)]
     lines = []
-    if len(left) < len(made.cells):
-        lines.append(f"{len(made.cells) - len(left)} measured, about {duration(made.durations.total(left))} left")
-    counts = made.durations.sources(left)
+    if len(left) < len(plan.cells):
+        lines.append(f"{len(plan.cells) - len(left)} measured, about {duration(plan.durations.total(left))} left")
+    counts = plan.durations.sources(left)
     known = [f"{plural(counts[one], 'cell')} {one}" for one in (durations.OWN, durations.KIND) if counts.get(one)]
     if known and (guessed := counts.get(durations.GUESS, 0)):
         known.append(f"{plural(guessed, 'cell')} {durations.GUESS}")
     if left:
         lines.append(f"times of {', '.join(known)}" if known else GUESSED)
-    if made.durations.link_bps is None and any(grouping.two_nodes(cell) for cell in left):
+    if plan.durations.link_bps is None and any(grouping.two_nodes(cell) for cell in left):
         lines.append(
             f"speed of the network unknown, {durations.ORDINARY_LINK / 1e9:g} Gb/s assumed: write network.speed_bps in the "
             "site file"
@@ -76,24 +76,24 @@ def _times(made: planning.Plan) -> list[str]:
     return lines
 
 
-def _adaptive(made: planning.Plan) -> list[str]:
+def _adaptive(plan: planning.Plan) -> list[str]:
     """What is measured in any case, and what the repetitions beyond it may cost at most."""
-    if not made.criteria:
+    if not plan.criteria:
         return []
-    sure = made.surely()
-    least = made.durations.total(sure)
+    sure = plan.surely()
+    least = plan.durations.total(sure)
     lines = [
         f"at least {plural(len(sure), 'cell')}, {duration(least)}; the rest as far as intervals are not narrow enough:"
     ]
     cells: dict[Criterion, list[Cell]] = defaultdict(list)
-    for cell in made.cells:
-        criterion = made.criteria.get(cell.row)
+    for cell in plan.cells:
+        criterion = plan.criteria.get(cell.row)
         if criterion is not None and cell.repetition >= criterion.least:
             cells[criterion].append(cell)
     at_most = least
     for criterion, more in cells.items():
         nodes = len({cell.node for cell in more})
-        seconds = made.durations.total(more)
+        seconds = plan.durations.total(more)
         limit = seconds if criterion.within_s is None else min(seconds, criterion.within_s * nodes)
         at_most += limit
         lines.append(
@@ -105,26 +105,26 @@ def _adaptive(made: planning.Plan) -> list[str]:
     return lines
 
 
-def _cluster(made: planning.Plan, cluster: Cluster) -> list[str]:
+def _cluster(plan: planning.Plan, cluster: Cluster) -> list[str]:
     """Nodes, node-hours and wall time. The wall time counts jobs one after the other where they must, else per node."""
-    settings = settings_of(made.config)
+    settings = settings_of(plan.config)
     groups: dict[str, list[Cell]] = defaultdict(list)
-    for cell in made.cells:
+    for cell in plan.cells:
         groups[cell.node].append(cell)
-    count = 1 if made.config["fan_out"] == "node" else cluster.count
-    many = len(made.jobs) or len(made.cells)
-    overhead = CELL_S + JOB_S * many / max(1, len(made.cells))
+    count = 1 if plan.config["fan_out"] == "node" else cluster.count
+    many = len(plan.jobs) or len(plan.cells)
+    overhead = CELL_S + JOB_S * many / max(1, len(plan.cells))
 
     def busy(cells: Iterable[Cell]) -> float:
-        return sum(made.durations.expected(cell) + overhead for cell in cells)
+        return sum(plan.durations.expected(cell) + overhead for cell in cells)
 
-    alone = busy(cell for cell in made.cells if grouping.alone(cell, settings))
-    node_seconds = sum(busy([cell]) * (2 if grouping.two_nodes(cell) else 1) for cell in made.cells)
+    alone = busy(cell for cell in plan.cells if grouping.alone(cell, settings))
+    node_seconds = sum(busy([cell]) * (2 if grouping.two_nodes(cell) else 1) for cell in plan.cells)
     per_node = [busy(cells) / (max(1, count) if node == ANY else 1) for node, cells in groups.items()]
     wall = max([alone, *per_node])
     chosen = "chosen by Slurm" if cluster.nodes == (ANY,) else shown(cluster.nodes)
     limit = f", jobs of at most {duration(cluster.limit * 60.0)}" if cluster.limit else ""
-    most = "at most " if made.criteria else ""
+    most = "at most " if plan.criteria else ""
     lines = [
         f"partition     {cluster.partition}: {plural(cluster.count, 'node')} can be used now, {plural(cluster.cpus, 'CPU')} each{limit}",
         f"nodes         {chosen}",
@@ -132,18 +132,30 @@ def _cluster(made: planning.Plan, cluster: Cluster) -> list[str]:
         f"node-hours    {most}{node_seconds / 3600:.2f}",
         f"wall time     {most}{duration(wall)} when the nodes are free, of it {duration(alone)} one cell at a time",
     ]
-    lines += [f"too small     {words}" for words in _too_small(made, cluster)]
+    lines += [f"rows          {words}" for words in _mixing(plan, cluster)]
+    lines += [f"too small     {words}" for words in _too_small(plan, cluster)]
     if cluster.left_out:
         names = shown(f"{name} ({state})" for name, state in cluster.left_out.items())
-        lines.append(f"left out      {names}; remove {made.directory}/plan.json to choose anew")
+        lines.append(f"left out      {names}; remove {plan.directory}/plan.json to choose anew")
     return lines
 
 
-def _too_small(made: planning.Plan, cluster: Cluster) -> list[str]:
+def _mixing(plan: planning.Plan, cluster: Cluster) -> list[str]:
+    """That repetitions of a row may run on several nodes, where they may."""
+    if cluster.nodes != (ANY,) or cluster.count < 2 or plan.config["fan_out"] == "node":
+        return []
+    if max(Counter(cell.row for cell in plan.cells).values(), default=0) < 2:
+        return []
+    return [
+        "may mix nodes, and nothing is claimed of a row that does: nodes: NAME or all, or fan_out: node, binds them"
+    ]
+
+
+def _too_small(plan: planning.Plan, cluster: Cluster) -> list[str]:
     """Nodes that cannot give a cell the CPUs or the memory that it asks for."""
     found = []
     for kind in cluster.kinds:
-        here = [cell for cell in made.cells if cell.node == ANY or cell.node in kind["nodes"]]
+        here = [cell for cell in plan.cells if cell.node == ANY or cell.node in kind["nodes"]]
         threads = max((cell.concurrency for cell in here), default=0)
         memory = max((durations.cost(cell).memory_bytes for cell in here), default=0)
         short = []
@@ -162,10 +174,10 @@ def shown(names: Iterable[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _subsystem(made: planning.Plan, subsystem: str, cells: list[Cell], every_cell: bool) -> list[str]:
+def _subsystem(plan: planning.Plan, subsystem: str, cells: list[Cell], every_cell: bool) -> list[str]:
     if not cells:
         return []
-    lines = [f"{subsystem:<8} {plural(len(cells), 'cell')}, {duration(made.durations.total(cells))}"]
+    lines = [f"{subsystem:<8} {plural(len(cells), 'cell')}, {duration(plan.durations.total(cells))}"]
     if every_cell:
         return lines + [f"  {cell.id}" for cell in cells]
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
@@ -182,14 +194,14 @@ def _subsystem(made: planning.Plan, subsystem: str, cells: list[Cell], every_cel
         concurrency = " ".join(str(one) for _, one in asked)
         lines.append(
             f"  {name:<22} {workloads}{'; ' + blocks if blocks else ''}; x{concurrency}; "
-            f"{_count(made, group, max(repetitions.values()))}"
+            f"{_count(plan, group, max(repetitions.values()))}"
         )
     return lines
 
 
-def _count(made: planning.Plan, group: list[Cell], most: int) -> str:
+def _count(plan: planning.Plan, group: list[Cell], most: int) -> str:
     """``1 repetition``, ``6 to 30 repetitions``."""
-    least = min((made.criteria[cell.row].least for cell in group if cell.row in made.criteria), default=most)
+    least = min((plan.criteria[cell.row].least for cell in group if cell.row in plan.criteria), default=most)
     return f"{least} to {most} repetitions" if least < most else plural(most, "repetition")
 
 

@@ -180,18 +180,20 @@ def _figure(one: Drawn, figures: Mapping[str, int], mark: str = ".") -> dict[str
     if one.name not in figures:
         return None
     limit = any(row.limit.value is not None for row in one.rows)
+    doubts = captions.doubts(one.rows)
     used = {name for row in one.rows for name in row.series}
     if one.drawing is not None:
         value, bar = one.drawing.value, one.drawing.kind == "bars"
         drawn = value == "efficiency" or (value == "measured" and limit and not bar)
         beyond = bars.goes_beyond(one.drawing, one.rows)
-        caption = captions.of_drawing(one.drawing, drawn, value != "deviation" and len(used) > 1, beyond)
+        caption = captions.of_drawing(one.drawing, drawn, value != "deviation" and len(used) > 1, beyond) + doubts
         alt = alternative.text(caption, one.rows, mark, value)
     elif one.rows:
         absent = {series.instrument for series in one.rows[0].table.references} - used
         caption = captions.text(one.name, limit, absent)
         if one.name not in captions.FIGURES:
             caption = f"{Words.of(one.rows[0]).workload(one.rows[0])}: {captions.inside(caption)}"
+        caption += doubts
         alt = alternative.text(caption, one.rows, mark)
     else:
         caption = alt = captions.text(one.name)

@@ -117,8 +117,9 @@ def _adaptive(results: Results) -> list[str]:
         "Repetitions were made in rounds, each half as long as all before it together. After a round a row got no "
         "further repetition once half the interval of its median was narrow enough, in every figure that its program "
         f"reports: {words}. {reached} of {len(results.decisions)} rows became as sure as that, and {len(results.spared)} "
-        "planned repetitions were spared. Looking between rounds makes such intervals hold less often than their level says: "
-        "in simulated rows they held the median in 83 to 94 % of cases where 95 % stand above them."
+        "planned repetitions were spared. Each look between rounds is one more chance to stop by luck, so the 5 % of cases in which "
+        "an interval may miss were divided among the looks beforehand (Lan and DeMets 1983): whenever a row ended, its interval "
+        "holds the median in at least 95 % of cases, and is wider than that of a fixed number of repetitions."
     ]
 
 

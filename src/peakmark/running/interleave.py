@@ -6,6 +6,7 @@ the two comes first alternates from round to round, and begins by lot for each r
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -14,8 +15,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
-from peakmark import output, resources
+from peakmark import lean, output, resources
 from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import given
@@ -23,10 +25,14 @@ from peakmark.errors import ConfigError, MeasurementError
 from peakmark.formatting import duration, plural
 from peakmark.measuring import build, code, guard, lock
 from peakmark.planning import plan
+from peakmark.planning.cluster import ANY, settings_of
 from peakmark.planning.plan import Plan
+from peakmark.resources import program
 from peakmark.running import head, preflight, resume
 from peakmark.storage import integrity, planfile
 from peakmark.yamlfile import read as read_yaml
+
+HERE = "what is measured in turn is measured on the machine where the command runs"
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
     one = given.read([first])
     alone = any(read_yaml(second).get(subsystem) for subsystem in WORKLOADS)
     other = given.read([second] if alone else [first, second])
+    for path, config in ((first, one), (second, other)):
+        _check_nodes(path, config.get("nodes", ANY))
     names = str(one["campaign"]), str(other["campaign"])
     if names[0] == names[1]:
         names = names[0], second.stem if second.stem != names[0] else f"{names[0]}-again"
@@ -53,6 +61,11 @@ def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
         plan.timed(plan.make({**other, "campaign": f"{names[1]}-beside-{names[0]}"})),
     )
     for path, side in zip((first, second), made, strict=True):
+        if settings_of(side.config) and side.config["nodes"] == ANY and "SLURM_JOB_ID" not in os.environ:
+            raise ConfigError(
+                f"{path} has a site with a section slurm, and this is no job: {HERE}, which would be {lean.host_name()} (nodes: "
+                f"{lean.host_name()} says that it is meant). {_in_a_job()}"
+            )
         if side.criteria:
             raise ConfigError(
                 f"{path} ends repetitions when an interval is narrow, which two sides do at different times: measured in "
@@ -61,6 +74,28 @@ def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
     if not {cell.id for cell in made[0].cells} & {cell.id for cell in made[1].cells}:
         raise ConfigError(f"{first} and {second} have no cell in common: nothing of them can be compared")
     return made
+
+
+def _check_nodes(path: Path, asked: Any) -> None:
+    """Errors: ConfigError for nodes other than this one."""
+    if asked in (ANY, [ANY]):
+        return
+    named = [asked] if isinstance(asked, str) else asked
+    if (
+        isinstance(named, list)
+        and len(named) == 1
+        and str(named[0]).partition(".")[0] == lean.host_name().partition(".")[0]
+    ):
+        return
+    raise ConfigError(
+        f"{path} has nodes: {json.dumps(asked, ensure_ascii=False)}, and {HERE}: leave nodes: out. {_in_a_job()}"
+    )
+
+
+def _in_a_job() -> str:
+    """How to measure on a node of a cluster."""
+    command = f"srun --exclusive --nodes=1 --nodelist=NODE {program('peakmark')} compare --interleave A.yaml B.yaml"
+    return f"On a cluster call it in a job of one node, with a campaign: of its own for each node: {command}"
 
 
 def orders(before: Plan, after: Plan) -> Iterator[tuple[int, list[list[Order]]]]:

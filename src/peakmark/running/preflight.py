@@ -24,26 +24,26 @@ from peakmark.planning.plan import Plan
 from peakmark.units import gigabytes
 
 
-def check(made: Plan, cells: Iterable[Cell]) -> list[str]:
+def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     """Sentences on what will be missing or was decided: rows that stay empty although their tool is here, site files
     that contradict each other.
 
     ``cells`` are those still to be measured; without any, nothing is asked of the machine.
     Errors: ConfigError for what would let cells fail, or make an own kernel's row impossible.
     """
-    asked = made.config["site"]
-    return [*(site.conflicts(asked) if isinstance(asked, list) else ()), *_words(_empty(made, cells))]
+    asked = plan.config["site"]
+    return [*(site.conflicts(asked) if isinstance(asked, list) else ()), *_words(_empty(plan, cells))]
 
 
-def _empty(made: Plan, cells: Iterable[Cell]) -> dict[str, str]:
+def _empty(plan: Plan, cells: Iterable[Cell]) -> dict[str, str]:
     """Row -> why it is not possible."""
     rows = {cell.row: cell for cell in cells}
-    empty = {row: reason for row, reason in made.impossible.items() if row in rows}
-    if not rows or made.cluster is not None or made.config["tools_on"] == "nodes":
+    empty = {row: reason for row, reason in plan.impossible.items() if row in rows}
+    if not rows or plan.cluster is not None or plan.config["tools_on"] == "nodes":
         return empty
-    _interface(made)
-    _tools(made)
-    place = _scratch(made)
+    _interface(plan)
+    _tools(plan)
+    place = _scratch(plan)
     _room(rows, place)
     return {**empty, **_memory(rows), **_records(rows, place)}
 
@@ -65,23 +65,23 @@ def _words(empty: dict[str, str]) -> list[str]:
     ]
 
 
-def _interface(made: Plan) -> None:
-    asked = made.config["interface"]
+def _interface(plan: Plan) -> None:
+    asked = plan.config["interface"]
     known = [name for _, name in socket.if_nameindex()]
     if asked is not None and asked not in known:
         raise ConfigError(f"interface is {asked!r}: this machine has {', '.join(known)}")
 
 
-def _tools(made: Plan) -> None:
-    for name, path in made.config["tools"].items():
-        if path is not False and name not in made.config["modules"] and shutil.which(path) is None:
+def _tools(plan: Plan) -> None:
+    for name, path in plan.config["tools"].items():
+        if path is not False and name not in plan.config["modules"] and shutil.which(path) is None:
             raise ConfigError(
                 f"tools.{name} is {path!r}, which is no program here: give the path of one, or false to leave it out"
             )
 
 
-def _scratch(made: Plan) -> Path:
-    asked = made.config["scratch"]
+def _scratch(plan: Plan) -> Path:
+    asked = plan.config["scratch"]
     place = files.scratch(asked)
     said = f"scratch is {asked!r}" if asked else f"the scratch directory is {place}"
     why = None

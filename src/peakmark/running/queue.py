@@ -54,7 +54,7 @@ class Queue:
     say         gets a sentence for the user
     """
 
-    made: Plan
+    plan: Plan
     adopted: dict[str, str] = field(default_factory=dict)
     max_jobs: int = MAX_JOBS
     give_up_s: float = 3600.0
@@ -178,7 +178,7 @@ class Queue:
 
     def _keep_refusal(self, task: Task, words: str) -> None:
         with contextlib.suppress(OSError, PeakmarkError):
-            failures.refused(self.made, task.cells, words, datetime.datetime.now().astimezone())
+            failures.refused(self.plan, task.cells, words, datetime.datetime.now().astimezone())
 
     # -- looking
 
@@ -218,10 +218,10 @@ class Queue:
     def _tell_progress(self) -> None:
         """How far jobs of several cells are: each names the one that it measures."""
         for task in self._running:
-            name = self.made.job_of(task.cells[0]) if len(task.cells) > 1 else None
+            name = self.plan.job_of(task.cells[0]) if len(task.cells) > 1 else None
             if name is not None:
                 with contextlib.suppress(OSError, UnicodeDecodeError):
-                    now = files.read_text(measuring.present_path(self.made.directory, name))
+                    now = files.read_text(measuring.present_path(self.plan.directory, name))
                     progress.reached(str(task.output), now.strip())
 
     def _judge(self, task: Task, job: slurm.Job, now: float) -> Ended | None:
@@ -241,7 +241,7 @@ class Queue:
         with contextlib.suppress(OSError, PeakmarkError):
             details = slurm.job(job.number)
             now = datetime.datetime.now().astimezone()
-            if failures.keep(self.made, task.cells, job.number, job.state, details, now) is not None:
+            if failures.keep(self.plan, task.cells, job.number, job.state, details, now) is not None:
                 where = f" on {job.nodes}" if job.nodes else ""
                 return f"Slurm ended job {job.number}{where}: {job.state}"
         return ""  # the job has told why itself
@@ -255,9 +255,9 @@ class Queue:
             return Ended(task)
         words = f"Slurm has forgotten job {task.number} before anybody saw how it ended, and there is no record"
         with contextlib.suppress(OSError, PeakmarkError):
-            if failures.has_told(self.made, task.cells, str(task.number)):
+            if failures.has_told(self.plan, task.cells, str(task.number)):
                 return Ended(task, "")
-            failures.refused(self.made, task.cells, words, datetime.datetime.now().astimezone())
+            failures.refused(self.plan, task.cells, words, datetime.datetime.now().astimezone())
         return Ended(task, words)
 
     # -- nodes that take no jobs

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES
 from peakmark.config.drawings import Drawing
+from peakmark.formatting import plural
+from peakmark.judging.notes import Level
+from peakmark.judging.row import Row
 from peakmark.resources import ROOT
 
 FOLDER = ROOT / "reports" / "captions"
@@ -51,6 +54,15 @@ def _file(name: str) -> str:
         return name
     table = name.rpartition("_")[0]
     return table if table.endswith("latency") else WORKLOAD
+
+
+def doubts(rows: Sequence[Row]) -> str:
+    """What the table says of the rows of a figure and its marks do not: `` Of its 6 rows 1 is wrong and 2 are unsure; 2 mix hosts.``"""
+    counts = {level: sum(row.level is level for row in rows) for level in (Level.WRONG, Level.UNSURE)}
+    said = [f"{count} {'is' if count == 1 else 'are'} {level}" for level, count in counts.items() if count]
+    mixed = sum(row.mixed for row in rows)
+    more = f"; {mixed} {'mixes' if mixed == 1 else 'mix'} hosts" if mixed else ""
+    return f" Of its {plural(len(rows), 'row')} {' and '.join(said)}{more}." if said else ""
 
 
 def texts() -> dict[str, str]:

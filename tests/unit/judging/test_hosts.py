@@ -1,6 +1,7 @@
 """A row belongs to one host and to what its jobs were given there: limits and claims follow the records."""
 
 import copy
+import csv
 import json
 import os
 import subprocess
@@ -10,14 +11,18 @@ from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
+from tests.unit import pdf
 
 from peakmark.catalogue.tables import BY_NAME
 from peakmark.cell import Cell
+from peakmark.figures import figures
 from peakmark.judging import findings, ratios, verdict
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
+from peakmark.reporting import report, webpage
 from peakmark.resources import ROOT
+from peakmark.running import summary
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 
@@ -59,14 +64,71 @@ def test_a_row_of_one_host_has_its_limit_and_is_claimed(tmp_path: Path) -> None:
     assert "best with" in findings.of(rows)[0].text
 
 
-def test_a_row_that_mixes_hosts_is_not_claimed(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def mixing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One thread and two, of which two are far apart, on two nodes of one kind in turn."""
     runs = [
         (host, threads, threads * share) for threads in (1, 2) for host, share in zip("ababab", WOBBLE, strict=True)
     ]
-    rows = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": {}}, runs))
+    return campaign(tmp_path_factory.mktemp("hosts") / "mixing", {"a": {}, "b": {}}, runs)
+
+
+def test_a_row_that_mixes_hosts_is_not_claimed(mixing: Path) -> None:
+    rows = cpu_rows(mixing)
     assert all(row.mixed and row.measured.efficiency for row in rows)  # alike in all that a limit is made of
-    assert "no configuration is shown to be better" in findings.of(rows)[0].text
-    assert any("nothing is claimed" in note for note in rows[0].notes)
+    assert all(row.level is Level.UNSURE for row in rows)
+    assert "measured on 2 different hosts (a, b), and nothing is claimed" in rows[0].notes[0]
+    assert [found.topic for found in findings.of(rows)] == ["Hosts"]
+    assert "2 of 2 rows mix hosts" in findings.of(rows)[0].text
+
+
+def test_tables_say_which_rows_mix(mixing: Path) -> None:
+    tables.build(mixing)
+    with (mixing / "tables" / "cpu.csv").open() as file:
+        assert [(line["Doubt"], "different hosts (a, b)" in line["Notes"]) for line in csv.DictReader(file)] == [
+            ("unsure", True),
+            ("unsure", True),
+        ]
+    latex = (mixing / "tables" / "cpu.tex").read_text()
+    assert latex.count("DP*") == 2
+    assert "* unsure: another run may well differ" in latex
+
+
+def test_figures_pages_and_last_words_say_that_rows_mix(mixing: Path) -> None:
+    figures.build(mixing)
+    caption = "Of its 2 rows 2 are unsure; 2 mix hosts."
+    page = " ".join(webpage.build(mixing).read_text().split())
+    paper = " ".join(pdf.text(report.build(mixing)).split())
+    for text in (page, paper):
+        assert caption in text
+        assert "2 of 2 rows mix hosts" in text
+        assert "different hosts (a, b), and nothing is claimed" in text
+        assert "best with" not in text
+    (head,) = verdict.verdicts({name: cpu_rows(mixing) if name == "cpu" else [] for name in BY_NAME})
+    assert (head.confidence, "different hosts" in head.why) == ("unsure", True)
+    assert "unsure: " in summary.describe(mixing)
+
+
+def test_a_row_of_one_host_speaks_on_page_one_before_a_faster_one_that_mixes(tmp_path: Path) -> None:
+    runs = [("a", 1, share) for share in WOBBLE]
+    runs += [(host, 2, 2 * share) for host, share in zip("ababab", WOBBLE, strict=True)]
+    rows = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": {}}, runs))
+    (head,) = verdict.verdicts({name: rows if name == "cpu" else [] for name in BY_NAME})
+    assert head.what.startswith("DP, 1 thread")
+    assert head.confidence == "no doubt seen"
+
+
+def test_a_reference_that_ran_elsewhere_has_no_ratio(tmp_path: Path) -> None:
+    records = []
+    for instrument, host, value in (("cpubench", "a", 0.9), ("likwid-bench", "b", 0.4)):
+        for number in range(6):
+            of = make.cell(instrument, "DP", subsystem="cpu", repetition=number)
+            records.append(make.record(of, [make.measurement(of, "rate", LIMIT * value)], host=host))
+    (row,) = build_rows(Results.read(make.write(tmp_path / "c", records)))["cpu"]
+    assert ratios.best(row) is None
+    assert ratios.words(row) == ""
+    assert not {"Reference", "Disagreement"} & {found.topic for found in findings.of([row])}
+    assert "disagreement" not in {note.code for note in row.marks}
 
 
 def test_a_row_that_mixes_processors_has_no_limit(tmp_path: Path) -> None:
@@ -75,7 +137,7 @@ def test_a_row_that_mixes_processors_has_no_limit(tmp_path: Path) -> None:
     assert row.measured.efficiency is None
     assert "different processors" in str(row.limit.reason) and "Another CPU" in str(row.limit.reason)
     assert row.level is Level.UNSURE and row.doubts[0].code == "hosts"
-    assert "measured on different hosts: a, b" in row.doubts[0].text
+    assert "measured on 2 different hosts (a, b)" in row.doubts[0].text
     (head,) = verdict.verdicts({name: [row] if name == "cpu" else [] for name in BY_NAME})
     assert (head.limit, head.share, head.clocks, head.confidence) == ("unknown", "", "", "unsure")
     assert "different hosts" in head.why

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit import pdf
 
-from peakmark.figures import figures
+from peakmark.catalogue.tables import BY_NAME
+from peakmark.figures import dots, figures
 from peakmark.judging import fleet, fleet_text, rows, verdict
-from peakmark.reporting import many, report, runs_text, webpage
+from peakmark.judging.row import Row
+from peakmark.reporting import document, many, report, runs_text, webpage
 from peakmark.running import summary
 from peakmark.storage.results import Results
 from peakmark.tables import tables
@@ -20,7 +23,13 @@ from peakmark.tables import tables
 SLOW = {"node10": {"memory": 0.88}, "node3": {"cpu": 0.9}}
 
 
-def campaign(folder: Path, nodes: int, slow: Mapping[str, Mapping[str, float]] = SLOW, repetitions: int = 3) -> Path:
+def campaign(
+    folder: Path,
+    nodes: int,
+    slow: Mapping[str, Mapping[str, float]] = SLOW,
+    repetitions: int = 3,
+    config: Mapping[str, Any] | None = None,
+) -> Path:
     """Four CPU rows and two memory rows on each node; the values of a node lie within one per cent of the others'."""
     records = []
     for number in range(1, nodes + 1):
@@ -36,7 +45,7 @@ def campaign(folder: Path, nodes: int, slow: Mapping[str, Mapping[str, float]] =
                                repetition=repetition)  # fmt: skip
                 value = 1.5e10 * wobble * slow.get(name, {}).get("memory", 1.0)
                 records.append(make.record(of, [make.measurement(of, "throughput", value)], host=name))
-    return make.write(folder, records)
+    return make.write(folder, records, config=config)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +95,9 @@ def test_a_node_whose_interval_reaches_the_median_is_not_apart(tmp_path: Path) -
     assert spot.behind(spot.worst) < fleet.BEYOND
 
 
-def test_rows_that_spread_name_a_slow_node_together(tmp_path: Path) -> None:
+@pytest.fixture
+def wild(tmp_path: Path) -> Mapping[str, Sequence[Row]]:
+    """Twelve nodes whose rows spread so far that none lies apart by itself; node5 is slow in all of them together."""
     records = []
     for number in range(1, 13):
         for repetition, wild in enumerate((0.6, 1.0, 1.4)):
@@ -95,14 +106,27 @@ def test_rows_that_spread_name_a_slow_node_together(tmp_path: Path) -> None:
                 own = 1 + 0.003 * ((number + place) % 3 - 1)
                 value = 1e10 * wild * own * (0.9 if number == 5 else 1.0)
                 records.append(make.record(of, [make.measurement(of, "rate", value)], host=f"node{number}"))
-    found = rows.build(Results.read(make.write(tmp_path / "c", records)))
-    assert not any(spot.slow for spot in fleet.spots(found["cpu"])), (
+    return rows.build(Results.read(make.write(tmp_path / "c", records)))
+
+
+def test_rows_that_spread_name_a_slow_node_together(wild: Mapping[str, Sequence[Row]]) -> None:
+    assert not any(spot.slow for spot in fleet.spots(wild["cpu"])), (
         "no interval of three such values is beyond the others"
     )
-    said = fleet_text.slow(found)
+    said = fleet_text.slow(wild)
     assert said[0].startswith("node5 is slow: its CPU is ")
     assert "in the median of 4 rows, beyond all that the other nodes show" in said[0]
     assert len(said) == 2
+
+
+def test_figures_mark_and_name_a_node_that_is_slow_in_all_rows_together(wild: Mapping[str, Sequence[Row]]) -> None:
+    for figure in (dots.overview(wild), dots.plot(BY_NAME["cpu"], wild["cpu"], slow=dots.slow(wild))):
+        assert figure is not None
+        (axis,) = figure.axes
+        lines = len(axis.get_yticks())
+        assert sum(len(one.get_offsets()) for one in axis.collections) == 12 * lines
+        assert [len(one.get_offsets()) for one in axis.collections if len(one.get_offsets())] == [11, 1] * lines
+        assert [text.get_text().split()[0] for text in axis.texts] == ["node5"] * lines
 
 
 def test_every_node_is_in_the_csv_and_says_whether_it_lies_apart(twelve: Path) -> None:
@@ -137,6 +161,20 @@ def test_paper_has_a_line_for_each_point_and_the_page_one_for_each_node(tmp_path
         assert "node3 is slow" in page
         assert page.count('<th scope="row">node2</th>') == 6
     assert pages[6] == pages[24]
+
+
+def test_a_layout_beside_many_nodes_is_told_and_figures_say_who_is_slow(tmp_path: Path) -> None:
+    folder = campaign(tmp_path / "c", 12, config={"report": {"tables": "four-subsystems-2018-hyperion"}})
+    results = Results.read(folder)
+    found = rows.build(results)
+    names = document.figure_names(found, rows.layout_of(results))
+    assert names == ["fleet", "cpu", "memory_throughput_pool"], "not those of the layout"
+    data = document.build(results, found, dict.fromkeys(names, 50), None, partial=False)
+    (said,) = [one for one in data["caveats"] if "layout" in one]
+    assert "tables/four-subsystems-2018-hyperion" in said
+    assert "Memory: slowest node10" in data["overview"]["alt"]
+    (cpu,) = data["sections"][0]["parts"][0]["figures"]
+    assert cpu["alt"].startswith(cpu["caption"]) and "node3 (4 rows" in cpu["alt"]
 
 
 def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path: Path) -> None:

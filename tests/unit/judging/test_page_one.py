@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.unit import campaign_data as make
 
@@ -54,3 +55,79 @@ def test_no_repetition_lies_outside_the_figure(tmp_path: Path) -> None:
     figure = figures.overview(judged(tmp_path / "c", (0.9, 1.0, 3.6), False).rows)
     assert figure is not None
     assert figure.axes[0].get_xlim()[1] > 1.8
+
+
+def test_a_part_of_the_node_does_not_speak_for_it(tmp_path: Path) -> None:
+    def told(cores: int) -> list[str]:
+        of = make.cell("cpubench", "DP", subsystem="cpu", concurrency=cores)
+        placed = {"word": "", "threads": cores, "placement": "compact", "cpus": list(range(cores)), "cores": cores, "sockets": 1,
+                  "numa_nodes": [0], "last_level_bytes": 32 << 20}  # fmt: skip
+        given = {"cpus": list(range(128)), "cores": 128, "cpu_quota": None, "memory_bytes": 1 << 38,
+                 "memory_limited_by": None, "memory_nodes": None, "node_cores": 128}  # fmt: skip
+        record = make.record(of, [make.measurement(of, "rate", 5e10)], context={"placed": placed, "allowed": given})
+        return said(Judged(Results.read(make.write(tmp_path / str(cores), [record]))))
+
+    assert any(text.startswith("CPU: measured on 4 of the node's 128 cores") for text in told(4))
+    assert not any("128 cores" in text for text in told(128))
+
+
+def test_a_scaled_campaign_says_that_its_figures_are_short(tmp_path: Path) -> None:
+    of = make.cell("cpubench", "DP", subsystem="cpu")
+    records = [make.record(of, [make.measurement(of, "rate", 5e10)])]
+    for scale, told in ((0.1, True), (1, False), (2, False)):
+        found = said(Judged(Results.read(make.write(tmp_path / str(scale), records, config={"scale": scale}))))
+        assert any(text.startswith("Times, amounts of work and files are 0.1 times") for text in found) is told
+
+
+def test_the_best_row_without_doubt_speaks_and_else_none_that_is_wrong(tmp_path: Path) -> None:
+    """Of two workloads the faster one is cached: it is wrong, whatever the slower one is."""
+
+    def of(record: int, moved: float, wobble: Sequence[float]) -> list[dict[str, Any]]:
+        found = []
+        for number, factor in enumerate(wobble):
+            cell = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=record, repetition=number)
+            details = {"device_bytes": 1e9 * moved, "work": 1e9, "filesystem": "ext4"}
+            value = 1e9 * factor * record / 65536
+            found.append(make.record(cell, [make.measurement(cell, "throughput", value, details=details)]))
+        return found
+
+    def head(name: str, *records: list[dict[str, Any]]) -> verdict.Verdict:
+        folder = make.write(tmp_path / name, [one for some in records for one in some])
+        return next(one for one in verdict.verdicts(Judged(Results.read(folder)).rows) if one.subsystem == "disk")
+
+    fast_cached, slow_sure, slow_wild = of(1 << 20, 0.1, QUIET), of(1 << 16, 1.0, QUIET), of(1 << 16, 1.0, WILD)
+    assert (head("a", fast_cached, slow_sure).what, head("a", fast_cached, slow_sure).confidence) == (
+        "RS of 64 KiB, 1 thread", "no doubt seen")  # fmt: skip
+    assert (head("b", fast_cached, slow_wild).what, head("b", fast_cached, slow_wild).confidence) == (
+        "RS of 64 KiB, 1 thread", "unsure")  # fmt: skip
+    nothing = head("c", fast_cached)
+    assert (nothing.what, nothing.measured, nothing.row) == (verdict.NO_ROW, "", None)
+    assert "the device moved only 10% of the bytes" in nothing.why
+
+
+def test_a_cache_does_not_stand_for_the_memory(tmp_path: Path) -> None:
+    records = []
+    for variant, value in (("block", 9e11), ("pool", 2e10)):
+        of = make.cell("rambench", "RS", subsystem="memory", variant=variant, block=1 << 20)
+        records.append(make.record(of, [make.measurement(of, "throughput", value)]))
+    heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
+    assert [one.what for one in heads if one.subsystem == "memory"] == ["RS of 1 MiB, 1 thread"]
+    assert [one.measured for one in heads if one.subsystem == "memory"] == ["20.00 GB/s"]
+
+
+def test_neither_a_tiny_matrix_nor_an_estimate_is_a_reference(tmp_path: Path) -> None:
+    def reference(name: str, tool: str, details: dict[str, Any], subsystem: str = "cpu") -> str:
+        own, workload, metric, variant, block = {
+            "cpu": ("cpubench", "DP", "rate", "", None), "memory": ("rambench", "RS", "throughput", "pool", 1 << 20),
+        }[subsystem]  # fmt: skip
+        records = []
+        for instrument, more in ((own, {}), (tool, details)):
+            of = make.cell(instrument, workload, subsystem=subsystem, variant=variant, block=block)
+            records.append(make.record(of, [make.measurement(of, metric, 5e10, details=more)]))
+        heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / name, records))).rows)
+        return next(one.reference for one in heads if one.subsystem == subsystem)
+
+    assert reference("tiny", "hpl", {"seconds": 0.08}) == ""
+    assert reference("whole", "hpl", {"seconds": 20.0}) == "1.00 × HPL (n = 1)"
+    assert reference("guess", "pmbw", {"estimate": True}, "memory") == ""
+    assert reference("real", "pmbw", {}, "memory") == "1.00 × pmbw (n = 1)"

@@ -63,6 +63,13 @@ def test_a_half_that_was_measured_at_another_time_is_no_pair(tmp_path: Path) -> 
     assert "4 repetitions left out" in text
 
 
+def test_halves_on_two_hosts_are_no_pair() -> None:
+    before = {number: paired.Turn(1.0, 10.0 * number, 10.0 * number, "a") for number in range(3)}
+    after = {number: turn._replace(host="ab"[number == 1]) for number, turn in before.items()}
+    assert paired.pairs(before, before) == [(1.0, 1.0)] * 3
+    assert paired.pairs(before, after) == [(1.0, 1.0)] * 2
+
+
 def test_a_campaign_beside_another_one_is_compared_as_of_another_time(tmp_path: Path) -> None:
     first, _ = both(tmp_path, 1.05)
     other = sides.read(str(campaign(tmp_path / "c", 1.05, "elsewhere")))

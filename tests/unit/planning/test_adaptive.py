@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import campaign_data as data
+import numpy as np
 import pytest
 
+from peakmark import statistics
 from peakmark.bundling import staging
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
@@ -15,7 +17,7 @@ from peakmark.config import repetitions
 from peakmark.config.repetitions import Criterion
 from peakmark.errors import ConfigError, RecordError
 from peakmark.judging import rows
-from peakmark.planning import adaptive, jobs, plan, plan_text
+from peakmark.planning import adaptive, jobs, looks, plan, plan_text
 from peakmark.running.status import describe
 from peakmark.storage import decisions
 from peakmark.storage import records as stored_records
@@ -151,11 +153,49 @@ def test_what_cannot_be_measured_is_not_tried_thirty_times() -> None:
 def test_every_figure_of_a_record_must_be_sure() -> None:
     made = make()
     found = records(made, DP=CALM)
-    assert adaptive.half_interval(found[of_row(made, "DP")[0].row]) == pytest.approx(0.002)
+    criterion = made.criteria[of_row(made, "DP")[0].row]
+    assert adaptive.half_interval(found[of_row(made, "DP")[0].row], criterion) == pytest.approx(0.002)
     for record, value in zip(found[of_row(made, "DP")[0].row], WILD, strict=True):
         record["measurements"].append({**record["measurements"][0], "metric": "latency", "value": value, "unit": "s"})
-    assert adaptive.half_interval(found[of_row(made, "DP")[0].row]) == pytest.approx(30 / 100.5)
-    assert adaptive.half_interval([]) is None
+    assert adaptive.half_interval(found[of_row(made, "DP")[0].row], criterion) == pytest.approx(30 / 100.5)
+    assert adaptive.half_interval([], criterion) is None
+
+
+@pytest.mark.parametrize("bounds", [(6, 30), (6, 7), (6, 14), (10, 30), (20, 40), (6, 1000)])
+def test_all_looks_together_miss_in_no_more_than_five_per_cent(bounds: tuple[int, int]) -> None:
+    criterion = Criterion(*bounds, 0.02)
+    found = looks.shares(criterion)
+    assert tuple(found) == criterion.counts
+    assert 0.04 < sum(found.values()) <= looks.ERROR
+    assert all(found.values()), "a row may end at each of them"
+
+
+def test_a_row_that_ends_when_its_interval_is_narrow_is_as_sure_as_it_says() -> None:
+    """Simulated; with the usual intervals more of the same rows miss than the 5 % that they promise."""
+    criterion, missed = Criterion(6, 30, 0.02), {"looks": 0, "usual": 0}
+    ways = {"looks": lambda values: looks.summarise(values, criterion), "usual": statistics.summarise}
+    for values in np.exp(np.random.default_rng(3).normal(0, 0.03, size=(1500, 30))):
+        for name, summarise in ways.items():
+            every = [summarise(values[:n]) for n in criterion.counts]
+            last = next((one for one in every if statistics.is_narrow(one, criterion.until)), every[-1])
+            missed[name] += not last.low <= 1 <= last.high
+    assert missed["looks"] <= 0.05 * 1500 < missed["usual"]
+
+
+def test_the_row_in_the_tables_shows_the_interval_of_its_last_look(tmp_path: Path) -> None:
+    made = make()
+    decided: dict[str, decisions.Decision] = {}
+    values = {"DP": [100.0 + number for number in range(9)], "SP": CALM}
+    for number in (0, 1):
+        decided = adaptive.decide(made.cells, made.criteria, decided, number, records(made, **values))
+    found = {
+        row.key.workload: row for row in rows.build(Results.read(campaign(tmp_path, made, decided, **values)))["cpu"]
+    }
+    nine = found["DP"].measured.summary
+    assert (nine.n, nine.low, nine.high, nine.enough) == (9, 100.0, 108.0, True)
+    plain = statistics.summarise(values["DP"])
+    assert (plain.low, plain.high) == (101.0, 107.0), "a fixed number of nine repetitions is surer than this"
+    assert decided[of_row(made, "DP")[0].row].half == pytest.approx(4 / 104)
 
 
 def test_time_is_for_all_rows_together_and_the_first_in_order_get_it() -> None:

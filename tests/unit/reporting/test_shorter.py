@@ -1,0 +1,97 @@
+"""What paper says once: remedies, doubts that all rows share, brackets of formulas, failures that recur."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.unit import campaign_data as make
+
+from peakmark.judging import rows
+from peakmark.reporting import document, formulas, runs_text, shorter
+from peakmark.storage.results import Results
+from peakmark.tables import presentation, webtables
+
+REMEDY = "repeat on an idle node."
+
+
+def _section(notes: list[list[str]], doubts: list[str]) -> dict[str, Any]:
+    """A table of a workload, a group of two columns, the doubt and the notes."""
+    table = {
+        "head": [
+            {"title": title, "span": span} for title, span in (("W", 1), ("Measured", 2), ("Doubt", 1), ("Notes", 1))
+        ],
+        "columns": [{"kind": kind} for kind in ("text", "number", "number", "text", "notes")],
+        "body": [["DP", {"text": "1", "pad": ""}, "2", doubt, "a"] for doubt in doubts],
+        "remarks": [],
+        "notes": notes,
+    }
+    return {"parts": [{"table": table}, {"table": None}]}
+
+
+def test_a_remedy_stands_at_the_first_note_that_names_it() -> None:
+    first = [["a", f"Mine: it spread by 7 %: {REMEDY}"], ["b", f"Mine: the clock fell: {REMEDY}"]]
+    second = [["a", f"Mine: it spread by 9 %: {REMEDY}"], ["b", "Mine: something else: see there."]]
+    shorter.sections([_section(first, ["unsure", ""]), _section(second, ["unsure", ""])])
+    assert [text for _, text in first] == [f"Mine: it spread by 7 %: {REMEDY}", "Mine: the clock fell."]
+    assert [text for _, text in second] == ["Mine: it spread by 9 %.", "Mine: something else: see there."]
+
+
+def test_a_doubt_that_all_rows_share_is_a_sentence() -> None:
+    (one, other) = shorter.sections([_section([], ["unsure", "unsure"]), _section([], ["unsure", "wrong"])])
+    table = one["parts"][0]["table"]
+    assert [entry["title"] for entry in table["head"]] == ["W", "Measured", "Notes"]
+    assert len(table["columns"]) == 4 and table["columns"][-1]["kind"] == "notes"
+    assert all(line[-1] == "a" and "unsure" not in line for line in table["body"])
+    assert table["remarks"] == ["All rows are unsure."]
+    assert [entry["title"] for entry in other["parts"][0]["table"]["head"]][2] == "Doubt"
+
+
+def test_the_page_keeps_doubts_and_remedies_where_readers_filter(tmp_path: Path) -> None:
+    records = [
+        make.record(of, [make.measurement(of, "rate", 1e11 * value)])
+        for threads in (1, 2)
+        for run, value in enumerate((0.6, 1.0, 1.4 + threads / 10))
+        for of in [make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=run)]
+    ]
+    results = Results.read(make.write(tmp_path / "c", records))
+    found = rows.build(results)
+    heads = {}
+    for page in (False, True):
+        data = document.build(results, found, {}, None, partial=False, page=page)
+        heads[page] = [entry["title"] for entry in data["sections"][0]["parts"][0]["table"]["head"]]
+    assert "Doubt" not in heads[False] and "Doubt" in heads[True]
+
+
+def test_brackets_that_formulas_share_are_told_once(tmp_path: Path) -> None:
+    facts = {
+        "host": "node1",
+        "cpu": {"clock_hz": {"nominal": 3e9}, "cores": 2, "isa_best": "avx2", "microarchitecture": "Zen 3"},
+        "limits": {"physical_cores_allowed": 2},
+    }
+    cells = [make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads) for threads in (1, 2)]
+    records = [make.record(of, [make.measurement(of, "rate", 4e10)]) for of in cells]
+    found = rows.build(Results.read(make.write(tmp_path / "c", records, facts=facts)))["cpu"]
+    made = formulas.build(found, {})
+    whole = [row.limit.formula for row in found]
+    assert all(text.endswith(")") for text in whole), "otherwise this tests nothing"
+    assert len(made["lines"]) == 2
+    assert all("(Zen 3" not in line["formula"] for line in made["lines"])
+    (told,) = [source for source in made["sources"] if "Zen 3" in source]
+    number = told.partition(".")[0]
+    assert all(number in line["source"].split(", ") for line in made["lines"])
+
+
+def test_a_failure_that_recurs_is_one_line(tmp_path: Path) -> None:
+    of = make.cell("hpl", "DP", subsystem="cpu")
+    failed = [make.record(of, status="failed", reason="no output") for _ in range(5)]
+    folder = make.write(tmp_path / "c", [], planned=[of], attempts=failed)
+    assert runs_text.problems(Results.read(folder))["lines"] == [
+        ["hpl DP_none_x1 any 0", "failed (5 times)", "no output (node1)"]
+    ]
+
+
+def test_letters_lead_to_notes_and_own_numbers_stand_beside_them() -> None:
+    text = f"a{presentation.BOUND}7{presentation.BOUND}%{presentation.BETWEEN}b"
+    cell = webtables._cell(3, text, "notes", "cpu", ".")
+    assert cell == '<td><a href="#cpu-a">a</a>\u00a07\u00a0%, <a href="#cpu-b">b</a></td>'
