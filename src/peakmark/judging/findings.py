@@ -6,7 +6,7 @@ of the median disjoint (Hoefler and Belli 2015, rule 7). Otherwise it repeats nu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from peakmark import statistics
@@ -41,6 +41,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
     words = Words(measured[0].table, mark, sheet)
     alike = [row for row in measured if not row.mixed]
     right = [row for row in alike if row.level is not Level.WRONG]
+    together, beside = strata.sentences(words, right)
     found = [
         *_extremes(words, right),
         *(
@@ -48,8 +49,8 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
             for text in trends.scaling(words, right)
         ),
         *(Finding("Block size", text) for text in trends.blocks(words, right)),
-        *(Finding(topic, text) for topic, text in strata.sentences(words, right)),
-        *(Finding("Reference", text) for text in _references(words, right)),
+        *(Finding(topic, text) for topic, text in together),
+        *(Finding("Reference", text) for text in _references(words, right, beside)),
         *(Finding("Disagreement", text) for text in _disagreements(words, alike)),
         *(Finding("Limit", text) for text in _limits(words, alike)),
         *(
@@ -129,8 +130,10 @@ def _reason(words: Words, best: Row, worst: Row, group: Sequence[Row]) -> str:
     )
 
 
-def _references(words: Words, rows: Sequence[Row]) -> Iterator[str]:
-    """The own kernel against each reference, row by row; derived figures are no measurement and are left out."""
+def _references(words: Words, rows: Sequence[Row], beside: Mapping[str, str]) -> Iterator[str]:
+    """The own kernel against each reference, row by row; derived figures are no measurement and are left out. ``beside``:
+    what their rows say together.
+    """
     for entry in words.table.references:
         if entry.instrument in ratios.NOT_ALIKE:
             continue
@@ -163,6 +166,8 @@ def _references(words: Words, rows: Sequence[Row]) -> Iterator[str]:
             shown = ", ".join(f"{word} in {count}" for word, count in counts.items() if count)
             text += f"; shown to be {shown} of {len(judged)} rows"
             text += " with enough repetitions" if len(judged) < len(pairs) else ""
+        elif entry.instrument in beside:
+            text += f"; {beside[entry.instrument]}"
         yield f"{text}."
 
 

@@ -105,7 +105,7 @@ def test_rows_that_overlap_are_not_ranked(tmp_path: Path) -> None:
 def test_three_repetitions_claim_nothing_of_single_rows(tmp_path: Path) -> None:
     rows = disk(tmp_path / "c", GRID, iozone={key: 0.9 * value for key, value in GRID.items()}, repetitions=3)
     found = findings.of(rows)
-    assert {finding.topic for finding in found} == {"Block size", "Reference", "Not claimed"}
+    assert {finding.topic for finding in found} == {"Block size", "Threads", "Reference", "Not claimed"}
     assert "n = 3: too few repetitions" in said(rows, "Not claimed")[0]
     assert "shown" not in said(rows, "Reference")[0]
 

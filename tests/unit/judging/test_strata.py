@@ -69,7 +69,7 @@ def test_the_conclusions_of_the_report_of_2020_are_carried_by_its_runs(tmp_path:
     assert any(text.startswith("1 MiB is faster than 64 KiB at") for text in sizes), sizes
     assert all("by chance" in text for text in sizes)
     assert told(found, "Workloads")
-    assert "too few repetitions to say of single ones" in told(found, "Not claimed")[0]
+    assert any("too few repetitions to say of single ones" in text for text in told(found, "Not claimed"))
 
 
 def test_equal_workloads_are_not_compared_in_words(tmp_path: Path) -> None:
