@@ -22,7 +22,7 @@ from peakmark.judging.words import Words
 
 WIDTH = 6.85  # inches; an A4 page between its margins
 HEIGHT = 7.0  # inches; leaves room for the caption on that page
-PANEL_HEIGHT = 1.35
+PANEL_HEIGHT = 1.22
 MAX_COLUMNS = 4
 SLIM = 6  # panels side by side where each has but one or two places
 

@@ -11,7 +11,7 @@ from peakmark.figures import style
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 
-LINE = 0.24  # inches that a row takes
+LINE = 0.2  # inches that a row takes
 ROOM = 0.62  # inches for axis and its label
 APART = 0.16  # of a row: between two programs
 SPAN = 20  # highest by lowest value from which on the axis is logarithmic
