@@ -148,6 +148,7 @@ class Cost:
     seconds    on a slow machine with the slowest network there is: what a command may take goes by it
     fixed_s    of them, those that no machine shortens: start, warm-up, an asked time, a tool's own sleeps
     wire_bits  what must cross the network; it is in ``seconds`` at ``SLOWEST_LINK``
+    waits_s    of the seconds, those in which each write waits for the disk, one after the other: most disks take several at once
     """
 
     seconds: float
@@ -155,6 +156,7 @@ class Cost:
     memory_bytes: int = 0
     fixed_s: float = 0.0
     wire_bits: float = 0.0
+    waits_s: float = 0.0
 
 
 class Instrument(Protocol):

@@ -101,10 +101,11 @@ class DiskBench(kernel.Kernel):
         size = size_of(cell)
         fixed = 0.5 + kernel.asked_s(cell, "total", 0.1)
         total = kernel.work_of(cell, "total")
-        seconds = fixed + size / _FILL + total / _CAUTIOUS + sync_s(cell, total)
+        waits = sync_s(cell, total)
+        seconds = fixed + size / _FILL + total / _CAUTIOUS + waits
         buffer = engine_of(cell)[1] * common.needed_block(cell)
         buffers = cell.concurrency * (buffer + _HUGE_PAGE)
-        return Cost(seconds=seconds, disk_bytes=size, memory_bytes=buffers + (64 << 20), fixed_s=fixed)
+        return Cost(seconds=seconds, disk_bytes=size, memory_bytes=buffers + (64 << 20), fixed_s=fixed, waits_s=waits)
 
 
 def sync_s(cell: Cell, written: float) -> float:

@@ -125,8 +125,9 @@ class Fio(common.Program):
         total = amount_of(cell)
         size = file_size(cell, "threads") * cell.concurrency
         fixed = _START_S + (0.0 if total else common.seconds_of(cell) + common.warmup_of(cell, 0.0))
-        seconds = fixed + (size + (total or 0)) / _CAUTIOUS + sync_s(cell, total or 0)
-        return Cost(seconds=seconds, disk_bytes=size, memory_bytes=64 << 20, fixed_s=fixed)
+        waits = sync_s(cell, total or 0)
+        seconds = fixed + (size + (total or 0)) / _CAUTIOUS + waits
+        return Cost(seconds=seconds, disk_bytes=size, memory_bytes=64 << 20, fixed_s=fixed, waits_s=waits)
 
 
 def amount_of(cell: Cell) -> int | None:

@@ -121,10 +121,12 @@ class Iozone(common.Program):
         seconds = max(
             _PASSES * total / _CAUTIOUS_THROUGHPUT,
             _PASSES * size / record * _CAUTIOUS_OPERATION_S,
-        ) + sync_s(cell, _WRITING * total)
+        )
+        waits = sync_s(cell, _WRITING * total)
         fixed = 0.5 + (_SLEEPS_S if cell.concurrency > 1 else 0.0)
         memory = cell.concurrency * (max(record, USUAL_LARGEST) + (4 << 20))
-        return Cost(seconds=fixed + seconds, disk_bytes=total, memory_bytes=memory, fixed_s=fixed)
+        seconds += fixed + waits
+        return Cost(seconds=seconds, disk_bytes=total, memory_bytes=memory, fixed_s=fixed, waits_s=waits)
 
 
 def _largest(text: str) -> int | None:

@@ -31,6 +31,7 @@ from peakmark.storage.integrity import GOOD, Finding
 
 ORDINARY_LINK = 1e9  # bit/s of a network of which nothing is known
 LOOPBACK_LINK = 20e9  # bit/s from one end to the other on one machine: two CPUs copy
+AT_ONCE = 8  # writes that wait for a disk together, where more are in flight
 SHARE = 0.25
 """Of its link's speed, what a cell is granted at least where it must not be ended too soon."""
 
@@ -97,9 +98,7 @@ class Durations:
         own = self._rows.get(_spec(cell))
         if own is not None:
             return median(own.seconds) + self.between_s
-        taken = self._nearest(cell)
-        parts = self._parts(cell, self.link_bps or ORDINARY_LINK)
-        return parts[0] * taken.fixed + parts[1] * taken.factor + self.between_s
+        return self._like_its_kind(cell, AT_ONCE) + self.between_s
 
     def total(self, cells: Iterable[Cell]) -> float:
         """Expected seconds of cells that run one after the other."""
@@ -111,8 +110,13 @@ class Durations:
         if own is not None:
             return max(own.seconds) + self.between_s
         if self.source(cell) == KIND:
-            return 2 * self.expected(cell)
-        return sum(self._parts(cell, self.link_bps * SHARE if self.link_bps else ORDINARY_LINK)) + self.between_s
+            return 2 * self._like_its_kind(cell, at_once=1)
+        return sum(self._parts(cell, self.link_bps * SHARE if self.link_bps else ORDINARY_LINK, 1)) + self.between_s
+
+    def _like_its_kind(self, cell: Cell, at_once: int) -> float:
+        taken = self._nearest(cell)
+        fixed, varying = self._parts(cell, self.link_bps or ORDINARY_LINK, at_once)
+        return fixed * taken.fixed + varying * taken.factor
 
     def source(self, cell: Cell) -> str:
         """Where the expected time is from."""
@@ -128,13 +132,16 @@ class Durations:
         """Whether the cell has a record that counts."""
         return cell.id in self.found and self.found[cell.id].state == GOOD
 
-    def _parts(self, cell: Cell, link: float) -> tuple[float, float]:
-        """Estimated seconds that stay and those that the machine decides, over a network of ``link`` bit/s."""
+    def _parts(self, cell: Cell, link: float, at_once: int = AT_ONCE) -> tuple[float, float]:
+        """Estimated seconds that stay and those that the machine decides, over a network of ``link`` bit/s and with a disk
+        that takes so many writes ``at_once``.
+        """
         threads = min(grids.here(cell.word) if cell.word else cell.concurrency, self.cpus)
         # Of a disk and of messages, more in flight may still be faster.
         shared = cell.subsystem in ("cpu", "memory") and not cell.word and threads < cell.concurrency
         one = cost(replace(cell, concurrency=threads) if shared else cell)
         varying = one.seconds - one.fixed_s - one.wire_bits / SLOWEST_LINK + one.wire_bits / link
+        varying += one.waits_s / min(cell.concurrency, at_once) - one.waits_s
         return one.fixed_s, max(varying, 0.0)
 
     @cached_property
@@ -173,9 +180,12 @@ class Durations:
 
 
 def _between_two(threads: int, below: tuple[Cell, _Taken], above: tuple[Cell, _Taken]) -> _Taken:
-    """What lies between two numbers of threads that were measured, on a line of logarithms."""
-    low, high = below[0].concurrency, above[0].concurrency
-    share = math.log(threads / low) / math.log(high / low) if high > low else 0.0
+    """What lies between two numbers of threads that were measured, on a line of logarithms that ends where the estimate's does."""
+    counts = below[0].concurrency, threads, above[0].concurrency
+    if min(counts[0], AT_ONCE) < min(counts[2], AT_ONCE) and below[0].subsystem == "disk":
+        counts = min(counts[0], AT_ONCE), min(counts[1], AT_ONCE), min(counts[2], AT_ONCE)
+    low, here, high = map(math.log, counts)
+    share = (here - low) / (high - low) if high > low else 0.0
 
     def mixed(one: float, other: float) -> float:
         return float(one ** (1 - share) * other**share)
