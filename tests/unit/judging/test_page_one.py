@@ -150,3 +150,13 @@ def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> N
     assert not any("its threads had their CPUs" in text for text in said(one))
     assert {row.level for row in most.rows["cpu"]} == {None}
     assert [text.startswith("In 6 of 8 rows: its threads had their CPUs") for text in said(most)].count(True) == 1
+
+
+def test_a_ratio_names_buffers_that_only_one_had_in_huge_pages(tmp_path: Path) -> None:
+    records = []
+    for tool, details in (("diskbench", {"huge_pages": True}), ("fio", {})):
+        of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20)
+        records.append(make.record(of, [make.measurement(of, "throughput", 1e9, details=details)]))
+    heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
+    (disk,) = (one for one in heads if one.subsystem == "disk")
+    assert disk.reference == "1.00 × fio (n = 1; only MyDiskBench's buffers are in huge pages)"
