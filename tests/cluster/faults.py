@@ -8,7 +8,7 @@ import random
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,19 +81,18 @@ class Breaker:
 
     # -- one fault each; whether there was something to break
 
-    def _one_of(self, *names: str) -> bool:
-        node = self.chance.choice(self.cluster.layout.names)
-        found = [process for process in self.cluster.processes(node) if process.name in names]
+    def _one_of(self, those: Callable[[Cluster, str], list[int]]) -> bool:
+        found = those(self.cluster, self.chance.choice(self.cluster.layout.names))
         if found:
-            os.kill(self.chance.choice(found).pid, signal.SIGKILL)
+            os.kill(self.chance.choice(found), signal.SIGKILL)
         return bool(found)
 
     def _kernel(self, over: threading.Event) -> bool:
         """Kernels live for a fraction of a second: look until one is there."""
-        return any(self._one_of(*KERNELS) or over.wait(0.01) for _ in range(200))
+        return any(self._one_of(kernels) or over.wait(0.01) for _ in range(200))
 
-    def _measure(self, _: threading.Event) -> bool:
-        return self._one_of("peakmark")
+    def _measure(self, over: threading.Event) -> bool:
+        return any(self._one_of(measuring) or over.wait(0.01) for _ in range(200))
 
     def _scancel(self, _: threading.Event) -> bool:
         numbers = self.cluster.run(["squeue", "--noheader", "--states=running", "--format=%i"]).stdout.split()
@@ -174,3 +173,29 @@ class Breaker:
             with suppress(ClusterError):
                 if not {"DRAIN", "DOWN"}.isdisjoint(self.cluster.node_states(name)):
                     self.cluster.resume(name)
+
+
+def kernels(cluster: Cluster, node: str) -> list[int]:
+    """Process ids of the own kernels on a node."""
+    return [process.pid for process in cluster.processes(node) if process.name in KERNELS]
+
+
+def measuring(cluster: Cluster, node: str) -> list[int]:
+    """Of the processes that measure a cell, or all of a job. Each one's guard, its child, has the same words."""
+    found = {process.pid for process in cluster.processes(node) if b"\0measure\0--plan\0" in _words(process.pid)}
+    return sorted(pid for pid in found if _parent(pid) not in found)
+
+
+def _words(pid: int) -> bytes:
+    """The command line of a process, nothing of one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return None

@@ -21,7 +21,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from testcluster import Cluster
 
+import faults
 from faults import KINDS, Breaker
 from workflow import Workflow
 
@@ -89,6 +89,7 @@ def campaign(workflow: Workflow, memory: Memory, breaker: Breaker, say: Callable
     runs = 0
     while True:
         runs += 1
+        broken = breaker.counts.total()
         process = workflow.start()
         deadline = time.monotonic() + RUN_LIMIT_S
         with breaker.breaking(process.pid):
@@ -101,14 +102,15 @@ def campaign(workflow: Workflow, memory: Memory, breaker: Breaker, say: Callable
         memory.look()
         breaker.mend()
         done = len(list((workflow.results / "cells").rglob("*.json")))
-        say(f"run {runs}: exit code {process.returncode}, {done} records, faults so far {sum(breaker.counts.values())}")
+        say(f"run {runs}: exit code {process.returncode}, {done} records, faults so far {breaker.counts.total()}")
         if process.returncode == 0:
             # What was damaged after the tables were built is for a last run, in which nothing breaks.
-            if not breaker.left:
+            if breaker.counts.total() == broken:
                 return runs
             breaker.left = 0
-        if "Traceback" in workflow.said:
-            memory.wrong.append(f"run {runs} ended with a traceback: {workflow.said[-1500:]}")
+        before, found, after = workflow.said.partition("Traceback")
+        if found:
+            memory.wrong.append(f"run {runs} told a traceback: {before[-500:]}{found}{after[:3000]}")
 
 
 def check(workflow: Workflow, memory: Memory, scratch: Path) -> list[str]:
@@ -140,10 +142,7 @@ def check(workflow: Workflow, memory: Memory, scratch: Path) -> list[str]:
         wrong.append(f"the table differs from the records in {len(set(table.items()) ^ set(records.items()))} places")
     wrong += [f"{path} is left on scratch" for path in scratch.iterdir()]
     for node in workflow.cluster.layout.names:
-        names = Counter(process.name for process in workflow.cluster.processes(node))
-        left = {
-            name: count for name, count in names.items() if name in ("peakmark", "netbench", "cpubench", "diskbench")
-        }
+        left = [*faults.kernels(workflow.cluster, node), *faults.measuring(workflow.cluster, node)]
         if left:
             wrong.append(f"processes are left on {node}: {left}")
     queue = workflow.cluster.run(["squeue", "--noheader"]).stdout
@@ -193,10 +192,10 @@ def main() -> int:
         commit = head()
         cells = configure(workflow, options.cells, scratch)
         memory = Memory(workflow)
-        faults = cells // 20 if options.faults is None else options.faults
+        many = cells // 20 if options.faults is None else options.faults
         chance = random.Random(options.seed)  # noqa: S311 - to be repeated, not to be secret
-        breaker = Breaker(cluster, workflow, memory, chance, options.every, faults)
-        say(f"{cells} cells, seed {options.seed}, {faults} faults, one every {options.every:g} s")
+        breaker = Breaker(cluster, workflow, memory, chance, options.every, many)
+        say(f"{cells} cells, seed {options.seed}, {many} faults, one every {options.every:g} s")
         runs = campaign(workflow, memory, breaker, say)
         breaker.mend()
         left = clean(workflow, scratch)

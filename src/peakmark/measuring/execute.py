@@ -9,7 +9,7 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -100,7 +100,7 @@ def run(
     the caller.
     """
     started = time.monotonic()
-    name = Path(command.argv[0]).name
+    name = program(command.argv)
     with start(command, directory, values, limits=limits) as process:
         left = command.timeout_s
         while not _ends(process, max(0.0, min(left, LOOK_S) if trouble else left)):
@@ -217,6 +217,11 @@ def _group_lives(process: Running) -> bool:
     except (ProcessLookupError, PermissionError):
         return process.returncode is None
     return True
+
+
+def program(argv: Sequence[str]) -> str:
+    """Name of the program that a command runs: ``taskset -c 0,1`` before it only gives it its CPUs."""
+    return Path(argv[3] if argv[0] == "taskset" and len(argv) > 3 else argv[0]).name
 
 
 def how_ended(returncode: int) -> str:

@@ -264,12 +264,12 @@ def _execute(
             )
             if done.returncode == NOT_POSSIBLE and NOT_POSSIBLE not in command.ok_codes:
                 raise Unavailable(
-                    last_line(done.stderr) or f"{Path(done.argv[0]).name} says that this machine cannot do it"
+                    last_line(done.stderr) or f"{execute.program(done.argv)} says that this machine cannot do it"
                 )
             if done.returncode not in command.ok_codes:
                 reason = _out_of_memory(killed) or trouble()
                 raise MeasurementError(
-                    f"{Path(done.argv[0]).name} ended with {execute.how_ended(done.returncode)}"
+                    f"{execute.program(done.argv)} ended with {execute.how_ended(done.returncode)}"
                     f"{execute.last_lines(folder)}" + (f"; {reason}" if reason else "")
                 )
 

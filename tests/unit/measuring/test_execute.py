@@ -37,6 +37,14 @@ def test_placeholders_are_filled_and_other_braces_stay(tmp_path: Path) -> None:
     assert done.stdout.endswith("s\n")
 
 
+def test_what_failed_is_the_program_and_not_what_gives_it_its_cpus(tmp_path: Path) -> None:
+    cpu = str(min(os.sched_getaffinity(0)))
+    with pytest.raises(MeasurementError, match=r"^sleep did not end within"):
+        execute.run(Command(argv=("taskset", "-c", cpu, "/bin/sleep", "60"), timeout_s=0.2), tmp_path)
+    assert execute.program(("/opt/bin/fio", "--version")) == "fio"
+    assert execute.program(("taskset",)) == "taskset"
+
+
 def test_hostile_words_reach_no_shell(tmp_path: Path) -> None:
     word = "$(touch pwned); `id` 'x' \"y\" \n é -"
     done = execute.run(python("import sys; sys.stdout.write(sys.argv[1])", word), tmp_path)
