@@ -407,3 +407,20 @@ def test_campaigns_that_write_otherwise_are_not_alike_though_one_did_not_ask(tmp
     assert {one.point.workload: one.reason for one in found if one.verdict == "not alike"} == {
         "WR": "sync: A has end, B has each"
     }
+
+
+def test_a_claim_that_chance_brings_among_many_rows_does_not_stand() -> None:
+    """One row of two samples that lie apart: by itself a claim, among 110 rows what chance brings."""
+    before, after = (1.0, 1.1, 1.2, 1.05, 1.15, 1.12), (1.14, 1.22, 1.3, 1.16, 1.25, 1.21)
+    same = (1.0, 1.1, 0.9, 1.05, 0.95, 1.0)
+
+    def one(place: int, *values: tuple[float, ...], verdict: compare.Verdict) -> compare.Comparison:
+        point = sides.Point("cpu", "cpubench", "DP", "", 0, place, "")
+        return compare.Comparison(point, *values, 1.1, 1.05, 1.2, verdict, "")
+
+    claim = one(1, before, after, verdict="better")
+    others = [one(place, same, same, verdict="no difference shown") for place in range(2, 111)]
+    assert [found.verdict for found in compare._standing([claim], 0.95)] == ["better"]
+    among = compare._standing([claim, *others], 0.95)
+    assert {found.verdict for found in among} == {"no difference shown"}
+    assert among[0].reason == "chance would bring it among 110 rows"

@@ -24,7 +24,7 @@ from peakmark.reporting import report, webpage
 from peakmark.resources import ROOT
 from peakmark.running import summary
 from peakmark.storage.results import Results
-from peakmark.tables import tables
+from peakmark.tables import presentation, tables
 
 VM: dict[str, Any] = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
 KERNELS = ROOT / "build" / "kernels"
@@ -259,3 +259,13 @@ def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(t
     (row,) = build_rows(Results.read(folder))["network_throughput"]
     assert row.limit.value is not None
     assert row.limit.value > 1e11
+
+
+def test_the_heading_of_an_interval_tells_the_level_that_its_repetitions_give(tmp_path: Path) -> None:
+    def heading(*counts: int) -> str:
+        runs = [("a", threads, threads * share) for threads, n in enumerate(counts, 1) for share in WOBBLE[:n]]
+        return presentation.interval_heading(cpu_rows(campaign(tmp_path / "-".join(map(str, counts)), {"a": {}}, runs)))
+
+    assert heading(3, 3) == "75 % interval"
+    assert heading(6) == "95 % interval"
+    assert heading(3, 6) == "75 to 95 % interval"
