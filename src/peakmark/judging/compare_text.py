@@ -10,6 +10,7 @@ from peakmark.errors import ConfigError
 from peakmark.formatting import plural, significant
 from peakmark.judging import alike
 from peakmark.judging.compare import VERDICTS, Comparison, Verdict, compare, in_turn
+from peakmark.judging.merging import merge
 from peakmark.judging.sides import Side, describe
 
 
@@ -71,12 +72,19 @@ def _first(before: Side, after: Side, found: Sequence[Comparison]) -> list[str]:
 
 
 def _remarked(before: Side, after: Side, found: Sequence[Comparison]) -> dict[tuple[str, str], list[Comparison]]:
-    """(A or B, what published results note on a value) -> the rows that have it: footnotes, in the order of the rows."""
+    """(A or B, what published results note on values) -> the rows that have it: footnotes, in the order of the rows; notes
+    that differ in their numbers alone are one.
+    """
+    said = [
+        (one, name, text)
+        for one in found
+        for name, side in (("A", before), ("B", after))
+        for text in side.remarks.get(one.point, ())
+    ]
+    merged = merge([text for _, _, text in said])
     notes: dict[tuple[str, str], list[Comparison]] = {}
-    for one in found:
-        for name, side in (("A", before), ("B", after)):
-            for text in side.remarks.get(one.point, ()):
-                notes.setdefault((name, text), []).append(one)
+    for one, name, text in said:
+        notes.setdefault((name, merged[text].sentence), []).append(one)
     return notes
 
 

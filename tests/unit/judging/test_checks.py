@@ -311,6 +311,8 @@ def test_a_pool_is_compared_with_the_caches_its_threads_reach() -> None:
     details = {"working_set_bytes": 128 << 20}
     for context in ({}, {"placed": PLACED}):
         assert codes(row(facts=facts, details=details, context=context, concurrency=1, **identity)) == []
+    beside = {"placed": {**PLACED, "last_level_bytes": 32 << 20}}  # two threads on the cores of one cache
+    assert codes(row(facts=facts, details=details, context=beside, concurrency=2, **identity)) == []
     both = {"placed": {**PLACED, "last_level_bytes": 64 << 20}}
     assert codes(row(facts=facts, details=details, context=both, concurrency=2, **identity)) == ["pool-in-cache"]
 

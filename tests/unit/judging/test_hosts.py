@@ -247,3 +247,15 @@ def test_an_area_that_the_node_chose_joins_what_was_planned_without_it(tmp_path:
     assert (one.key.block, one.missing, sorted(one.series)) == (2 << 30, 1, ["pmbw", "rambench"])
     assert (two.key.block, two.key.concurrency, two.own) == (None, 2, None)
     assert one.measured.summary.n == 1
+
+
+def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(tmp_path: Path) -> None:
+    default = {"interface": "eth0", "kind": "ethernet", "speed_bps": 1e9, "mtu": 1500, "loopback": False}
+    of = make.cell("netbench", "TCP", subsystem="network", block=1024)
+    link = {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092, "loopback": False}
+    network = {"interface": "ib0", "loopback": False, "address": "10.0.0.1", "server_interface": "ib0", "link": link}
+    record = make.record(of, [make.measurement(of, "throughput", 1e11)], context={"network": network})
+    folder = make.write(tmp_path / "c", [record], facts={**copy.deepcopy(VM), "host": "node1", "network": default})
+    (row,) = build_rows(Results.read(folder))["network_throughput"]
+    assert row.limit.value is not None
+    assert row.limit.value > 1e11

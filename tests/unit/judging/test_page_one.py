@@ -11,6 +11,7 @@ from tests.unit import campaign_data as make
 from peakmark.figures import figures
 from peakmark.judging import caveats, verdict
 from peakmark.judging.judged import Judged
+from peakmark.judging.notes import Level
 from peakmark.storage.results import Results
 
 QUIET = (1.0, 1.002, 0.998)
@@ -131,3 +132,31 @@ def test_neither_a_tiny_matrix_nor_an_estimate_is_a_reference(tmp_path: Path) ->
     assert reference("whole", "hpl", {"seconds": 20.0}) == "1.00 × HPL (n = 1)"
     assert reference("guess", "pmbw", {"estimate": True}, "memory") == ""
     assert reference("real", "pmbw", {}, "memory") == "1.00 × pmbw (n = 1)"
+
+
+def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> None:
+    """Threads that had half of their CPUs: in one row of eight a doubt about that row, in six a sentence about the campaign."""
+
+    def of(waited: int) -> Judged:
+        records = []
+        for number, (workload, threads) in enumerate((name, n) for name in ("QP", "HP", "SP", "DP") for n in (1, 2)):
+            cell = make.cell("cpubench", workload, subsystem="cpu", concurrency=threads)
+            details = {"cpu_share": 0.5 if number < waited else 1.0}
+            records.append(make.record(cell, [make.measurement(cell, "rate", 5e10, details=details)]))
+        return Judged(Results.read(make.write(tmp_path / str(waited), records)))
+
+    one, most = of(1), of(6)
+    assert [row.level for row in one.rows["cpu"]].count(Level.UNSURE) == 1
+    assert not any("its threads had their CPUs" in text for text in said(one))
+    assert {row.level for row in most.rows["cpu"]} == {None}
+    assert [text.startswith("In 6 of 8 rows: its threads had their CPUs") for text in said(most)].count(True) == 1
+
+
+def test_a_ratio_names_buffers_that_only_one_had_in_huge_pages(tmp_path: Path) -> None:
+    records = []
+    for tool, details in (("diskbench", {"huge_pages": True}), ("fio", {})):
+        of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20)
+        records.append(make.record(of, [make.measurement(of, "throughput", 1e9, details=details)]))
+    heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
+    (disk,) = (one for one in heads if one.subsystem == "disk")
+    assert disk.reference == "1.00 × fio (n = 1; only MyDiskBench's buffers are in huge pages)"
