@@ -107,7 +107,7 @@ def test_no_number_and_no_trace(
 def test_a_tool_that_hangs_with_its_children_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common, "timeout", lambda _: 1.0)
     said = attempt(bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", "sleep 600 & sleep 600"), monkeypatch)
-    bench.assert_failed(CELLS["fio"], said, "did not end within 1 s")
+    bench.assert_failed(CELLS["fio"], said, "did not end within")
 
 
 def test_all_that_a_failed_tool_said_is_kept(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,8 @@ FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
 LONGEST_S = 3600.0
 LOOK_S = 1.0
 """How often a running client's server is looked after: rarely enough not to be measured."""
+MOST_CROWDED = 10.0
+"""By how much at most a limit grows where many want each CPU: what hangs ends some time on a busy machine too."""
 
 
 @dataclass(frozen=True)
@@ -96,22 +98,30 @@ def run(
     ``trouble`` is asked now and then why there is no sense in waiting on: a sentence, as when the server of a client is
     gone.
 
-    Errors: MeasurementError when it cannot be started, passes its time limit or meets trouble; the exit code is for
-    the caller.
+    Errors: MeasurementError when it cannot be started, passes its time limit (a longer one where many want each CPU, see
+    ``share``) or meets trouble; the exit code is for the caller.
     """
     started = time.monotonic()
     name = program(command.argv)
     with start(command, directory, values, limits=limits) as process:
-        left = command.timeout_s
+        limit = left = command.timeout_s
         while not _ends(process, max(0.0, min(left, LOOK_S) if trouble else left)):
-            left = started + command.timeout_s - time.monotonic()
+            limit = command.timeout_s * share()
+            left = started + limit - time.monotonic()
             reason = trouble() if trouble else None
             if reason is None and left > 0:
                 continue
             end(process)
-            words = reason or f"{name} did not end within {command.timeout_s:.0f} s"
+            words = reason or f"{name} did not end within {limit:.0f} s"
             raise MeasurementError(f"{words}{last_lines(directory)}")
     return left_by(command, directory, process.args, process.wait(), time.monotonic() - started)
+
+
+def share() -> float:
+    """How many times as long a program may take as on an idle machine: the number of tasks that want each CPU by the load
+    average, between 1 and ``MOST_CROWDED``. A limit is there to end what hangs, not what has to wait for its turn.
+    """
+    return min(MOST_CROWDED, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 
 
 def _ends(process: Child, within_s: float) -> bool:

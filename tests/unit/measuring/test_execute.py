@@ -52,6 +52,19 @@ def test_hostile_words_reach_no_shell(tmp_path: Path) -> None:
     assert not (tmp_path / "pwned").exists()
 
 
+def test_a_program_that_waits_for_its_turn_is_given_more_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cpus = os.cpu_count() or 1
+    monkeypatch.setattr(os, "getloadavg", lambda: (6.0 * cpus, 1.0, 1.0))
+    assert execute.share() == 6
+    assert execute.run(python("import time; time.sleep(0.6)", timeout_s=0.3), tmp_path).returncode == 0
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.1, 50.0, 50.0))
+    assert execute.share() == 1
+    with pytest.raises(MeasurementError, match="did not end within"):
+        execute.run(python("import time; time.sleep(60)", timeout_s=0.3), tmp_path)
+    monkeypatch.setattr(os, "getloadavg", lambda: (1000.0 * cpus, 50.0, 50.0))
+    assert execute.share() == execute.MOST_CROWDED
+
+
 def test_past_its_limit_the_whole_group_is_ended(tmp_path: Path) -> None:
     code = (
         "import subprocess, sys, time; child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']);"
