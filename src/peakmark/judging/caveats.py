@@ -44,10 +44,8 @@ def _part_of_node(verdicts: list[Verdict]) -> Iterator[str]:
         ]
         used, cores = max(known, default=(0, None), key=lambda pair: pair[0])
         if SUBSYSTEMS[one.subsystem].pinned and cores and used < cores:
-            yield (
-                f"{one.title}: measured on {used} of the node's {cores} cores, and so is its share of the limit; "
-                "concurrency: [cores] loads them all."
-            )
+            share = ", and so is its share of the limit" if one.share else ""
+            yield f"{one.title}: measured on {used} of the node's {cores} cores{share}; concurrency: [cores] loads them all."
 
 
 def _nothing_sure(verdicts: list[Verdict]) -> Iterator[str]:

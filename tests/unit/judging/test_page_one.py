@@ -69,6 +69,7 @@ def test_a_part_of_the_node_does_not_speak_for_it(tmp_path: Path) -> None:
         return said(Judged(Results.read(make.write(tmp_path / str(cores), [record]))))
 
     assert any(text.startswith("CPU: measured on 4 of the node's 128 cores") for text in told(4))
+    assert not any("share of the limit" in text for text in told(4)), "there is none"
     assert not any("128 cores" in text for text in told(128))
 
 
