@@ -144,12 +144,10 @@ def of_programs_and_limit(row: Row) -> Iterator[Note]:
 
 
 def hosts(row: Row) -> Iterator[Note]:
-    """Several hosts in one row. Where the own kernel's repetitions are theirs, it is the first of its doubts: the next run may
-    find others, and its spread comes of that.
-    """
+    """Several hosts in one row: a doubt where they have no limit in common. Of equal ones it is said, and nothing is claimed."""
     names = sorted({name for entry in row.series.values() for name in entry.hosts}, key=natural)
     if len(names) > 1:
         named = f" ({', '.join(names)})" if len(names) <= NAMED else ""
         text = f"measured on {len(names)} different hosts{named}"
         text += ", and nothing is claimed of a row that mixes them: name the nodes (nodes:)" if row.mixed else ""
-        yield Note("hosts", text, Level.UNSURE if row.mixed else Level.NOTE)
+        yield Note("hosts", text, Level.UNSURE if row.unlike else Level.NOTE)

@@ -182,7 +182,8 @@ def _of_node(row: Row, subsystem: str, title: str, mark: str) -> Verdict:
         quantity(row.table, value, mark).partition(" ")[0] for value in (own.summary.minimum, own.summary.maximum)
     )
     share = own.efficiency
-    why = row.doubts[0].fact if row.doubts else ""
+    why = f"repetitions from {len(own.hosts)} different hosts" if row.mixed else ""
+    why = row.doubts[0].fact if row.doubts else why
     if own.summary.n == 1:
         why = why or "measured once: nothing is known of the spread"
     return Verdict(
@@ -255,12 +256,12 @@ def at_clocks(row: Row, mark: str = ".") -> str:
 
 
 def _best(rows: Sequence[Row]) -> Spot | None:
-    """The best of the points that are not wrong: first those without doubt on most nodes, of these the ones that can be
-    compared.
+    """The best of the points that are not wrong: first those without doubt on most nodes, before all where no repetitions
+    of several hosts are one row; of these the ones that can be compared.
     """
     every = fleet.spots(rows)
-    for doubted in (False, True):
-        found = [spot for spot in every if doubted or _mostly_sure(spot)]
+    sure = [spot for spot in every if _mostly_sure(spot)]
+    for found in ([spot for spot in sure if not spot.middle.mixed], sure, every):
         comparable = [
             spot for spot in found if spot.middle.limit.value is not None or ratios.best(spot.middle) is not None
         ]

@@ -61,8 +61,9 @@ def doubts(rows: Sequence[Row]) -> str:
     counts = {level: sum(row.level is level for row in rows) for level in (Level.WRONG, Level.UNSURE)}
     said = [f"{count} {'is' if count == 1 else 'are'} {level}" for level, count in counts.items() if count]
     mixed = sum(row.mixed for row in rows)
-    more = f"; {mixed} {'mixes' if mixed == 1 else 'mix'} hosts" if mixed else ""
-    return f" Of its {plural(len(rows), 'row')} {' and '.join(said)}{more}." if said else ""
+    more = [f"{mixed} {'mixes' if mixed == 1 else 'mix'} hosts"] if mixed else []
+    parts = [" and ".join(said)] * bool(said) + more
+    return f" Of its {plural(len(rows), 'row')} {'; '.join(parts)}." if parts else ""
 
 
 def texts() -> dict[str, str]:

@@ -22,7 +22,6 @@ from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
 from peakmark.reporting import report, webpage
 from peakmark.resources import ROOT
-from peakmark.running import summary
 from peakmark.storage.results import Results
 from peakmark.tables import presentation, tables
 
@@ -76,7 +75,7 @@ def mixing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_row_that_mixes_hosts_is_not_claimed(mixing: Path) -> None:
     rows = cpu_rows(mixing)
     assert all(row.mixed and row.measured.efficiency for row in rows)  # alike in all that a limit is made of
-    assert all(row.level is Level.UNSURE for row in rows)
+    assert all(row.level is None for row in rows)  # or every row of a cluster of equal nodes would be in doubt
     assert "measured on 2 different hosts (a, b), and nothing is claimed" in rows[0].notes[0]
     assert [found.topic for found in findings.of(rows)] == ["Hosts"]
     assert "2 of 2 rows mix hosts" in findings.of(rows)[0].text
@@ -86,17 +85,14 @@ def test_tables_say_which_rows_mix(mixing: Path) -> None:
     tables.build(mixing)
     with (mixing / "tables" / "cpu.csv").open() as file:
         assert [(line["Doubt"], "different hosts (a, b)" in line["Notes"]) for line in csv.DictReader(file)] == [
-            ("unsure", True),
-            ("unsure", True),
+            ("", True),
+            ("", True),
         ]
-    latex = (mixing / "tables" / "cpu.tex").read_text()
-    assert latex.count("DP*") == 2
-    assert "* unsure: another run may well differ" in latex
 
 
 def test_figures_pages_and_last_words_say_that_rows_mix(mixing: Path) -> None:
     figures.build(mixing)
-    caption = "Of its 2 rows 2 are unsure; 2 mix hosts."
+    caption = "Of its 2 rows 2 mix hosts."
     page = " ".join(webpage.build(mixing).read_text().split())
     paper = " ".join(pdf.text(report.build(mixing)).split())
     for text in (page, paper):
@@ -105,8 +101,7 @@ def test_figures_pages_and_last_words_say_that_rows_mix(mixing: Path) -> None:
         assert "different hosts (a, b), and nothing is claimed" in text
         assert "best with" not in text
     (head,) = verdict.verdicts({name: cpu_rows(mixing) if name == "cpu" else [] for name in BY_NAME})
-    assert (head.confidence, "different hosts" in head.why) == ("unsure", True)
-    assert "unsure: " in summary.describe(mixing)
+    assert (head.confidence, head.why) == ("no doubt seen", "repetitions from 2 different hosts")
 
 
 def test_a_row_of_one_host_speaks_on_page_one_before_a_faster_one_that_mixes(tmp_path: Path) -> None:
