@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -269,18 +270,24 @@ def test_they_speak_as_the_headings_of_a_layout_do(tmp_path: Path) -> None:
     )
 
 
-def test_among_many_equal_rows_none_is_called_best(tmp_path: Path) -> None:
-    """Of twelve equal rows with thirty repetitions the extremes lie apart in every fourth case; a test of all sees through."""
-    import numpy as np
+def test_factors_are_of_medians_as_the_tests_are(tmp_path: Path) -> None:
+    one_outlier = [100e6, 100.1e6, 100.2e6, 100.3e6, 100.4e6, 160e6]  # their mean is 110
+    rows = disk(tmp_path / "c", {("WS", 64 * KIB, 1): 10e6, ("WS", 64 * KIB, 2): one_outlier})
+    assert ["a factor of 10.0." in text for text in said(rows, "Best and worst")] == [True]
 
-    claims = 0
-    for seed in range(12):
-        random = np.random.default_rng(seed)
-        records = []
-        for threads in range(1, 13):
-            for number in range(30):
-                of = make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=number)
-                records.append(make.record(of, [make.measurement(of, "rate", 1e10 * random.lognormal(0, 0.03))]))
-        found = build_rows(Results.read(make.write(tmp_path / str(seed), records)))["cpu"]
-        claims += any("a factor of" in text for text in said(found, "Best and worst"))
-    assert claims <= 2
+
+@pytest.mark.parametrize("seed", [26, 37, 41])
+def test_among_many_equal_rows_none_is_called_best(tmp_path: Path, seed: int) -> None:
+    """Of twelve equal rows with thirty repetitions the extremes lie apart in every fourth case, as in these; a test of all
+    rows sees through.
+    """
+    draw = random.Random(seed)  # noqa: S311
+    records = []
+    for threads in range(1, 13):
+        for number in range(30):
+            of = make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=number)
+            records.append(make.record(of, [make.measurement(of, "rate", 1e10 * draw.lognormvariate(0, 0.03))]))
+    rows = build_rows(Results.read(make.write(tmp_path / "c", records)))["cpu"]
+    ordered = sorted(rows, key=lambda row: row.measured.centre)
+    assert ranking.better(ordered[-1], ordered[0])  # two rows alone would be told apart
+    assert ["no configuration is shown to be better" in text for text in said(rows, "Best and worst")] == [True]

@@ -76,6 +76,15 @@ def test_the_median_speaks_for_all_and_the_slowest_is_named(twelve: Path) -> Non
     assert "slowest node10" in summary.describe(twelve)
 
 
+def test_the_median_of_two_nodes_lies_between_them(tmp_path: Path) -> None:
+    found = rows.build(Results.read(campaign(tmp_path / "two", 2, {"node2": {"cpu": 0.5}})))
+    (cpu,) = (one for one in verdict.verdicts(found) if one.subsystem == "cpu")
+    (spot,) = (one for one in fleet.spots(found["cpu"]) if one.rows[0].key.workload == "DP")
+    low, high = sorted(row.measured.centre for row in spot.rows)
+    assert spot.median == pytest.approx((low + high) / 2)
+    assert cpu.measured == f"{spot.median / 1e9:.2f} GigaOPS"
+
+
 def test_slow_nodes_are_sentences_and_quiet_ones_are_not(twelve: Path, tmp_path: Path) -> None:
     said = fleet_text.slow(rows.build(Results.read(twelve)))
     assert said[0].startswith("node10 is slow: its memory is 12.")

@@ -102,6 +102,9 @@ def test_the_best_row_without_doubt_speaks_and_else_none_that_is_wrong(tmp_path:
         "RS of 64 KiB, 1 thread", "no doubt seen")  # fmt: skip
     assert (head("b", fast_cached, slow_wild).what, head("b", fast_cached, slow_wild).confidence) == (
         "RS of 64 KiB, 1 thread", "unsure")  # fmt: skip
+    fast_wild = of(1 << 20, 1.0, WILD)
+    assert (head("d", fast_wild, slow_sure).what, head("d", fast_wild, slow_sure).confidence) == (
+        "RS of 64 KiB, 1 thread", "no doubt seen")  # fmt: skip
     nothing = head("c", fast_cached)
     assert (nothing.what, nothing.measured, nothing.row) == (verdict.NO_ROW, "", None)
     assert "the device moved only 10% of the bytes" in nothing.why
@@ -161,3 +164,14 @@ def test_a_ratio_names_buffers_that_only_one_had_in_huge_pages(tmp_path: Path) -
     heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
     (disk,) = (one for one in heads if one.subsystem == "disk")
     assert disk.reference == "1.00 × fio (n = 1; only MyDiskBench's buffers are in huge pages)"
+
+
+def test_a_ratio_says_of_how_many_rounds_it_is_and_how_far_they_differ(tmp_path: Path) -> None:
+    records = []
+    for number, (ours, theirs) in enumerate(((1.0e9, 1.0e9), (1.2e9, 1.0e9), (1.1e9, 1.0e9))):
+        for tool, value in (("diskbench", ours), ("fio", theirs)):
+            of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number)
+            records.append(make.record(of, [make.measurement(of, "throughput", value)]))
+    heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
+    (disk,) = (one for one in heads if one.subsystem == "disk")
+    assert disk.reference == "1.10 × fio (n = 3; 1.00 to 1.20)"
