@@ -19,12 +19,16 @@ unsigned char *lane_buffer(const struct lane *lane, int slot) {
     return lane->arena.base + (size_t)slot * lane->stride;
 }
 
+bool lane_pass_is_over(const struct lane *lane) {
+    return lane->test->fresh && lane->issued > 0 && lane->issued % lane->test->records == 0;
+}
+
 uint64_t lane_next(struct lane *lane, int slot) {
     const struct disk_test *test = lane->test;
-    uint64_t operation = lane->issued++;
-    if (test->fresh && operation > 0 && operation % test->records == 0 && ftruncate(lane->file, 0) != 0) {
+    if (lane_pass_is_over(lane) && ftruncate(lane->file, 0) != 0) {
         lane->emptied = errno;
     }
+    uint64_t operation = lane->issued++;
     uint64_t index = order_at(&lane->order, operation);
     lane->in_slot[slot] = operation;
     if (test->write) {
@@ -140,14 +144,13 @@ static void run(struct team_member *member) {
 
 const struct team_job lane_job = {.prepare = prepare, .run = run, .finish = NULL};
 
-/* May the record hold this generation? The newest, or with a queue one that was in flight together with it.
- */
+/* May the record hold this generation? The newest, or with a queue one that was in flight together with it:
+ * some requests take so long that others go round the file meanwhile. */
 static bool acceptable(const struct lane *lane, uint64_t operation, uint64_t generation) {
     if (generation == operation + 1) {
         return true;
     }
-    return generation > 0 && generation - 1 < operation &&
-           operation - (generation - 1) < (uint64_t)lane->test->depth &&
+    return generation > 0 && generation - 1 < operation && operation - (generation - 1) < lane->farthest &&
            order_at(&lane->order, generation - 1) == order_at(&lane->order, operation);
 }
 

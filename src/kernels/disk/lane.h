@@ -41,8 +41,10 @@ struct lane {
     int file;
     uint64_t name; /* of file and run, for the stamps */
     struct order order;
-    uint64_t issued;    /* operations since the file was laid out, warm-up included; the next one's number */
-    uint64_t *in_slot;  /* depth numbers: the operation that used each buffer last */
+    uint64_t issued;   /* operations since the file was laid out, warm-up included; the next one's number */
+    uint64_t *in_slot; /* depth numbers: the operation that used each buffer last */
+    uint64_t
+        farthest; /* most operations issued from one to its own end, itself included; 0 without a queue */
     struct arena arena; /* depth buffers of `stride` bytes, then room for the engine's own use */
     size_t stride;
     size_t huge_bytes;        /* of the arena, as the kernel gave them */
@@ -67,6 +69,10 @@ extern const struct engine engine_io_uring;
 
 /* The job of a team: lays the file out, warms up, measures, flushes. Context is a struct disk_test. */
 extern const struct team_job lane_job;
+
+/* Whether the next operation empties a fresh file, which nothing may be in flight to: what came late would be
+ * written over what the next pass has written there. */
+bool lane_pass_is_over(const struct lane *lane);
 
 /* Takes the next operation into buffer `slot`: returns its place in the file, and stamps the data of a write.
  * A fresh file is emptied before each pass but the first. */

@@ -101,37 +101,50 @@ static bool complete(struct team_member *member, struct lane *lane, struct ring 
                   cqe->res < 0 ? strerror(-cqe->res) : "fewer bytes were moved");
         return false;
     }
+    uint64_t ahead = lane->issued - lane->in_slot[cqe->user_data];
+    lane->farthest = ahead > lane->farthest ? ahead : lane->farthest;
     lane_done(member, lane, state->begin[cqe->user_data], clock_now());
+    return true;
+}
+
+/* Takes what is complete and hands over as much again, until nothing is in flight: there is no more to do, or
+ * a file is to be emptied. */
+static bool keep_full(struct team_member *member, struct lane *lane, struct ring *state, uint64_t *left) {
+    int flying = 0;
+    for (; flying<lane->test->depth && * left> 0 && (flying == 0 || !lane_pass_is_over(lane)); flying++) {
+        if (!issue(member, lane, state, flying)) {
+            return false;
+        }
+        --*left;
+    }
+    while (flying > 0) {
+        if (!handed_over(member, io_uring_submit_and_wait(&state->ring, 1))) {
+            return false;
+        }
+        struct io_uring_cqe *cqe;
+        while (io_uring_peek_cqe(&state->ring, &cqe) == 0) {
+            int slot = (int)cqe->user_data;
+            bool more = complete(member, lane, state, cqe) && *left > 0 && !team_stopped(member) &&
+                        !lane_pass_is_over(lane);
+            io_uring_cqe_seen(&state->ring, cqe);
+            flying--;
+            if (more) {
+                if (!issue(member, lane, state, slot)) {
+                    return false;
+                }
+                --*left;
+                flying++;
+            }
+        }
+    }
     return true;
 }
 
 static void uring_run(struct team_member *member, struct lane *lane) {
     struct ring *state = lane->engine_state;
     uint64_t left = member->limit == UINT64_MAX ? UINT64_MAX : member->limit / lane->test->record;
-    int flying = 0;
-    for (; flying < lane->test->depth && left > 0; flying++, left--) {
-        if (!issue(member, lane, state, flying)) {
-            return;
-        }
-    }
-    while (flying > 0) {
-        if (!handed_over(member, io_uring_submit_and_wait(&state->ring, 1))) {
-            return;
-        }
-        struct io_uring_cqe *cqe;
-        while (io_uring_peek_cqe(&state->ring, &cqe) == 0) {
-            int slot = (int)cqe->user_data;
-            bool more = complete(member, lane, state, cqe) && left > 0 && !team_stopped(member);
-            io_uring_cqe_seen(&state->ring, cqe);
-            flying--;
-            if (more) {
-                if (!issue(member, lane, state, slot)) {
-                    return;
-                }
-                left--;
-                flying++;
-            }
-        }
+    while (left > 0 && keep_full(member, lane, state, &left) && !team_stopped(member) &&
+           !team_failed(member)) {
     }
 }
 
