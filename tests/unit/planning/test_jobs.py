@@ -15,7 +15,7 @@ from tests.unit import campaign_data
 from peakmark import files, slurm
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
-from peakmark.planning import cluster, jobs, plan, plan_text
+from peakmark.planning import cluster, grouping, jobs, plan, plan_text
 from peakmark.planning.cluster import Cluster
 from peakmark.running import failures, status
 from peakmark.storage import records
@@ -209,27 +209,19 @@ def test_the_plan_names_nodes_that_are_too_small(tmp_path: Path, monkeypatch: py
     assert "n1, n2: 2 CPUs for up to 128 threads" in line and "of memory for up to" in line and "n3" not in line
 
 
-@pytest.mark.parametrize(
-    ("config", "nodes", "count", "told"),
-    [
-        ({"repetitions": 2}, ("any",), 3, True),
-        ({"repetitions": 1}, ("any",), 3, False),
-        ({"repetitions": 2}, ("any",), 1, False),
-        ({"repetitions": 2}, ("n1", "n2"), 3, False),
-        ({"repetitions": 2, "fan_out": "node"}, ("any",), 3, False),
-        ({"repetitions": 2, "fan_out": {"batch": 3}}, ("any",), 3, True),
-    ],
-)
-def test_the_plan_says_where_rows_may_mix_nodes(
-    config: dict[str, Any],
-    nodes: tuple[str, ...],
-    count: int,
-    told: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("node", "whole"), [("any", True), ("n1", False)])
+def test_where_slurm_chooses_the_node_a_job_has_rows_whole_with_the_programs_beside_them(
+    node: str, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = made(tmp_path, monkeypatch, where(nodes=nodes, count=count), cpu=[CPU], **config)
-    assert ("may mix nodes, and nothing is claimed" in plan_text.describe(one)) is told
+    grid = {"workloads": ["DP", "SP"], "concurrency": [1, 2], "references": {"likwid-bench": {}}}
+    changes = {"repetitions": 3, "reference_repetitions": 3, "fan_out": {"batch": 4}}
+    one = made(tmp_path, monkeypatch, where(nodes=(node,)), cpu=[grid], **changes)
+    jobs_of: dict[str, set[str]] = {}
+    for name, cells in one.jobs.items():
+        assert cells == [cell for cell in one.cells if cell in cells], "in the plan's order"
+        for cell in cells:
+            jobs_of.setdefault(grouping.together(cell), set()).add(name)
+    assert len(one.jobs) > 1 and all(len(names) == 1 for names in jobs_of.values()) is whole
 
 
 @pytest.mark.parametrize("state", sorted(slurm.ENDED_BADLY))
