@@ -347,8 +347,8 @@ def test_a_row_stays_on_its_node_until_that_is_drained(workflow: Workflow) -> No
     assert hosts_of_rows(workflow)[row] == {"node1", "node2"}
     assert f"rows that began on {node} go on wherever there is room, and say that they mix hosts" in workflow.said
     with (workflow.results / "tables" / "cpu.csv").open() as stream:
-        remarks = {line["Workload"]: line["Remarks"] for line in csv.DictReader(stream)}
-    assert "measured on 2 different hosts" in remarks[row.split("/")[2].partition("_")[0]]
+        notes = {line["Workload"]: line["Notes"] for line in csv.DictReader(stream)}
+    assert "measured on 2 different hosts" in notes[row.split("/")[2].partition("_")[0]]
 
 
 def hosts_of_rows(workflow: Workflow) -> dict[str, set[str]]:
