@@ -22,6 +22,14 @@ MANAGED = {
 }
 """Options of sbatch that snakemake-executor-plugin-slurm refuses in ``extra`` -> the key of the section slurm instead."""
 
+_DECIDED = ("array", "chdir", "dependency", "nodefile", "nodelist", "test-only", "wrap")
+"""Further ones that would change which cell runs, where, or how many at a time."""
+_LETTERS = {
+    **{"A": "account", "C": "constraint", "D": "chdir", "F": "nodefile", "G": "gpus", "J": "job-name", "M": "clusters"},
+    **{"N": "nodes", "a": "array", "c": "cpus-per-task", "d": "dependency", "e": "error", "n": "ntasks", "o": "output"},
+    **{"p": "partition", "q": "qos", "t": "time", "w": "nodelist"},
+}
+"""One letter -> the same option in full."""
 
 Files = Path | str | Sequence[str]
 """A site file, or several."""
@@ -94,11 +102,20 @@ def _lay_over(
 def _check_extra(path: str | Path, extra: str) -> None:
     """Errors: ConfigError for an option that the executor plugin keeps for itself; it would refuse every single job."""
     for word in extra.split():
-        name = word.lstrip("-").partition("=")[0]
-        if name in MANAGED:
-            instead = MANAGED[name]
+        name = _option(word)
+        if name is not None:
+            instead = MANAGED.get(name)
             how = f"set slurm.{instead} instead" if instead else "peakmark and the plugin choose it for each job"
             raise ConfigError(f"site file {path}: slurm.extra has {word}, which cannot be given there: {how}")
+
+
+def _option(word: str) -> str | None:
+    """The option that a word means and that is not the user's to give; sbatch takes letters, and names cut short."""
+    if not word.startswith("--"):
+        return _LETTERS.get(word[1:2])
+    short = word[2:].partition("=")[0]
+    options = (*MANAGED, *_DECIDED)
+    return short if short in options else next((name for name in options if short and name.startswith(short)), None)
 
 
 def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:
