@@ -202,7 +202,7 @@ def _load(path: Path) -> Published:
             separator = max((",", ";", "\t"), key=first.count)
             reader = csv.DictReader(file, delimiter=separator)
             reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
-            if sorted({*reader.fieldnames} - {DEFINITION}) != sorted(COLUMNS):
+            if sorted(name for name in reader.fieldnames if name != DEFINITION) != sorted(COLUMNS):
                 raise ConfigError(
                     f"{path}, line 1: the columns must be {', '.join(COLUMNS)}{_differ(reader.fieldnames)}"
                 )
@@ -216,7 +216,9 @@ def _load(path: Path) -> Published:
 
 def _differ(names: Sequence[str]) -> str:
     missing = [name for name in COLUMNS if name not in names]
-    return f"; missing are {', '.join(missing)}" if missing else ""
+    twice = [name for name in COLUMNS if list(names).count(name) > 1]
+    said = [(missing, "missing are"), (twice, "there twice are")]
+    return "".join(f"; {words} {', '.join(found)}" for found, words in said if found)
 
 
 def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Entry:
