@@ -215,7 +215,7 @@ def _column(path: Path, sheet: str, table: Table, entry: Mapping[str, Any]) -> C
             entry["text"].format(workload="", concurrency="", block="")
         if "formula" in entry:
             evaluate(entry["formula"], names)
-    except (KeyError, IndexError, ValueError) as error:
+    except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:  # {block.size}, {block[a]}
         raise ConfigError(
             f"{where} has the text {entry['text']!r}: allowed are {{workload}}, {{concurrency}} and {{block}}"
         ) from error
