@@ -49,9 +49,9 @@ def _usual(named: Table) -> set[str]:
 
 def read(where: str, entries: Sequence[Mapping[str, Any]]) -> tuple[Drawing, ...]:
     """The figures of a layout, ``where`` names it. Errors: ConfigError in one sentence."""
-    found: list[Drawing] = []
+    figures: list[Drawing] = []
     for entry in entries:
-        one = Drawing(
+        figure = Drawing(
             name=entry["name"],
             table=BY_NAME[entry["of"]],
             title=entry["title"],
@@ -60,12 +60,12 @@ def read(where: str, entries: Sequence[Mapping[str, Any]]) -> tuple[Drawing, ...
             workloads=tuple(entry.get("workloads", ())),
             variants=tuple(entry.get("variants", ())),
         )
-        if one.kind == "panels" and one.value != "measured":
+        if figure.kind == "panels" and figure.value != "measured":
             raise ConfigError(
-                f"{where}: figure {one.name!r} has kind panels and value {one.value}: panels show what was measured; "
+                f"{where}: figure {figure.name!r} has kind panels and value {figure.value}: panels show what was measured; "
                 "kind together and bars show the others too"
             )
-        if one.name in (*RESERVED, *(other.name for other in found), *_usual(one.table)):
-            raise ConfigError(f"{where}: two figures are called {one.name!r}: give this one a name of its own")
-        found.append(one)
-    return tuple(found)
+        if figure.name in (*RESERVED, *(other.name for other in figures), *_usual(figure.table)):
+            raise ConfigError(f"{where}: two figures are called {figure.name!r}: give this one a name of its own")
+        figures.append(figure)
+    return tuple(figures)

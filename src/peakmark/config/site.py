@@ -65,16 +65,16 @@ def load(files: Files, formula_set: str | None = None) -> dict[str, Any]:
 
 def conflicts(files: Files) -> list[str]:
     """A sentence for each value that two of the files say differently. Errors: ConfigError."""
-    said: list[str] = []
+    sentences: list[str] = []
     result: dict[str, Any] = {}
     for path in _paths(files):
         part = {key: value for key, value in _read(path).items() if key not in ("name", "description", "nodes")}
-        _lay_over(result, part, said, f"site file {path} says {{}}, an earlier one {{}}: the later counts")
-    return said
+        _lay_over(result, part, sentences, f"site file {path} says {{}}, an earlier one {{}}: the later counts")
+    return sentences
 
 
 def _paths(files: Files) -> list[str]:
-    return [str(files)] if isinstance(files, str | Path) else [str(one) for one in files]
+    return [str(files)] if isinstance(files, str | Path) else [str(path) for path in files]
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -85,17 +85,21 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _lay_over(
-    base: dict[str, Any], extra: Mapping[str, Any], said: list[str] | None = None, words: str = "", place: str = ""
+    base: dict[str, Any],
+    extra: Mapping[str, Any],
+    sentences: list[str] | None = None,
+    template: str = "",
+    place: str = "",
 ) -> None:
     """``extra`` over ``base``, mappings key by key; where both say where values are from, both are named."""
     for key, value in extra.items():
         if isinstance(value, dict) and isinstance(base.get(key), dict):
-            _lay_over(base[key], value, said, words, f"{place}{key}.")
+            _lay_over(base[key], value, sentences, template, f"{place}{key}.")
         elif key == "source" and base.get(key, value) != value:
             base[key] = f"{base[key]}; {value}"
         else:
-            if said is not None and base.get(key, value) != value:
-                said.append(words.format(f"{place}{key}: {value}", base[key]))
+            if sentences is not None and base.get(key, value) != value:
+                sentences.append(template.format(f"{place}{key}: {value}", base[key]))
             base[key] = dict(value) if isinstance(value, dict) else value
 
 
