@@ -100,7 +100,7 @@ def _present(plan: Plan, cells: Sequence[Cell]) -> Cell | None:
         return cells[0]
     try:
         text = present_path(plan.directory, name).read_text(encoding="utf-8").strip()
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return None
     return next((cell for cell in cells if cell.id == text), None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections import Counter
@@ -169,7 +170,11 @@ def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
 
 def _current(campaign: Results) -> set[str]:
     """Cells that jobs of whole nodes are measuring just now."""
-    return {path.read_text(encoding="utf-8").strip() for path in (campaign.directory / NODES).glob("*.now")}
+    found = set()
+    for path in (campaign.directory / NODES).glob("*.now"):
+        with contextlib.suppress(OSError, UnicodeDecodeError):  # its job may end just now
+            found.add(path.read_text(encoding="utf-8").strip())
+    return found
 
 
 def _counts(title: str, names: Iterable[str], standings: list[Standing], of: Any) -> list[str]:
