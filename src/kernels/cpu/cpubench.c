@@ -239,8 +239,8 @@ int main(int argc, char **argv) {
                                    .clock_rate = true};
     const struct team_job job = {.prepare = prepare, .run = run, .finish = finish};
     place_choose(&common.cpus, common.threads, &cpus, &warnings);
-    const char *better = isa_better_left_out(settings.kernel->isa, settings.kernel->feature,
-                                             strcmp(workload, "QPDOT") == 0);
+    const char *better =
+        isa_better_left_out(settings.kernel->isa, settings.kernel->feature, strcmp(workload, "QPDOT") == 0);
     if (better != NULL) {
         warnings_add(
             &warnings,

@@ -116,7 +116,11 @@ def _node(question: Question) -> Limit:
             line["source"],
             each,
         )
-    known = f"no source is known for the memory speed of this CPU ({line['channels']} channels a socket), and " if line else ""
+    known = (
+        f"no source is known for the memory speed of this CPU ({line['channels']} channels a socket), and "
+        if line
+        else ""
+    )
     return question.unknown(
         f"{known}memory channels and speed cannot be read without root:"
         " write memory.channels and memory.speed_mts in the site file"
