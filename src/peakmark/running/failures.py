@@ -99,8 +99,8 @@ def _present(plan: Plan, cells: Sequence[Cell]) -> Cell | None:
     if name is None:
         return cells[0]
     try:
-        text = present_path(plan.directory, name).read_text(encoding="utf-8").strip()
-    except OSError:
+        text = files.read_text(present_path(plan.directory, name)).strip()
+    except (OSError, UnicodeDecodeError):
         return None
     return next((cell for cell in cells if cell.id == text), None)
 

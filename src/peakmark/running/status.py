@@ -6,6 +6,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -169,7 +170,11 @@ def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
 
 def _current(campaign: Results) -> set[str]:
     """Cells that jobs of whole nodes are measuring just now."""
-    return {path.read_text(encoding="utf-8").strip() for path in (campaign.directory / NODES).glob("*.now")}
+    found = set()
+    for path in (campaign.directory / NODES).glob("*.now"):
+        with suppress(OSError, UnicodeDecodeError):  # its job ends just now
+            found.add(files.read_text(path).strip())
+    return found
 
 
 def _counts(title: str, names: Iterable[str], standings: list[Standing], of: Any) -> list[str]:
