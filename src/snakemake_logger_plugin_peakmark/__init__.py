@@ -7,6 +7,7 @@ job waited in a queue says nothing about those that run side by side.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import sys
@@ -132,7 +133,8 @@ class LogHandler(LogHandlerBase):
         for log in values.get("log") or []:
             path = Path(str(log))
             if path.is_file() and not text:  # the rule's own log comes first; the executor's says much about little
-                text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
+                with contextlib.suppress(OSError):
+                    text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
         if self._full_disk(text):
             return
         if text.endswith("\nKeyboardInterrupt"):

@@ -71,7 +71,7 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(workflow: Wo
     } - set(before)
 
     third = workflow.start()
-    wait_until(lambda: "earlier run are still in the queue and go on" in workflow.said, 90, "jobs are taken over", 0.2)
+    wait_until(lambda: "still in the queue and go" in workflow.said, 90, "jobs are taken over", 0.2)
     now = set(cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split())
     assert left <= now, "no job has lost its place in the queue"
     workflow.wait_for_tools(2)

@@ -43,14 +43,14 @@ def replacer(results: Results) -> Callable[[str], str]:
     texts = list(_texts(results))
     hosts = sorted({*_hosts(results)}, key=natural)
     users = sorted({*_users(results, texts)} - set(hosts))
-    words = {name: f"user{number}" for number, name in enumerate(users, 1)}
+    replacements = {name: f"user{number}" for number, name in enumerate(users, 1)}
     short: dict[str, str] = {}
     for host in hosts:
         first = host.partition(".")[0]
         short.setdefault(first.lower(), f"host{len(short) + 1}")
-        words[host] = words[first] = short[first.lower()]
-    pattern = _any_of(words)
-    lower = {name.lower(): word for name, word in words.items()}
+        replacements[host] = replacements[first] = short[first.lower()]
+    pattern = _any_of(replacements)
+    lower = {name.lower(): word for name, word in replacements.items()}
     addresses = _Addresses()
 
     def replace(text: str) -> str:
@@ -86,11 +86,11 @@ class _Addresses:
         return self._known[text]
 
 
-def _any_of(words: Mapping[str, str]) -> re.Pattern[str] | None:
+def _any_of(replacements: Mapping[str, str]) -> re.Pattern[str] | None:
     """A pattern of these names as whole words, the longest first; letters, digits, dash and underscore go on a word."""
-    if not words:
+    if not replacements:
         return None
-    names = "|".join(re.escape(name) for name in sorted(words, key=len, reverse=True))
+    names = "|".join(re.escape(name) for name in sorted(replacements, key=len, reverse=True))
     return re.compile(rf"(?<![A-Za-z0-9_-])(?:{names})(?![A-Za-z0-9_-])", re.IGNORECASE)
 
 
@@ -125,7 +125,11 @@ def _users(results: Results, texts: Iterable[str]) -> Iterator[str]:
             continue
     account = ((results.config.get("site_facts") or {}).get("slurm") or {}).get("account")
     names |= {str(account or ""), str(results.report_config.get("publisher") or "")}
-    names |= {name for one in people.authors(results.report_config) for name in (one.name, one.affiliation, one.orcid)}
+    names |= {
+        name
+        for author in people.authors(results.report_config)
+        for name in (author.name, author.affiliation, author.orcid)
+    }
     for text in (*texts, str(results.directory.resolve())):
         names.update(match.group(1) for match in _HOME.finditer(text))
     for name in names:

@@ -60,10 +60,14 @@ def write(
         copied = Results.read(folder)
         paths += _derived(folder, partial)
         files = {path: (folder / path).read_bytes() for path in sorted(paths)}
-        for one in extra:
-            if one.path in files or PurePosixPath(one.path).is_absolute() or ".." in PurePosixPath(one.path).parts:
-                raise PeakmarkError(f"the bundle cannot take an extra file at {one.path!r}: choose another path")
-            files[one.path] = one.content
+        for entry in extra:
+            if (
+                entry.path in files
+                or PurePosixPath(entry.path).is_absolute()
+                or ".." in PurePosixPath(entry.path).parts
+            ):
+                raise PeakmarkError(f"the bundle cannot take an extra file at {entry.path!r}: choose another path")
+            files[entry.path] = entry.content
         files = dict(sorted(files.items()))
         files[SUMS] = checksums(files).encode()
         described = json.dumps(crate.describe(copied, files, extra, licence), indent=1, ensure_ascii=False) + "\n"

@@ -82,7 +82,7 @@ def describe(
     """The JSON-LD of a bundle that holds ``files``: POSIX path below the bundle -> content. ``licence`` is an SPDX
     identifier or an address.
     """
-    added = {one.path: one for one in extra}
+    added = {entity.path: entity for entity in extra}
     folders: dict[str, list[str]] = {}
     for path in files:
         head, _, rest = path.partition("/")
@@ -90,7 +90,7 @@ def describe(
             folders.setdefault(head, []).append(path)
     top = [path for path in files if "/" not in path]
     persons = _persons(results)
-    authors = [_ref(one["@id"]) for one in persons if one["@type"] == "Person"]
+    authors = [_ref(entity["@id"]) for entity in persons if entity["@type"] == "Person"]
     publisher = str(results.report_config.get("publisher") or "")
     root = {
         "@id": "./",
@@ -140,15 +140,15 @@ def describe(
 def _persons(results: Results) -> list[dict[str, Any]]:
     """The authors, by ORCID where they have one, then the organisations they and the publisher are."""
     report = results.report_config
-    found: dict[str, dict[str, Any]] = {}
-    names = [one.affiliation for one in people.authors(report)] + [str(report.get("publisher") or "")]
-    for number, one in enumerate(people.authors(report), 1):
-        identifier = f"https://orcid.org/{one.orcid}" if one.orcid else f"#author-{number}"
-        home = {"affiliation": _ref(_organisation(one.affiliation)["@id"])} if one.affiliation else {}
-        found[identifier] = {"@id": identifier, "@type": "Person", "name": one.name, **home}
+    persons: dict[str, dict[str, Any]] = {}
+    names = [author.affiliation for author in people.authors(report)] + [str(report.get("publisher") or "")]
+    for number, author in enumerate(people.authors(report), 1):
+        identifier = f"https://orcid.org/{author.orcid}" if author.orcid else f"#author-{number}"
+        home = {"affiliation": _ref(_organisation(author.affiliation)["@id"])} if author.affiliation else {}
+        persons[identifier] = {"@id": identifier, "@type": "Person", "name": author.name, **home}
     for organisation in (_organisation(name) for name in names if name):
-        found[organisation["@id"]] = organisation
-    return list(found.values())
+        persons[organisation["@id"]] = organisation
+    return list(persons.values())
 
 
 def _organisation(name: str) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _ref(identifier: str) -> dict[str, str]:
 
 def _refs(identifiers: Sequence[str]) -> dict[str, str] | list[dict[str, str]]:
     """A list, or the one there is: the specification wants no lists of one."""
-    return _ref(identifiers[0]) if len(identifiers) == 1 else [_ref(one) for one in identifiers]
+    return _ref(identifiers[0]) if len(identifiers) == 1 else [_ref(identifier) for identifier in identifiers]
 
 
 def _time(when: datetime) -> str:
@@ -229,16 +229,16 @@ def _actions(
     authors: Sequence[dict[str, str]],
 ) -> Iterable[dict[str, Any]]:
     agent = {"agent": authors[0] if len(authors) == 1 else list(authors)} if authors else {}
-    starts = sorted(datetime.fromisoformat(str(one.data["context"]["started"])) for one in results.records)
+    starts = sorted(datetime.fromisoformat(str(record.data["context"]["started"])) for record in results.records)
     ends = sorted(
-        datetime.fromisoformat(str(one.data["context"]["started"]))
-        + timedelta(seconds=float(one.data["context"]["seconds"] or 0))
-        for one in results.records
+        datetime.fromisoformat(str(record.data["context"]["started"]))
+        + timedelta(seconds=float(record.data["context"]["seconds"] or 0))
+        for record in results.records
     )
     times = {"startTime": _time(starts[0]), "endTime": _time(ends[-1])} if starts else {}
     known = [name for name in ("plan.json", "config.json") if name in files]
     measured = [f"{folder}/" for folder in ("cells", "attempts", "machine") if folder in folders]
-    made = [
+    actions = [
         *(name for name in ("report.pdf", "report.html") if name in files),
         *(["tables/"] if "tables" in folders else []),
     ]
@@ -260,7 +260,7 @@ def _actions(
         "description": "Tables and report were made from the records; peakmark report makes them again.",
         "instrument": _ref(HOME),
         "object": _refs([*known, *measured]),
-        "result": _refs(made),
+        "result": _refs(actions),
         "endTime": _time(document.newest(results)),
         **agent,
     }

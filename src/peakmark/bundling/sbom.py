@@ -34,9 +34,9 @@ def make(kernels: Path = build.BUILD, when: datetime | None = None, tools: Mappi
     The same installation and time give the same text.
     """
     components = [*_packages(), *_kernels(kernels), *_tools(tools or {}), *_system()]
-    components = [one for one in components if one["bom-ref"] != "pkg:pypi/peakmark"]
-    components.sort(key=lambda one: str(one["bom-ref"]))
-    unique = {one["bom-ref"]: one for one in components}
+    components = [component for component in components if component["bom-ref"] != "pkg:pypi/peakmark"]
+    components.sort(key=lambda component: str(component["bom-ref"]))
+    unique = {component["bom-ref"]: component for component in components}
     own = {
         "type": "application",
         "bom-ref": "peakmark",
@@ -120,10 +120,10 @@ def _tools(configured: Mapping[str, Any]) -> Iterator[Component]:
 def _system() -> Iterator[Component]:
     """What the kernels and tools stand on: the C library and the compiler, where they are Debian packages."""
     for program, name in (("/usr/bin/gcc", "gcc"), ("/bin/sh", "sh"), ("/usr/bin/make", "make")):
-        found = _debian(str(Path(program).resolve())) if Path(program).exists() else {}
-        if found:
-            label = found["purl"].split("/")[2].split("@")[0]
-            yield {"type": "application", "bom-ref": f"system:{name}", "name": label, **found}
+        package = _debian(str(Path(program).resolve())) if Path(program).exists() else {}
+        if package:
+            label = package["purl"].split("/")[2].split("@")[0]
+            yield {"type": "application", "bom-ref": f"system:{name}", "name": label, **package}
 
 
 def _debian(path: str) -> Component:

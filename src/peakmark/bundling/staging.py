@@ -74,7 +74,7 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
 
 def raw_outputs(results: Results, record: StoredRecord) -> list[tuple[str, bytes]]:
     """Name beside the record and content of each raw output. Errors: RecordError when one is missing or was changed."""
-    found = []
+    outputs = []
     folder = (results.directory / record.path).parent
     for name, digest in sorted(record.data["raw"].items()):
         path = folder / name
@@ -85,8 +85,8 @@ def raw_outputs(results: Results, record: StoredRecord) -> list[tuple[str, bytes
             raise RecordError(f"the raw output {path} cannot be read ({error.strerror}): {again}") from error
         if hashlib.sha256(content).hexdigest() != digest:
             raise RecordError(f"the raw output {path} is not the one that its record has the checksum of: {again}")
-        found.append((name, content))
-    return found
+        outputs.append((name, content))
+    return outputs
 
 
 def replaced(value: Any, replace: Replace) -> Any:

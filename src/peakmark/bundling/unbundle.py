@@ -75,10 +75,10 @@ def _compared(folder: Path, before: bytes | None, after: bytes) -> str:
         return "the bundle holds no report to compare it with"
     if before == after:
         return "the same, byte by byte, as the report in the bundle"
-    made = _made_with(folder)
-    if made != version():
+    theirs = _made_with(folder)
+    if theirs != version():
         return (
-            f"not the same bytes as the report in the bundle: that was made with peakmark {made}, this is {version()}"
+            f"not the same bytes as the report in the bundle: that was made with peakmark {theirs}, this is {version()}"
         )
     return "not the same bytes as the report in the bundle: other versions of Typst, matplotlib or --partial made it"
 
@@ -188,18 +188,18 @@ def verify(folder: Path, bundle: Path | None = None) -> None:
     for path, digest in sums.items():
         if bundle is None and path.partition("/")[0] not in SOURCES:
             continue
-        found = folder / path
-        if not found.is_file():
+        file = folder / path
+        if not file.is_file():
             raise PeakmarkError(f"{shown} is not whole: {path} is missing; get it again from where it came from")
-        if hashlib.sha256(found.read_bytes()).hexdigest() != digest:
+        if hashlib.sha256(file.read_bytes()).hexdigest() != digest:
             raise PeakmarkError(
                 f"{path} in {shown} is not what {SUMS} says: it was changed or damaged after the bundle was made; get the "
                 "bundle again from where it came from"
             )
-    for found in sorted(folder.rglob("*")):
-        path = found.relative_to(folder).as_posix()
+    for file in sorted(folder.rglob("*")):
+        path = file.relative_to(folder).as_posix()
         counts = bundle is not None or path.partition("/")[0] in SOURCES
-        if counts and found.is_file() and path not in sums and path not in (SUMS, NAME):
+        if counts and file.is_file() and path not in sums and path not in (SUMS, NAME):
             raise PeakmarkError(
                 f"{path} in {shown} stands in no line of {SUMS}: it was added after the bundle was made; remove it, or get "
                 f"the bundle again from where it came from, or delete {SUMS} to go on with the campaign here"
@@ -211,10 +211,10 @@ def _read_sums(folder: Path, shown: Path) -> dict[str, str]:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise PeakmarkError(_damaged(shown, f"{SUMS} cannot be read")) from error
-    found = {}
+    sums = {}
     for number, line in enumerate(lines, 1):
         digest, separator, path = line.partition("  ")
         if not separator or len(digest) != 64 or path.startswith("/") or ".." in PurePosixPath(path).parts:
             raise PeakmarkError(_damaged(shown, f"line {number} of {SUMS} is not a checksum and a path"))
-        found[path] = digest
-    return found
+        sums[path] = digest
+    return sums

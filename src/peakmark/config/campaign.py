@@ -126,9 +126,11 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
                 except ConfigError as error:
                     raise ConfigError(f"{place}.{key}: {error}") from error
         repetitions.parse(f"{place}.repetitions", part.get("repetitions"))
-        words = [one for one in part.get("concurrency", []) if isinstance(one, str)]
-        if words and not SUBSYSTEMS[subsystem].pinned:
-            raise ConfigError(f"{place}.concurrency has {words[0]!r}: words are for cpu and memory, give a number here")
+        node_parts = [asked for asked in part.get("concurrency", []) if isinstance(asked, str)]
+        if node_parts and not SUBSYSTEMS[subsystem].pinned:
+            raise ConfigError(
+                f"{place}.concurrency has {node_parts[0]!r}: words are for cpu and memory, give a number here"
+            )
     _check_keys(subsystem, where, grid)
     if subsystem != "cpu" and "blocks" not in grid:
         raise ConfigError(f"{where} lacks blocks: {subsystem} needs sizes such as [4KiB, 1MiB]")
@@ -160,7 +162,9 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
     for key, subsystems in ONLY_OF.items():
         if key in grid and subsystem not in subsystems:
             raise ConfigError(f"{where}.{key} is of no use: {key} belongs to {listed(subsystems)}, remove it")
-    fitting = [name for name, tool in REFERENCES.items() if any(one.subsystem == subsystem for one in tool.rows)]
+    fitting = [
+        name for name, tool in REFERENCES.items() if any(coverage.subsystem == subsystem for coverage in tool.rows)
+    ]
     heeded = dict.fromkeys(key for tool in REFERENCES.values() for key in tool.options)
     for name, narrow in grid.get("references", {}).items():
         if name not in fitting:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import BY_NAME, Table
 from peakmark.errors import ConfigError
 
 RESERVED = ("overview", "fleet")
+HALVES = ("pool", "block")  # of the memory's usual figures
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,21 @@ class Drawing:
         return (not self.workloads or workload in self.workloads) and (not self.variants or variant in self.variants)
 
 
+def _usual(named: Table) -> set[str]:
+    """The names of the usual figures of all tables but this one, which has those of the layout instead."""
+    return {
+        "_".join(filter(None, (table.name, part)))
+        for table in BY_NAME.values()
+        if table is not named
+        for part in ("", *HALVES, *SUBSYSTEMS[table.subsystem].workloads)
+    }
+
+
 def read(where: str, entries: Sequence[Mapping[str, Any]]) -> tuple[Drawing, ...]:
     """The figures of a layout, ``where`` names it. Errors: ConfigError in one sentence."""
-    found: list[Drawing] = []
+    figures: list[Drawing] = []
     for entry in entries:
-        one = Drawing(
+        figure = Drawing(
             name=entry["name"],
             table=BY_NAME[entry["of"]],
             title=entry["title"],
@@ -48,12 +60,12 @@ def read(where: str, entries: Sequence[Mapping[str, Any]]) -> tuple[Drawing, ...
             workloads=tuple(entry.get("workloads", ())),
             variants=tuple(entry.get("variants", ())),
         )
-        if one.kind == "panels" and one.value != "measured":
+        if figure.kind == "panels" and figure.value != "measured":
             raise ConfigError(
-                f"{where}: figure {one.name!r} has kind panels and value {one.value}: panels show what was measured; "
+                f"{where}: figure {figure.name!r} has kind panels and value {figure.value}: panels show what was measured; "
                 "kind together and bars show the others too"
             )
-        if one.name in (*RESERVED, *(other.name for other in found)):
-            raise ConfigError(f"{where}: two figures are called {one.name!r}: give this one a name of its own")
-        found.append(one)
-    return tuple(found)
+        if figure.name in (*RESERVED, *(other.name for other in figures), *_usual(figure.table)):
+            raise ConfigError(f"{where}: two figures are called {figure.name!r}: give this one a name of its own")
+        figures.append(figure)
+    return tuple(figures)

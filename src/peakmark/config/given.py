@@ -19,7 +19,7 @@ _FILES = ("--configfile", "--configfiles")
 _WORDS = ("--config", "-C")
 
 
-def read(files: Sequence[Path], words: Iterable[str] = ()) -> dict[str, Any]:
+def read(files: Sequence[Path], settings: Iterable[str] = ()) -> dict[str, Any]:
     """The configuration of ``files`` and ``KEY=VALUE`` words, later ones winning by key; mappings are merged.
 
     Without a file that names a grid, those of ``config/config.yaml`` are measured. A file that has some is the whole
@@ -30,15 +30,15 @@ def read(files: Sequence[Path], words: Iterable[str] = ()) -> dict[str, Any]:
     base = yamlfile.read(base_file) if base_file.exists() or not files else {}
     if any(own.get(subsystem) for subsystem in WORKLOADS):
         base = {key: value for key, value in base.items() if key not in WORKLOADS}
-    return merged([base, own, pairs(words)])
+    return merged([base, own, pairs(settings)])
 
 
 def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Later parts over earlier ones, mappings within mappings key by key."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for part in parts:
-        _merge(found, part)
-    return found
+        _merge(result, part)
+    return result
 
 
 def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> None:
@@ -51,15 +51,15 @@ def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> None:
             base[key] = value
 
 
-def pairs(words: Iterable[str]) -> dict[str, Any]:
+def pairs(settings: Iterable[str]) -> dict[str, Any]:
     """``["scale=0.1", "report={title: Mine}"]`` as a mapping. Errors: ConfigError for a word that is no pair."""
-    found = []
-    for word in words:
+    mappings = []
+    for word in settings:
         key, equals, text = word.partition("=")
         if not equals or not re.fullmatch(r"[a-zA-Z_][\w-]*\w", key):
             raise ConfigError(f"--config has {word!r}: allowed is KEY=VALUE, such as scale=0.1 or disk=[]")
-        found.append({key: _value(text.strip("'\""), f"--config {key}")})
-    return merged(found)
+        mappings.append({key: _value(text.strip("'\""), f"--config {key}")})
+    return merged(mappings)
 
 
 def _value(text: str, where: str) -> Any:
@@ -85,14 +85,14 @@ def check_command_line(argv: Sequence[str]) -> None:
 
 def named(argv: Sequence[str], options: tuple[str, ...]) -> list[str]:
     """The values of the last of ``options`` on a command line of Snakemake, as argparse takes them."""
-    found: list[str] = []
+    values: list[str] = []
     taking = False
     for word in argv:
         name, equals, value = word.partition("=")
         if word.startswith("-"):
             taking = name in options
-            found = ([value] if equals else []) if taking else found
+            values = ([value] if equals else []) if taking else values
             taking = taking and not equals
         elif taking:
-            found.append(word)
-    return found
+            values.append(word)
+    return values

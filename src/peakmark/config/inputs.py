@@ -78,21 +78,21 @@ def _values(value: Any) -> list[Any]:
 
 def names(section: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(key, value) of all files that a ``report:`` section names."""
-    found = []
+    named = []
     for key in KEYS:
-        found += [(key, str(one)) for one in _values(section.get(key)) if one]
-    return found
+        named += [(key, str(file)) for file in _values(section.get(key)) if file]
+    return named
 
 
 def index(section: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Key and configured value -> path of the copy below the campaign, for all files that a ``report:`` section names."""
-    found: dict[str, dict[str, str]] = {}
+    places: dict[str, dict[str, str]] = {}
     for key, value in names(section):
         suffix = {"tables": ".yaml", "published": ".csv"}.get(key, Path(value).suffix.lower())
-        copies = found.setdefault(key, {})
+        copies = places.setdefault(key, {})
         # The stem stays, as it is the name of published results; a folder keeps two of one name apart.
         copies[value] = f"{FOLDER}/{key}/{len(copies)}/{Path(value).name.removesuffix(suffix)}{suffix}"
-    return found
+    return places
 
 
 def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path]]:
@@ -100,7 +100,7 @@ def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path
 
     Errors: ConfigError when one is not there."""
     sources = dict(zip(names(section), names(resolve(directory, section)), strict=True))
-    found = []
+    copied = []
     for key, copies in index(section).items():
         for value, name in copies.items():
             source = sources[key, value][1]
@@ -111,8 +111,8 @@ def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path
                 path = published.FOLDER / f"{source}.csv"
             if not path.is_file():
                 raise ConfigError(f"report.{key} names {value!r}, which is not here: put it back, or change the key")
-            found.append((name, path))
-    return found
+            copied.append((name, path))
+    return copied
 
 
 def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
         value = section.get(key)
         if value:
             if isinstance(value, dict):
-                changed[key] = {name: copy(key, one) for name, one in value.items()}
+                changed[key] = {name: copy(key, item) for name, item in value.items()}
             else:
-                changed[key] = [copy(key, one) for one in value] if isinstance(value, list) else copy(key, value)
+                changed[key] = [copy(key, item) for item in value] if isinstance(value, list) else copy(key, value)
     return changed

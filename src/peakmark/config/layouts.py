@@ -151,7 +151,7 @@ def written(block: int, sizes: str) -> str:
 
 def names() -> list[str]:
     """The layouts that come with peakmark."""
-    return sorted(one.stem for one in FOLDER.glob("*.yaml"))
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def load(name: str) -> Layout:
@@ -168,12 +168,12 @@ def load(name: str) -> Layout:
 @cache
 def _load(path: Path) -> Layout:
     data = yamlfile.read(path, "layout")
-    found = problem(data, "layout")
-    if found is not None:
-        raise ConfigError(f"layout {path}: {sentence(found)}")
+    wrong = problem(data, "layout")
+    if wrong is not None:
+        raise ConfigError(f"layout {path}: {sentence(wrong)}")
     sheets = tuple(_sheet(path, entry) for entry in data["tables"])
     called = [sheet.name for sheet in sheets]
-    twice = next((one for one in called if called.count(one) > 1), None)
+    twice = next((label for label in called if called.count(label) > 1), None)
     if twice is not None:
         raise ConfigError(f"layout {path}: two tables are called {twice!r}: give each a name of its own")
     figures = drawings.read(f"layout {path}", data.get("figures", ()))
@@ -215,7 +215,7 @@ def _column(path: Path, sheet: str, table: Table, entry: Mapping[str, Any]) -> C
             entry["text"].format(workload="", concurrency="", block="")
         if "formula" in entry:
             evaluate(entry["formula"], names)
-    except (KeyError, IndexError, ValueError) as error:
+    except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:  # {block.size}, {block[a]}
         raise ConfigError(
             f"{where} has the text {entry['text']!r}: allowed are {{workload}}, {{concurrency}} and {{block}}"
         ) from error

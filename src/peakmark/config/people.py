@@ -19,8 +19,8 @@ class Author:
 def authors(report: Mapping[str, Any]) -> list[Author]:
     """Those of ``report.authors``, else the one that ``report.author`` names."""
     listed = [
-        Author(str(one["name"]), str(one.get("affiliation") or ""), str(one.get("orcid") or ""))
-        for one in report.get("authors") or ()
+        Author(str(entry["name"]), str(entry.get("affiliation") or ""), str(entry.get("orcid") or ""))
+        for entry in report.get("authors") or ()
     ]
     alone = str(report.get("author") or "")
     return listed or ([Author(alone)] if alone else [])
@@ -28,9 +28,11 @@ def authors(report: Mapping[str, Any]) -> list[Author]:
 
 def line(report: Mapping[str, Any]) -> str:
     """``Jane Doe, John Roe (IIT), Max Muster (TU Wien)``: an affiliation stands behind the last of those who share it."""
-    found = authors(report)
+    persons = authors(report)
     parts = []
-    for number, one in enumerate(found):
-        following = found[number + 1].affiliation if number + 1 < len(found) else None
-        parts.append(one.name + (f" ({one.affiliation})" if one.affiliation and one.affiliation != following else ""))
+    for number, person in enumerate(persons):
+        following = persons[number + 1].affiliation if number + 1 < len(persons) else None
+        parts.append(
+            person.name + (f" ({person.affiliation})" if person.affiliation and person.affiliation != following else "")
+        )
     return ", ".join(parts)

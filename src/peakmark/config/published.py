@@ -80,7 +80,7 @@ class Entry:
         return 2 * self.value if once and self.table == "memory_throughput" else self.value
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[str, ...]:
         """What a reader must know of it: its note, and that it was converted."""
         doubled = "copied bytes are counted once there: doubled here" if self.like_here != self.value else ""
         return tuple(filter(None, (self.note, doubled)))
@@ -106,22 +106,22 @@ class Published:
 
     def runs(self) -> dict[PublishedKey, list[float]]:
         """Values by (table, workload, block, concurrency, instrument): the single runs, else the one that is printed."""
-        found: dict[PublishedKey, dict[str, list[float]]] = {}
+        by_key: dict[PublishedKey, dict[str, list[float]]] = {}
         for entry in self.measured():
             key = _key(entry)
             kind = "run" if entry.run.isdigit() else entry.run
-            found.setdefault(key, {}).setdefault(kind, []).append(entry.like_here)
+            by_key.setdefault(key, {}).setdefault(kind, []).append(entry.like_here)
         return {
-            key: next(kinds[kind] for kind in ("run", *_SUMMARIES) if kind in kinds) for key, kinds in found.items()
+            key: next(kinds[kind] for kind in ("run", *_SUMMARIES) if kind in kinds) for key, kinds in by_key.items()
         }
 
     def remarks(self) -> dict[PublishedKey, tuple[str, ...]]:
         """What the set itself notes on its measured values, each once, by the same keys as ``runs``."""
-        found: dict[PublishedKey, dict[str, None]] = {}
+        by_key: dict[PublishedKey, dict[str, None]] = {}
         for entry in self.measured():
-            for text in entry.said:
-                found.setdefault(_key(entry), {})[text] = None
-        return {key: tuple(notes) for key, notes in found.items()}
+            for text in entry.remarks:
+                by_key.setdefault(_key(entry), {})[text] = None
+        return {key: tuple(notes) for key, notes in by_key.items()}
 
     def definitions(self) -> dict[PublishedKey, Mapping[str, str]]:
         """How the measured values were made, by the same keys."""
@@ -187,7 +187,7 @@ def load(name: str) -> Published:
     """
     path = Path(name) if name.endswith(".csv") else FOLDER / f"{name}.csv"
     if not path.is_file():
-        known = ", ".join(sorted(one.stem for one in FOLDER.glob("*.csv")))
+        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.csv")))
         raise ConfigError(f"there are no published results {name!r}: allowed are {known}, or the path of a CSV file")
     return _load(path)
 
@@ -202,7 +202,7 @@ def _load(path: Path) -> Published:
             separator = max((",", ";", "\t"), key=first.count)
             reader = csv.DictReader(file, delimiter=separator)
             reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
-            if sorted({*reader.fieldnames} - {DEFINITION}) != sorted(COLUMNS):
+            if sorted(name for name in reader.fieldnames if name != DEFINITION) != sorted(COLUMNS):
                 raise ConfigError(
                     f"{path}, line 1: the columns must be {', '.join(COLUMNS)}{_differ(reader.fieldnames)}"
                 )
@@ -216,7 +216,9 @@ def _load(path: Path) -> Published:
 
 def _differ(names: Sequence[str]) -> str:
     missing = [name for name in COLUMNS if name not in names]
-    return f"; missing are {', '.join(missing)}" if missing else ""
+    twice = [name for name in COLUMNS if list(names).count(name) > 1]
+    kinds = [(missing, "missing are"), (twice, "there twice are")]
+    return "".join(f"; {what} {', '.join(columns)}" for columns, what in kinds if columns)
 
 
 def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Entry:
@@ -255,14 +257,14 @@ def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Ent
 
 def _definition(where: str, text: str) -> dict[str, str]:
     """``isa=scalar; sync=each`` as a mapping. Errors: ConfigError."""
-    found = {}
+    definition = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, _, word = (one.strip() for one in part.partition("="))
+        name, _, word = (piece.strip() for piece in part.partition("="))
         if word not in DEFINITIONS.get(name, ()):
-            allowed = ", ".join(f"{name}={'|'.join(words)}" for name, words in DEFINITIONS.items())
+            allowed = ", ".join(f"{name}={'|'.join(values)}" for name, values in DEFINITIONS.items())
             raise ConfigError(f"{where}, column {DEFINITION} has {part!r}: allowed are {allowed}")
-        found[name] = word
-    return found
+        definition[name] = word
+    return definition
 
 
 T = TypeVar("T")

@@ -29,10 +29,10 @@ class Criterion:
     @property
     def counts(self) -> tuple[int, ...]:
         """Repetitions that a row has after each round: 6 to 30 are (6, 9, 13, 19, 28, 30)."""
-        found = [self.least]
-        while found[-1] < self.most:
-            found.append(min(self.most, found[-1] + max(1, found[-1] // 2)))
-        return tuple(found)
+        counts = [self.least]
+        while counts[-1] < self.most:
+            counts.append(min(self.most, counts[-1] + max(1, counts[-1] // 2)))
+        return tuple(counts)
 
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON values."""

@@ -22,6 +22,14 @@ MANAGED = {
 }
 """Options of sbatch that snakemake-executor-plugin-slurm refuses in ``extra`` -> the key of the section slurm instead."""
 
+_DECIDED = ("array", "chdir", "dependency", "nodefile", "nodelist", "test-only", "wrap")
+"""Further ones that would change which cell runs, where, or how many at a time."""
+_LETTERS = {
+    **{"A": "account", "C": "constraint", "D": "chdir", "F": "nodefile", "G": "gpus", "J": "job-name", "M": "clusters"},
+    **{"N": "nodes", "a": "array", "c": "cpus-per-task", "d": "dependency", "e": "error", "n": "ntasks", "o": "output"},
+    **{"p": "partition", "q": "qos", "t": "time", "w": "nodelist"},
+}
+"""One letter -> the same option in full."""
 
 Files = Path | str | Sequence[str]
 """A site file, or several."""
@@ -57,16 +65,16 @@ def load(files: Files, formula_set: str | None = None) -> dict[str, Any]:
 
 def conflicts(files: Files) -> list[str]:
     """A sentence for each value that two of the files say differently. Errors: ConfigError."""
-    said: list[str] = []
+    sentences: list[str] = []
     result: dict[str, Any] = {}
     for path in _paths(files):
         part = {key: value for key, value in _read(path).items() if key not in ("name", "description", "nodes")}
-        _lay_over(result, part, said, f"site file {path} says {{}}, an earlier one {{}}: the later counts")
-    return said
+        _lay_over(result, part, sentences, f"site file {path} says {{}}, an earlier one {{}}: the later counts")
+    return sentences
 
 
 def _paths(files: Files) -> list[str]:
-    return [str(files)] if isinstance(files, str | Path) else [str(one) for one in files]
+    return [str(files)] if isinstance(files, str | Path) else [str(path) for path in files]
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -77,28 +85,41 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _lay_over(
-    base: dict[str, Any], extra: Mapping[str, Any], said: list[str] | None = None, words: str = "", place: str = ""
+    base: dict[str, Any],
+    extra: Mapping[str, Any],
+    sentences: list[str] | None = None,
+    template: str = "",
+    place: str = "",
 ) -> None:
     """``extra`` over ``base``, mappings key by key; where both say where values are from, both are named."""
     for key, value in extra.items():
         if isinstance(value, dict) and isinstance(base.get(key), dict):
-            _lay_over(base[key], value, said, words, f"{place}{key}.")
+            _lay_over(base[key], value, sentences, template, f"{place}{key}.")
         elif key == "source" and base.get(key, value) != value:
             base[key] = f"{base[key]}; {value}"
         else:
-            if said is not None and base.get(key, value) != value:
-                said.append(words.format(f"{place}{key}: {value}", base[key]))
+            if sentences is not None and base.get(key, value) != value:
+                sentences.append(template.format(f"{place}{key}: {value}", base[key]))
             base[key] = dict(value) if isinstance(value, dict) else value
 
 
 def _check_extra(path: str | Path, extra: str) -> None:
     """Errors: ConfigError for an option that the executor plugin keeps for itself; it would refuse every single job."""
     for word in extra.split():
-        name = word.lstrip("-").partition("=")[0]
-        if name in MANAGED:
-            instead = MANAGED[name]
+        name = _option(word)
+        if name is not None:
+            instead = MANAGED.get(name)
             how = f"set slurm.{instead} instead" if instead else "peakmark and the plugin choose it for each job"
             raise ConfigError(f"site file {path}: slurm.extra has {word}, which cannot be given there: {how}")
+
+
+def _option(word: str) -> str | None:
+    """The option that a word means and that is not the user's to give; sbatch takes letters, and names cut short."""
+    if not word.startswith("--"):
+        return _LETTERS.get(word[1:2])
+    short = word[2:].partition("=")[0]
+    options = (*MANAGED, *_DECIDED)
+    return short if short in options else next((name for name in options if short and name.startswith(short)), None)
 
 
 def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from peakmark.arithmetic import evaluate, names_in
 from peakmark.config.site import formula_names
+from peakmark.errors import ConfigError
 from peakmark.limits.base import Limit, Question
 from peakmark.limits.words import quantity
 
@@ -18,7 +21,14 @@ def limit(question: Question) -> Limit | None:
             and entry["metric"] == question.metric
         ):
             names = formula_names(entry, question.concurrency, question.block)
-            value = evaluate(entry["formula"], names)
+            try:
+                value = evaluate(entry["formula"], names)
+            except ConfigError as error:  # one that holds for other rows
+                return question.unknown(f"formula set {chosen}: {error}")
+            if not 0 < value < math.inf:
+                return question.unknown(
+                    f"formula set {chosen}: {entry['formula']} is {value:g} here, which is no limit"
+                )
             where = ", ".join(f"{name} = {names[name]:.10g}" for name in sorted(names_in(entry["formula"])))
             words = f"{entry['formula']} = {quantity(value, entry['unit'], 8)}" + (f" with {where}" if where else "")
             source = f"formula set {chosen} of site file {question.site.get('name', '')}".strip()

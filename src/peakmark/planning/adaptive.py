@@ -135,7 +135,7 @@ def shortfall(decision: Decision) -> str | None:
 
 
 def read_records(directory: Path, cells: Iterable[Cell], criteria: Mapping[str, Criterion]) -> dict[str, list[Any]]:
-    """Decision -> its records that count, for the adaptive rows: a damaged or outdated one decides nothing."""
+    """Row -> its records that count, for the adaptive rows: a damaged or outdated one decides nothing."""
     found: dict[str, list[Any]] = {}
     for cell in cells:
         if cell.row in criteria:

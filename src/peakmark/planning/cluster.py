@@ -178,11 +178,11 @@ def _choose(
 def _earlier(path: Path | None, asked: Any, partition: str) -> tuple[list[str], dict[str, str]] | None:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))["cluster"] if path is not None else None
-    except (OSError, ValueError, KeyError):
+        if not data or data["asked"] != asked or data["partition"] != partition:
+            return None
+        return [str(name) for name in data["nodes"]], dict(data["left_out"])
+    except (OSError, ValueError, KeyError, TypeError):  # a damaged plan is written anew, and chooses anew
         return None
-    if not data or data["asked"] != asked or data["partition"] != partition:
-        return None
-    return list(data["nodes"]), dict(data["left_out"])
 
 
 def on_this_machine(asked: Any) -> tuple[str, ...]:

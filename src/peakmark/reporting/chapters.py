@@ -40,7 +40,8 @@ def sources(results: Results) -> dict[str, Path]:
     """Path below the template -> file of the author's that must lie there: Typst texts and bibliography."""
     report = results.report_config
     given = report.get("text") or {}
-    files = {f"text/{key}.typ": Path(given[key]) for key in TEXTS if str(given.get(key) or "").endswith(TYPST)}
+    texts = {key: Path(given[key]) for key in TEXTS if given.get(key)}
+    files = {f"text/{key}.typ": path for key, path in texts.items() if path.suffix.lower() == TYPST}
     if report.get("bibliography"):
         path = check_text("bibliography", report["bibliography"])
         files[f"author{path.suffix.lower()}"] = path

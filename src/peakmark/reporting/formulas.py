@@ -75,5 +75,5 @@ def _which(rows: Sequence[Row], printed: Mapping[Key, Sheet]) -> str:
         for row, words in called
     )
     blocks = dict.fromkeys(words.block(row) for row, words in called if row.key.block is not None)
-    threads = dict.fromkeys(f"×{row.key.concurrency}" for row in rows)
+    threads = dict.fromkeys(f"×{row.key.concurrency}" if row.key.concurrency else row.key.word for row in rows)
     return "; ".join(", ".join(part) for part in (workloads, blocks, threads) if part)

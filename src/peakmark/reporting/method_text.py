@@ -7,7 +7,7 @@ from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import SMALL_RECORD, TABLES
-from peakmark.formatting import typeset
+from peakmark.formatting import plural, typeset
 from peakmark.judging.row import Row
 from peakmark.judging.rows import centre_of, layout_of
 from peakmark.judging.verdict import planned
@@ -136,7 +136,8 @@ def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
     ]
     few = max((row.own.summary.n for table in rows.values() for row in table if row.own), default=0)
     if few and few < 6:
-        text.append(f"This campaign has at most {few} repetitions of each own measurement: too few for 95 % intervals.")
+        often = plural(few, "repetition")
+        text.append(f"This campaign has at most {often} of each own measurement: too few for 95 % intervals.")
     return text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import yaml
@@ -26,7 +27,8 @@ def build(results: Results) -> dict[str, Any]:
     else:
         text += " tables/checksums.txt holds the list."
     versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
-    times = sorted(str(record.data["context"]["started"]) for record in results.records)
+    started = (str(record.data["context"]["started"]) for record in results.records)
+    times = sorted(started, key=datetime.fromisoformat)  # the clocks may have been changed in between
     found = {record.data["context"].get("job_id") for record in results.records} - {None}
     jobs = sorted(map(str, found), key=natural)
     facts = [

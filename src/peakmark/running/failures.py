@@ -99,7 +99,7 @@ def _present(plan: Plan, cells: Sequence[Cell]) -> Cell | None:
     if name is None:
         return cells[0]
     try:
-        text = files.read_text(present_path(plan.directory, name)).strip()
+        text = present_path(plan.directory, name).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return None
     return next((cell for cell in cells if cell.id == text), None)

@@ -14,6 +14,7 @@ from pathlib import Path
 from peakmark import output, slurm
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
+from peakmark.formatting import plural
 from peakmark.planning import jobs
 from peakmark.planning.cluster import ANY, settings_of
 from peakmark.planning.grouping import two_nodes
@@ -104,9 +105,11 @@ def adopt(plan: Plan) -> dict[str, str]:
             kept[comment] = number
     over = [number for number in found if number not in kept.values()]
     if kept:
-        output.tell(f"{len(kept)} jobs of an earlier run are still in the queue and go on")
+        of_before = plural(len(kept), "job of an earlier run is", "jobs of an earlier run are")
+        output.tell(f"{of_before} still in the queue and {'goes' if len(kept) == 1 else 'go'} on")
     if over:
-        output.tell(f"{len(over)} jobs of an earlier run measure something else: ending them")
+        of_before = plural(len(over), "job of an earlier run measures", "jobs of an earlier run measure")
+        output.tell(f"{of_before} something else, which ends now")
         _end(over, left)
     return kept
 

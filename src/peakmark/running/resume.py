@@ -60,8 +60,9 @@ def begin(plan: Plan, found: Mapping[str, Finding]) -> None:
     if aside[integrity.OTHER]:
         good = sum(finding.state == integrity.GOOD for finding in found.values())
         output.tell(
-            f"{_cells(aside[integrity.OTHER])} measured anew because their options have changed, the earlier records are "
-            f"{kept}; {good} finished cells have not changed and stay"
+            f"{_cells(aside[integrity.OTHER])} measured anew because {'its' if aside[integrity.OTHER] == 1 else 'their'} options "
+            f"have changed, the earlier records are {kept}; "
+            + plural(good, "finished cell has not changed and stays", "finished cells have not changed and stay")
         )
     foreign = integrity.foreign(plan.directory, plan.cells)
     if foreign:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -172,8 +172,8 @@ def _current(campaign: Results) -> set[str]:
     """Cells that jobs of whole nodes are measuring just now."""
     found = set()
     for path in (campaign.directory / NODES).glob("*.now"):
-        with suppress(OSError, UnicodeDecodeError):  # its job ends just now
-            found.add(files.read_text(path).strip())
+        with contextlib.suppress(OSError, UnicodeDecodeError):  # its job may end just now
+            found.add(path.read_text(encoding="utf-8").strip())
     return found
 
 

@@ -53,6 +53,7 @@ def build(campaign: Path | Judged) -> list[Path]:
             tex.unlink(missing_ok=True)
     written += _write_sheets(results, rows, folder)
     everything = [row for table in TABLES for row in rows[table.name]]
+    (folder / "nodes.csv").unlink(missing_ok=True)  # of an earlier choice of nodes
     for name, content in (
         ("summary", summary(everything)),
         ("findings", said(rows)),

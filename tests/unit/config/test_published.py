@@ -324,6 +324,14 @@ def test_missing_columns_are_named(tmp_path: Path) -> None:
         published.load(str(path))
 
 
+def test_a_column_that_stands_twice_is_named(tmp_path: Path) -> None:
+    """The first of the two would be lost in silence."""
+    path = tmp_path / "mine.csv"
+    path.write_text(",".join((*published.COLUMNS, "value")) + "\n")
+    with pytest.raises(ConfigError, match=r"line 1: the columns must be .*; there twice are value$"):
+        published.load(str(path))
+
+
 HEADER = ",".join((*published.COLUMNS, published.DEFINITION))
 
 

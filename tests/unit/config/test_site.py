@@ -106,6 +106,23 @@ def test_a_row_the_report_has_no_formula_for_gets_the_computed_limit() -> None:
     assert "report-2" not in fp32.source
 
 
+@pytest.mark.parametrize(
+    ("formula", "reason"),
+    [
+        ("2e9 * (concurrency - 2)", r"formula set r: 2e9 \* \(concurrency - 2\) is 0 here, which is no limit"),
+        ("1 / (concurrency - 2)", r"formula set r: formula '1 / \(concurrency - 2\)' divides by zero"),
+        ("2e9 * block", r"formula set r: formula '2e9 \* block': block is not defined"),
+    ],
+)
+def test_a_formula_that_gives_a_row_no_limit_leaves_it_unknown(tmp_path: Path, formula: str, reason: str) -> None:
+    entry = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s", "formula": formula}
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump({"schema": 1, "name": "s", "formula_set": "r", "formulas": {"r": [entry]}}))
+    limit = limits.for_row("cpu", "DP", "", None, 2, "rate", {}, site.load(path))
+    assert limit.value is None and re.fullmatch(f"{reason}.*", limit.reason or "")
+    assert limits.efficiency(1e9, limit) is None
+
+
 def test_nodes_lie_over_the_rest() -> None:
     facts = site.load(SITES / "example.yaml")
     assert site.for_host(facts, "fat-3")["memory"]["channels"] == 16
@@ -199,7 +216,11 @@ def test_what_clusters_use_is_allowed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("word", "instead"),
-    [("--mem=0", "slurm.memory_factor"), ("--partition=a", "slurm.partition"), ("--gres=gpu:1", "for each job")],
+    [
+        *(("--mem=0", "slurm.memory_factor"), ("--partition=a", "slurm.partition"), ("--gres=gpu:1", "for each job")),
+        *(("--part=a", "slurm.partition"), ("-pa", "slurm.partition"), ("-t5", "slurm.runtime_factor")),
+        *(("--array=1-3", "for each job"), ("--dep=none", "for each job"), ("-wnode1", "for each job")),
+    ],
 )
 def test_an_option_that_would_be_refused_for_each_job_is_refused_at_once(
     tmp_path: Path, word: str, instead: str

@@ -163,6 +163,7 @@ def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(tmp_path: Path) -
     [
         ({"kind": "panels", "value": "deviation"}, ["'mine'", "kind panels", "together and bars"]),
         ({"name": "overview"}, ["two figures are called 'overview'"]),
+        ({"name": "memory_latency"}, ["two figures are called 'memory_latency'"]),
         ({"kind": "pie"}, ["figures[0].kind", '"together"']),
         ({"of": "gpu"}, ["figures[0].of", "disk_throughput"]),
     ],

@@ -363,6 +363,15 @@ def test_a_second_run_keeps_the_nodes_of_the_first(tmp_path: Path, monkeypatch: 
     assert set(chooser(monkeypatch, later)({"sample": 2}, path).nodes) == {"n1", "n3"}, "another choice is a new one"
 
 
+@pytest.mark.parametrize(
+    "cluster", [{"nodes": ["n9"]}, 5, ["asked"], {"asked": "all", "partition": "main", "nodes": 5}]
+)
+def test_a_damaged_plan_keeps_no_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Any) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({"cluster": cluster}))
+    assert chooser(monkeypatch, nodes("n1", "n2"))("all", path).nodes == ("n1", "n2")
+
+
 def test_cells_are_what_their_paths_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = made(tmp_path, monkeypatch, cpu=[CPU])
     cell: Cell = one.cells[0]

@@ -68,6 +68,13 @@ def test_they_stand_where_they_belong_and_cite_the_authors_bibliography(tmp_path
     assert "written in Typst" in page
 
 
+def test_a_typst_text_may_have_its_ending_in_capitals(tmp_path: Path, config: dict[str, Any]) -> None:
+    discussion = Path(config["text"]["discussion"])
+    loud = discussion.rename(discussion.with_suffix(".TYP"))
+    folder = _campaign(tmp_path / "c", config | {"text": {"discussion": str(loud)}})
+    assert chapters.build(Results.read(folder))["behind"][0]["file"] in chapters.sources(Results.read(folder))
+
+
 def test_they_travel_with_the_bundle(tmp_path: Path, config: dict[str, Any]) -> None:
     made = bundle.write(_campaign(tmp_path / "c", config), tmp_path / "c.zip")
     for path in (tmp_path / "texts").iterdir():

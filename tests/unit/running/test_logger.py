@@ -150,6 +150,11 @@ def test_a_failure_is_named_with_the_end_of_its_log(handler: plugin.LogHandler, 
     assert "[red]no luck[/red]" in output, "what a tool says is no markup"
 
 
+def test_a_failure_is_named_where_its_log_cannot_be_read(handler: plugin.LogHandler) -> None:
+    values = {"rule_name": "measure", "output": ["results/a/cells/disk/fio/x/any/0.json"], "log": ["/proc/self/mem"]}
+    assert "failed disk/fio/x/any/0" in send(handler, LogEvent.JOB_ERROR, logging.ERROR, **values)
+
+
 def test_warnings_are_shown_and_chatter_is_not(handler: plugin.LogHandler) -> None:
     handler.setFormatter(logging.Formatter("%(message)s"))
     assert "careful" in send(handler, None, logging.WARNING, "careful")

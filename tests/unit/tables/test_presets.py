@@ -297,6 +297,8 @@ def test_notes_of_rows_are_kept_beside_the_reports_columns(tmp_path: Path) -> No
         ({"columns": [{"heading": "X"}]}, ["tables[0].columns[0]"]),
         ({"columns": [{"heading": "X", "value": "measured", "of": "fio"}]}, ["X", "fio", "cpubench"]),
         ({"columns": [{"heading": "X", "text": "{threads}"}]}, ["X", "{threads}", "{concurrency}"]),
+        ({"columns": [{"heading": "X", "text": "{block.unit}"}]}, ["X", "{block.unit}", "{concurrency}"]),
+        ({"columns": [{"heading": "X", "text": "{block[unit]}"}]}, ["X", "{block[unit]}", "{concurrency}"]),
         ({"columns": [{"heading": "X", "value": "efficiency", "formula": "import os"}]}, ["X", "arithmetic"]),
     ],
 )

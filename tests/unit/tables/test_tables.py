@@ -315,6 +315,9 @@ def test_nodes_are_kept_apart_and_named(tmp_path: Path) -> None:
     tables.build(folder)
     frame = _read(folder, "cpu")
     assert list(frame["Node"]) == ["n1", "n2"]
+    assert (folder / "tables" / "nodes.csv").exists()
+    tables.build(make.write(folder, records[:1]))
+    assert not (folder / "tables" / "nodes.csv").exists(), "nodes are not measured any more"
 
 
 def test_mean_instead_of_median_when_the_configuration_asks(tmp_path: Path) -> None:
