@@ -86,7 +86,10 @@ class Queue:
     def step(self) -> list[Ended]:
         """Submit for at most about a second, then look how jobs are, if it is time to. Returns those that have ended."""
         with self._turn:
-            return [] if self._over else self._step()
+            ended = [] if self._over else self._step()
+        for one in ended:
+            self._forget_cell(one.task)
+        return ended
 
     def _step(self) -> list[Ended]:
         ended = [*self._submit(), *self._made()]
@@ -112,7 +115,10 @@ class Queue:
             numbers = [*self.active, *lost]
             for first in range(0, len(numbers), 500):
                 slurm.cancel(numbers[first : first + 500])
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for task in [*self.active.values()]:
+            self._forget_cell(task)
+        # Calls that have not begun see that all is over: a cancelled one would be an error in the thread that waits for it.
+        self._pool.shutdown(wait=False)
 
     # -- submitting
 
@@ -130,13 +136,14 @@ class Queue:
                 self._wait(silence)
                 return
             for task, refusal in zip(tasks, self._pool.map(self._hand_over, tasks), strict=True):
-                if refusal is None:
-                    if task.number is None:
-                        yield Ended(task)
-                    else:
-                        self.active[task.number] = task
+                task.unanswered = refusal is not None and refusals.unanswered(refusal)
+                if task.number is not None:
+                    self.active[task.number] = task
+                elif self._over:
+                    heapq.heappush(self.waiting, task)
+                elif refusal is None:
+                    yield Ended(task)
                 elif refusals.later(refusal):
-                    task.unanswered = refusals.unanswered(refusal)
                     heapq.heappush(self.waiting, task)
                     self._wait(refusal)
                 else:
@@ -146,7 +153,7 @@ class Queue:
 
     def _hand_over(self, task: Task) -> str | None:
         """Submit one. Returns why not. A record that another run's job has made meanwhile needs no job."""
-        if task.number is not None or task.is_made():
+        if self._over or task.number is not None or task.is_made():
             return None
         try:
             task.number = slurm.submit((*task.options, f"--comment={task.comment}"), task.script)
@@ -223,6 +230,13 @@ class Queue:
                 with contextlib.suppress(OSError, UnicodeDecodeError):
                     now = files.read_text(measuring.present_path(self.plan.directory, name))
                     progress.reached(str(task.output), now.strip())
+
+    def _forget_cell(self, task: Task) -> None:
+        """A job that was killed could not say itself that it measures no cell any more."""
+        name = self.plan.job_of(task.cells[0])
+        if name is not None:
+            with contextlib.suppress(OSError):
+                measuring.present_path(self.plan.directory, name).unlink(missing_ok=True)
 
     def _judge(self, task: Task, job: slurm.Job, now: float) -> Ended | None:
         task.misses = 0
