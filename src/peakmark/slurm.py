@@ -73,7 +73,8 @@ def ask(*argv: str, limit_s: float = LIMIT_S, text: str | None = None) -> str:
             argv,
             env=environment(),
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",  # comments and reasons are anybody's words
             timeout=limit_s,
             check=False,
             start_new_session=True,  # Ctrl-C and a terminal that goes away are this process's business
@@ -108,17 +109,8 @@ def nodes(partition: str | None) -> list[Node]:
     choice = [f"--partition={partition}"] if partition else []
     found = []
     for line in ask("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%T|%l|%f", *choice).splitlines():
-        name, its_partition, cpus, memory, state, limit, features = line.split("|", 6)
-        if partition or its_partition.endswith("*"):
-            one = Node(
-                name,
-                its_partition.rstrip("*"),
-                int(cpus.rstrip("+")),
-                int(memory.rstrip("+")),
-                state,
-                minutes(limit),
-                frozenset(features.split(",")),
-            )
+        one = _node(line)
+        if one is not None and (partition or line.split("|", 2)[1].endswith("*")):
             found.append(one)
     if not found:
         raise SlurmError(
@@ -127,6 +119,16 @@ def nodes(partition: str | None) -> list[Node]:
             else "this cluster has no default partition: set slurm.partition in the site file; sinfo lists them"
         )
     return sorted(found, key=lambda node: natural(node.name))
+
+
+def _node(line: str) -> Node | None:
+    """A line of sinfo; None for what else a site's own sinfo has to say."""
+    try:
+        name, partition, cpus, memory, state, limit, features = line.split("|", 6)
+        sizes = int(cpus.rstrip("+")), int(memory.rstrip("+"))
+    except ValueError:
+        return None
+    return Node(name, partition.rstrip("*"), *sizes, state, minutes(limit), frozenset(features.split(",")))
 
 
 def jobs(states: str | None = None) -> list[Job]:
@@ -153,7 +155,7 @@ def unusable() -> dict[str, str]:
     """Node -> its state and the reason that Slurm has for it, of those that take no job now. Errors: SlurmError."""
     found = {}
     for line in ask("sinfo", "--noheader", "--Node", "--format=%N|%T|%E").splitlines():
-        name, state, reason = line.split("|", 2)
+        name, state, reason = (*line.split("|", 2), "", "")[:3]  # a reason may have several lines
         if any(word in state.lower() for word in NOT_TO_USE):
             found[name] = state if reason in ("none", "") else f"{state}: {reason}"
     return found

@@ -16,6 +16,7 @@ from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.settings import CommonSettings
 
+from peakmark.errors import sentence
 from peakmark.running.task import Task
 from peakmark.running.told import Told
 
@@ -47,9 +48,13 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
     def run_job(self, job: Any) -> None:
         """Note the job; the other thread hands it over."""
         output = Path(job.output[0])
-        for path in (output, *map(Path, job.log), self.run_of.plan.directory / "logs" / "slurm" / "log"):
-            path.parent.mkdir(parents=True, exist_ok=True)
         info = SubmittedJobInfo(job)
+        try:
+            for path in (output, *map(Path, job.log), self.run_of.plan.directory / "logs" / "slurm" / "log"):
+                path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self.report_job_error(info, msg=sentence(error))
+            return
         # No mark of an incomplete output: records are whole or not there, and those of a killed run's jobs count.
         self.report_job_submission(info, register_job=False)
         with self.guard:

@@ -8,10 +8,12 @@ job waited in a queue says nothing about those that run side by side.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from logging import ERROR, INFO, WARNING, LogRecord
 from pathlib import Path
@@ -185,10 +187,25 @@ class LogHandler(LogHandlerBase):
         return False
 
 
+def _alone(method: Callable[..., None]) -> Callable[..., None]:
+    """A method of the bar's that no other thread disturbs."""
+
+    @functools.wraps(method)
+    def held(bar: _Bar, *given: Any) -> None:
+        with bar.turn:
+            method(bar, *given)
+
+    return held
+
+
 class _Bar:
-    """Progress in expected seconds; on a terminal a bar, elsewhere a line now and then."""
+    """Progress in expected seconds; on a terminal a bar, elsewhere a line now and then.
+
+    Snakemake tells of jobs in the thread of its log, and the executor how far they are in its own.
+    """
 
     def __init__(self, console: Console) -> None:
+        self.turn = threading.RLock()
         self.console = console
         self.progress = Progress(
             TextColumn("{task.description}"),
@@ -207,6 +224,7 @@ class _Bar:
         self.printed = 0.0
         progress.listener = self.moved
 
+    @_alone
     def started(self, values: dict[str, Any]) -> None:
         if self.task is None:
             self.start = time.monotonic()
@@ -216,11 +234,13 @@ class _Bar:
         self.outputs[values["jobid"]] = str((values.get("output") or [""])[0])
         self.progress.update(self.task, description=_name(values))
 
+    @_alone
     def finished(self, jobid: int) -> None:
         output = self.outputs.pop(jobid, "")
         self.expected_done += progress.estimates.get(output, 0.0)
         progress.over(output)
 
+    @_alone
     def counted(self, done: int, total: int) -> None:
         if self.task is None:
             return
@@ -231,6 +251,7 @@ class _Bar:
         if done == total:
             self.stop()  # what is printed at the end must not share the line with the bar
 
+    @_alone
     def moved(self) -> None:
         """Jobs of several cells have come further: that is told in cells, as one of them may be all that there is."""
         if self.task is not None:
@@ -260,6 +281,7 @@ class _Bar:
         elapsed = time.monotonic() - (progress.started or self.start)
         return max(0.0, expected - done) * elapsed / done
 
+    @_alone
     def stop(self) -> None:
         if self.progress.live.is_started:  # else rich prints an empty line
             self.progress.stop()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.formatting import listed
+from peakmark.formatting import listed, plural
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
 from peakmark.judging.verdict import NO_ROW, UNKNOWN, Rows, Verdict
@@ -63,7 +63,7 @@ def _doubtful(measured: list[Row]) -> Iterator[str]:
     said = [f"{count} {word}" for word, count in counts.items() if count]
     if said:
         what = "wrong rows speak for nothing; of unsure ones another run may well differ; the notes say why"
-        yield f"Of {len(measured)} measured rows {' and '.join(said)}: {what}."
+        yield f"Of {len(measured)} measured rows {listed(said)}: {what}."
 
 
 def _whole(measured: list[Row]) -> Iterator[str]:
@@ -121,6 +121,6 @@ def _holes(rows: Rows) -> Iterator[str]:
     said = any(note.code == "few" and note.whole for row in everything for note in row.marks)
     if 0 < most < ENOUGH and not said:
         yield (
-            f"With at most {most} repetition{'' if most == 1 else 's'} no single row is called faster than another; {ENOUGH} "
+            f"With at most {plural(most, 'repetition')} no single row is called faster than another; {ENOUGH} "
             "or more allow it."
         )

@@ -104,7 +104,7 @@ def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[Finding]:
 def _names(words: Words, rows: Sequence[Row], group: Sequence[Row]) -> str:
     if len(rows) > MANY:
         return f"{len(rows)} others"
-    return " and ".join(words.place(row, group) for row in rows)
+    return " and ".join(words.place(row, group) for row in rows)  # of which each may hold a comma
 
 
 def _reason(words: Words, best: Row, worst: Row, group: Sequence[Row]) -> str:

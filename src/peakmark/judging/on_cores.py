@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from peakmark import statistics
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import KERNELS
+from peakmark.formatting import listed
 from peakmark.judging import disturbance
 from peakmark.judging.measured import Measured, Run, Thresholds
 from peakmark.judging.notes import Level, Note
@@ -141,7 +142,7 @@ def placement(row: Measured, _: Thresholds) -> Iterator[Note]:
     placed = [run.context["placed"] for run in row.runs if run.context.get("placed")]
     seen = sorted({(one["cores"], one["sockets"], len(one["numa_nodes"])) for one in placed})
     if SUBSYSTEMS[row.subsystem].pinned and len(seen) > 1:
-        words = " and ".join(f"{c} cores of {s} sockets and {n} NUMA nodes" for c, s, n in seen)
+        words = listed([f"{c} cores of {s} sockets and {n} NUMA nodes" for c, s, n in seen])
         text = (
             f"repetitions ran on {words}: they are not alike; give every job of the row the same CPUs, or whole nodes"
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.formatting import natural, significant, size
+from peakmark.formatting import natural, plural, significant, size
 from peakmark.judging import alike, checks, ratios
 from peakmark.judging.measured import Measured, Run
 from peakmark.judging.notes import Level, Note
@@ -116,7 +116,7 @@ def other_streams(row: Row) -> Iterator[Note]:
     streams = {point.record.cell.concurrency for point in ping.points} if ping else set()
     if streams and streams != {row.key.concurrency}:
         many = row.key.concurrency
-        text = f"echoes of {min(streams)} stream{'s' * (min(streams) > 1)} stand beside {many} stream{'s' * (many > 1)} here"
+        text = f"echoes of {plural(min(streams), 'stream')} stand beside {plural(many, 'stream')} here"
         yield Note("ping-streams", text, Level.NOTE, "ping")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config.repetitions import Criterion
-from peakmark.formatting import duration, plural
+from peakmark.formatting import duration, listed, plural
 from peakmark.planning import durations, grouping
 from peakmark.planning import plan as planning
 from peakmark.planning.cluster import ANY, Cluster, settings_of
@@ -152,7 +152,7 @@ def _too_small(plan: planning.Plan, cluster: Cluster) -> list[str]:
         if memory > kind["memory"] << 20:
             short.append(f"{format_size(kind['memory'] << 20)} of memory for up to {format_size(memory)}")
         if short:
-            found.append(f"{shown(kind['nodes'])}: {' and '.join(short)}")
+            found.append(f"{shown(kind['nodes'])}: {listed(short)}")
     return found
 
 

@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from peakmark import files, slurm
+from peakmark import slurm
 from peakmark.errors import PeakmarkError
-from peakmark.measuring import job as measuring
 from peakmark.planning.plan import Plan
-from peakmark.running import failures, progress, refusals, waiting
+from peakmark.running import failures, present, progress, refusals, waiting
 from peakmark.running.binding import Rows
 from peakmark.running.task import Ended, Task
 
@@ -86,7 +85,10 @@ class Queue:
     def step(self) -> list[Ended]:
         """Submit for at most about a second, then look how jobs are, if it is time to. Returns those that have ended."""
         with self._turn:
-            return [] if self._over else self._step()
+            ended = [] if self._over else self._step()
+        for one in ended:
+            present.forget(self.plan, one.task)
+        return ended
 
     def _step(self) -> list[Ended]:
         ended = [*self._submit(), *self._made()]
@@ -95,7 +97,7 @@ class Queue:
         wait = self.interval if self.active else LOOK_S
         if (self.active or self.rows.ask) and now >= self._looked + wait:
             ended += self._look(now)
-            self._tell_progress()
+            present.tell(self.plan, self._running)
             self.interval = min(max(LOOK_S, SHARE * (self.clock() - now)), LONGEST_S)
             self._looked = now
         return ended
@@ -111,7 +113,10 @@ class Queue:
         with contextlib.suppress(slurm.SlurmError):
             lost = [job.number for job in slurm.jobs() if job.comment in comments] if comments else []
             slurm.cancel([*self.active, *lost])
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for task in [*self.active.values()]:
+            present.forget(self.plan, task)
+        # Calls that have not begun see that all is over: a cancelled one would be an error in the thread that waits for it.
+        self._pool.shutdown(wait=False)
 
     # -- submitting
 
@@ -129,12 +134,14 @@ class Queue:
                 return
             tasks = [task for task in tasks if self.rows.lets(task)]
             for task, refusal in zip(tasks, self._pool.map(self._hand_over, tasks), strict=True):
-                if refusal is None and task.number is not None:
+                task.unanswered = refusal is not None and refusals.unanswered(refusal)
+                if task.number is not None:
                     self.active[task.number] = task
+                elif self._over:
+                    self._push([task])
                 elif refusal is None:
                     yield self._never(Ended(task))
                 elif refusals.later(refusal):
-                    task.unanswered = refusals.unanswered(refusal)
                     self._push([task])
                     self._wait(refusal)
                 elif task.nodes:
@@ -156,7 +163,7 @@ class Queue:
 
     def _hand_over(self, task: Task) -> str | None:
         """Submit one. Returns why not. A record that another run's job has made meanwhile needs no job."""
-        if task.number is not None or task.is_made():
+        if self._over or task.number is not None or task.is_made():
             return None
         try:
             where = (f"--nodelist={task.nodes}",) if task.nodes else ()
@@ -230,15 +237,6 @@ class Queue:
         if ended:
             self._submit_at = 0.0  # there may be room again
         return ended + self._give_up(known, now)
-
-    def _tell_progress(self) -> None:
-        """How far jobs of several cells are: each names the one that it measures."""
-        for task in self._running:
-            name = self.plan.job_of(task.cells[0]) if len(task.cells) > 1 else None
-            if name is not None:
-                with contextlib.suppress(OSError, UnicodeDecodeError):
-                    now = files.read_text(measuring.present_path(self.plan.directory, name))
-                    progress.reached(str(task.output), now.strip())
 
     def _judge(self, task: Task, job: slurm.Job, now: float) -> Ended | None:
         task.misses = 0

@@ -106,6 +106,10 @@ class Results:
     def _loaded(self) -> list[StoredRecord | str | None]:
         return [load(self.directory, *place) for place in places(self.directory, self.cells)]
 
+    def read_so_far(self) -> list[StoredRecord | str | None] | None:
+        """What every record came to, see ``load``; None where nobody has asked for records yet."""
+        return self._loaded if "_loaded" in vars(self) else None
+
     @cached_property
     def refused(self) -> tuple[StoredRecord, ...]:
         """The records that say why a cell is not possible."""

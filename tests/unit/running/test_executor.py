@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,6 +42,21 @@ def test_snakemake_is_not_told_to_hand_over_a_hundred_jobs_a_second() -> None:
     """Its own default, at which two thousand cells take twenty seconds however soon Slurm takes them."""
     profile = yaml.safe_load((ROOT / "slurm" / "config.yaml").read_text())
     assert MaxJobsPerTimespan.parse_choice(profile["max-jobs-per-timespan"]).max_jobs >= profile["jobs"]
+
+
+def test_a_disk_that_takes_no_folder_is_a_failed_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error out of ``run_job`` would end Snakemake with a traceback, and leave all other jobs alone."""
+    monkeypatch.setattr(RemoteExecutor, "__init__", lambda *_: None)
+    run = SimpleNamespace(plan=SimpleNamespace(cluster=object(), directory=tmp_path), queue=lambda **_: object())
+    monkeypatch.setattr(Run, "current", run)
+    executor = Executor(None, None)
+    told: list[tuple[Any, str]] = []
+    monkeypatch.setattr(executor, "report_job_error", lambda info, msg: told.append((info.job, msg)))
+    (tmp_path / "cells").write_text("")
+    job = SimpleNamespace(output=[str(tmp_path / "cells" / "cpu" / "0.json")], log=[])
+    executor.run_job(job)
+    ((failed, words),) = told
+    assert failed is job and str(tmp_path / "cells") in words and not executor.added
 
 
 def test_while_jobs_come_nobody_sleeps_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -106,6 +107,30 @@ def test_a_job_of_several_cells_is_told_while_it_runs(
     send(handler, LogEvent.JOB_FINISHED, job_id=1)
     output = send(handler, LogEvent.PROGRESS, done=4, total=4)
     assert output.endswith("12 of 12 cells, 10 s\n4 of 4 jobs, 10 s, done\n")
+
+
+def test_the_executor_tells_of_cells_while_the_log_tells_of_jobs(
+    handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each in its own thread: a job that ends while the time left is computed from all jobs is no error."""
+    names = [f"results/a/nodes/n{number}.own" for number in range(3)]
+    for number, output in enumerate(names):
+        progress.steps[output] = {str(cell): 10.0 for cell in range(4)}
+        progress.estimates[output] = 40.0
+        send(handler, LogEvent.JOB_INFO, jobid=number, rule_name="measure_job", output=[output])
+    other = threading.Thread(target=send, args=(handler, LogEvent.JOB_FINISHED), kwargs={"job_id": 2})
+    spent = progress.spent
+
+    def slow(output: str) -> float:
+        if other.ident is None:
+            other.start()
+            other.join(0.2)  # where nothing keeps the two apart, this is time enough
+        return spent(output)
+
+    monkeypatch.setattr(progress, "spent", slow)
+    progress.reached(names[0], "1")
+    other.join(60)
+    assert progress.cells() == (5, 12)
 
 
 def test_without_estimates_no_time_is_promised(handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,52 @@ def test_a_job_of_several_cells_tells_how_far_it_is(
     site.states["1"] = ("RUNNING", "None")
     steps(queue, site, 2)
     assert progress.cells() == (2, len(cells))
+
+
+def test_a_killed_job_of_several_cells_measures_none_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site
+) -> None:
+    one = made(tmp_path, monkeypatch, where(nodes=("n1", "n2")), cpu=[CPU], repetitions=3, fan_out="node")
+    queue = Queue(one, clock=lambda: site.now)
+    presents = []
+    for place, (name, cells) in enumerate(one.jobs.items()):
+        task = Task(place, tuple(cells), job.output_path(one.directory, name), jobs.comment(one, cells), (), "")
+        queue.add(task)
+        presents.append(job.present_path(one.directory, name))
+        presents[-1].parent.mkdir(parents=True, exist_ok=True)
+        presents[-1].write_text(f"{cells[2].id}\n")
+    steps(queue, site, 2)
+    site.states = {"1": ("NODE_FAIL", "None"), "2": ("RUNNING", "None")}
+    (ended,) = steps(queue, site, 2)
+    (path,) = attempts.paths(one.directory, ended.task.cells[2])
+    assert "NODE_FAIL" in records.read(path)["reason"], "the cell that it was measuring is known"
+    assert not presents[0].exists() and presents[1].exists()
+    queue.cancel()
+    assert not presents[1].exists()
+
+
+def test_the_end_is_no_error_while_slurm_does_not_answer(
+    four: plan.Plan, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while sbatch waits for the controller, and more submissions wait for sbatch."""
+    monkeypatch.setattr(queues, "CANCEL_S", 0.01)
+    asked, answers = threading.Event(), threading.Event()
+    real = site.submit
+
+    def hangs(options: Any, script: str) -> str:
+        asked.set()
+        answers.wait(60)
+        return real(options, script)
+
+    monkeypatch.setattr(slurm, "submit", hangs)
+    queue, _ = filled(four, site)
+    with ThreadPoolExecutor(1) as thread:
+        step = thread.submit(queue.step)
+        assert asked.wait(60)
+        queue.cancel()
+        answers.set()
+        assert step.result(60) == []
+    assert len(site.submitted) == 1 and len(queue.waiting) == 3, "what was not handed over yet is not"
 
 
 def test_one_late_answer_does_not_keep_the_end_of_a_job_for_an_hour(
