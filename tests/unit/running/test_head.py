@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.planning.test_jobs import CPU, NETWORK, made, where
+from tests.unit.planning.planned import CPU, NETWORK, made, where
 
 from peakmark import slurm
 from peakmark.errors import PeakmarkError
