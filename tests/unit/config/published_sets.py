@@ -5,5 +5,5 @@ from __future__ import annotations
 from peakmark.config import published
 
 
-def entries(name: str) -> tuple[published.Entry, ...]:
+def entries_of(name: str) -> tuple[published.Entry, ...]:
     return published.load(name).entries

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.unit.config.published_sets import entries
+from tests.unit.config.published_sets import entries_of
 
 from peakmark.catalogue.tables import BY_NAME
 from peakmark.config import published
@@ -78,7 +78,7 @@ SPOTS = [
 
 @pytest.mark.parametrize("path", sorted(published.FOLDER.glob("*.csv")), ids=lambda path: path.stem)
 def test_every_set_is_whole_and_in_the_tables_units(path: Path) -> None:
-    entries = entries(path.stem)
+    entries = entries_of(path.stem)
     keys = Counter((e.table, e.workload, e.concurrency, e.block, e.program, e.metric, e.run) for e in entries)
     assert [key for key, count in keys.items() if count > 1] == []
     for entry in entries:
@@ -105,7 +105,7 @@ def test_the_sums_are_those_of_the_report(
 
 @pytest.mark.parametrize(("name", "table", "own", "reference"), EFFICIENCIES)
 def test_the_printed_efficiencies_are_kept_as_they_are(name: str, table: str, own: float, reference: float) -> None:
-    found = [entry for entry in entries(name) if entry.table == table and entry.metric == "efficiency"]
+    found = [entry for entry in entries_of(name) if entry.table == table and entry.metric == "efficiency"]
     mine = [100 * entry.value for entry in found if entry.instrument == BY_NAME[table].own.instrument]
     assert math.fsum(mine) == pytest.approx(own, rel=1e-8)
     assert math.fsum(100 * entry.value for entry in found) - math.fsum(mine) == pytest.approx(reference, rel=1e-6)
@@ -127,13 +127,13 @@ def test_single_values_are_as_printed(
 def test_what_the_printed_numbers_contradict_is_noted() -> None:
     notes = {
         (entry.workload, entry.concurrency, entry.metric): entry.note
-        for entry in entries("four-subsystems-2018-prometheus")
+        for entry in entries_of("four-subsystems-2018-prometheus")
         if entry.table == "cpu" and entry.program == "MyCPUBench"
     }
     assert "changed places" in notes["DP", 1, "rate"]
     assert "give 6.327 %" in notes["DP", 1, "efficiency"]
     for name in ("four-subsystems-2018-hyperion", "four-subsystems-2018-prometheus"):
-        for entry in entries(name):
+        for entry in entries_of(name):
             if entry.table == "disk_iops" and entry.program == published.THEORETICAL:
                 assert entry.note
 

@@ -6,13 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.unit.planning.planned import CPU, NETWORK, asked, made, where
+from tests.unit.planning.planned import CPU, DISK, NETWORK, asked, made, where
 
 from peakmark import slurm
 from peakmark.cell import Cell
 from peakmark.planning import cluster, jobs
-
-DISK = {"workloads": ["WS"], "blocks": ["4KiB"], "concurrency": [1], "size": "1MiB"}
 
 
 def test_many_threads_do_not_ask_for_more_cpus_than_a_node_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data
-from tests.unit.planning.planned import CPU, made, where
+from tests.unit.planning.planned import CPU, NOW, made, where
 
 from peakmark import files, slurm
 from peakmark.cell import Cell
@@ -16,9 +15,6 @@ from peakmark.storage import records
 from peakmark.storage.results import Results
 
 DATA = campaign_data.DATA / "slurm"
-
-
-NOW = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
 
 
 @pytest.mark.parametrize("state", sorted(slurm.ENDED_BADLY))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.config.published_sets import entries
+from tests.unit.config.published_sets import entries_of
 
 from peakmark.catalogue.tables import BY_NAME
 from peakmark.cell import Cell
@@ -45,7 +45,7 @@ def _printed(quantity: str, run: str, table: str = "disk_throughput") -> dict[tu
     metric = "efficiency" if quantity == "efficiency" else BY_NAME[table].metric
     return {
         (entry.workload, entry.concurrency, entry.block, entry.program): entry.value
-        for entry in entries(NAME)
+        for entry in entries_of(NAME)
         if entry.table == table and entry.metric == metric and entry.run == run
         if entry.program != published.THEORETICAL
     }
