@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.planning.test_jobs import CPU, DISK, NETWORK, made, where
+from tests.unit.planning.planned import CPU, DISK, NETWORK, made, where
 
 from peakmark import slurm
 from peakmark.errors import PeakmarkError
