@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.planning.test_jobs import CPU, NOW, made, where
+from tests.unit.planning.planned import CPU, NOW, made, where
 
 from peakmark import files
 from peakmark.planning.plan import Plan
