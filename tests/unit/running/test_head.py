@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,28 @@ def test_cells_that_share_their_nodes_may_share_them_with_the_campaign(
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setattr(slurm, "job_nodes", lambda _: ["n1"])
     head.stand_aside(one)
+
+
+HUNG_UP = """
+import os, signal, sys
+from pathlib import Path
+from peakmark.running import head
+head.survive_hangup(Path(sys.argv[1]))
+os.kill(os.getpid(), signal.SIGHUP)
+print("goes on", flush=True)
+"""
+
+
+@pytest.mark.parametrize("place", ["logs/hangup.log", "a file/hangup.log"])
+def test_a_run_goes_on_without_its_terminal_wherever_its_words_can_go(tmp_path: Path, place: str) -> None:
+    (tmp_path / "a file").touch()  # as a full disk, no folder can be made there
+    log = tmp_path / place
+    done = subprocess.run([sys.executable, "-c", HUNG_UP, log], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0 and not done.stdout, done.stderr
+    if log.exists():
+        assert log.read_text() == "peakmark: the terminal has gone, the campaign goes on\ngoes on\n"
+    else:
+        assert "a file" in place
 
 
 ACCOUNT = "sbatch failed: sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified"
