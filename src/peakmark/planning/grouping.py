@@ -47,16 +47,16 @@ def jobs(cells: Iterable[Cell], config: Mapping[str, Any], adaptive: Iterable[st
     for cell in cells:
         whole = together(cell) if cell.node == ANY else cell.row if cell.row in rows else cell.id
         units.setdefault(whole, []).append(cell)
-    found: dict[str, list[Cell]] = {}
+    by_name: dict[str, list[Cell]] = {}
     numbers: dict[str, int] = {}
     for unit in units.values():
         name = f"{unit[0].node}.{part(unit[0], settings)}"
         if size is not None:
             number = numbers.setdefault(name, 0)
-            there = len(found.get(f"{name}.{number}", ()))
+            there = len(by_name.get(f"{name}.{number}", ()))
             if there and there + len(unit) > size:
                 numbers[name] = number = number + 1
             name = f"{name}.{number}"
-        found.setdefault(name, []).extend(unit)
+        by_name.setdefault(name, []).extend(unit)
     order = {cell.id: place for place, cell in enumerate(cells)}
-    return {name: sorted(group, key=lambda one: order[one.id]) for name, group in found.items()}
+    return {name: sorted(group, key=lambda one: order[one.id]) for name, group in by_name.items()}
