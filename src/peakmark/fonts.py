@@ -72,10 +72,10 @@ def _choose(text: str) -> tuple[list[Path], list[str]]:
     rest -= _characters(_shipped("DejaVuSansMono"))
     chosen = []
     for path in (_shipped("DejaVuSans"), *_installed()) if rest else ():
-        found = rest & _characters(path)
-        if found:
+        covered = rest & _characters(path)
+        if covered:
             chosen.append(path)
-            rest -= found
+            rest -= covered
         if not rest:
             break
     return chosen, [chr(code) for code in sorted(rest)]

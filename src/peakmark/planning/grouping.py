@@ -40,15 +40,15 @@ def jobs(cells: Iterable[Cell], config: Mapping[str, Any], adaptive: Iterable[st
     units: dict[str, list[Cell]] = {}
     for cell in cells:
         units.setdefault(cell.row if cell.row in rows else cell.id, []).append(cell)
-    found: dict[str, list[Cell]] = {}
+    by_name: dict[str, list[Cell]] = {}
     numbers: dict[str, int] = {}
     for unit in units.values():
         name = f"{unit[0].node}.{part(unit[0], settings)}"
         if size is not None:
             number = numbers.setdefault(name, 0)
-            if len(found.get(f"{name}.{number}", ())) >= size:
+            if len(by_name.get(f"{name}.{number}", ())) >= size:
                 numbers[name] = number = number + 1
             name = f"{name}.{number}"
-        found.setdefault(name, []).extend(unit)
+        by_name.setdefault(name, []).extend(unit)
     order = {cell.id: place for place, cell in enumerate(cells)} if rows else {}
-    return {name: sorted(group, key=lambda one: order[one.id]) if rows else group for name, group in found.items()}
+    return {name: sorted(group, key=lambda one: order[one.id]) if rows else group for name, group in by_name.items()}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.planning.test_jobs import CPU, made, where
+from tests.unit.planning.planned import CPU, made, where
 
 from peakmark import slurm
 from peakmark.measuring import job
