@@ -19,6 +19,8 @@ from tests.checkout import TO_TABLES
 from workflow import Workflow
 
 DISK = {"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}
+FIO_FIRST = 4
+"""The seed with which the first two cells are ones of fio: on two nodes, as each of them waits there."""
 
 
 @pytest.fixture
@@ -29,7 +31,8 @@ def workflow(cluster: Cluster, tmp_path: Path) -> Workflow:
 def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> None:
     blocks = ["4KiB", "8KiB", "16KiB"]
     tool = workflow.holding("/usr/bin/fio")
-    workflow.configure(disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}], tools={"fio": tool})
+    grid = {**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}
+    workflow.configure(disk=[grid], seed=FIO_FIRST, tools={"fio": tool})
     (workflow.directory / "hold").touch()
     process = workflow.start()
     workflow.wait_for_tools(2)
@@ -52,7 +55,8 @@ def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> N
 def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(workflow: Workflow) -> None:
     blocks = ["4KiB", "8KiB", "16KiB"]
     tool = workflow.holding("/usr/bin/fio")
-    workflow.configure(disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}], tools={"fio": tool})
+    grid = {**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}
+    workflow.configure(disk=[grid], seed=FIO_FIRST, tools={"fio": tool})
     hold, cluster = workflow.directory / "hold", workflow.cluster
     hold.touch()
     first = workflow.start()

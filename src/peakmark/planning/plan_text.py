@@ -134,23 +134,11 @@ def _cluster(plan: planning.Plan, cluster: Cluster) -> list[str]:
         f"node-hours    {most}{node_seconds / 3600:.2f}",
         f"wall time     {most}{duration(wall)} when the nodes are free, of it {duration(alone)} one cell at a time",
     ]
-    lines += [f"rows          {sentence}" for sentence in _mixing(plan, cluster)]
     lines += [f"too small     {sentence}" for sentence in _too_small(plan, cluster)]
     if cluster.left_out:
         names = shown(f"{name} ({state})" for name, state in cluster.left_out.items())
         lines.append(f"left out      {names}; remove {plan.directory}/plan.json to choose anew")
     return lines
-
-
-def _mixing(plan: planning.Plan, cluster: Cluster) -> list[str]:
-    """That repetitions of a row may run on several nodes, where they may."""
-    if cluster.nodes != (ANY,) or cluster.count < 2 or plan.config["fan_out"] == "node":
-        return []
-    if max(Counter(cell.row for cell in plan.cells).values(), default=0) < 2:
-        return []
-    return [
-        "may mix nodes, and nothing is claimed of a row that does: nodes: NAME or all, or fan_out: node, binds them"
-    ]
 
 
 def _too_small(plan: planning.Plan, cluster: Cluster) -> list[str]:

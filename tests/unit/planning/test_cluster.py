@@ -43,29 +43,6 @@ def test_the_plan_names_nodes_that_are_too_small(tmp_path: Path, monkeypatch: py
     assert "n1, n2: 2 CPUs for up to 128 threads" in line and "of memory for up to" in line and "n3" not in line
 
 
-@pytest.mark.parametrize(
-    ("config", "nodes", "count", "told"),
-    [
-        ({"repetitions": 2}, ("any",), 3, True),
-        ({"repetitions": 1}, ("any",), 3, False),
-        ({"repetitions": 2}, ("any",), 1, False),
-        ({"repetitions": 2}, ("n1", "n2"), 3, False),
-        ({"repetitions": 2, "fan_out": "node"}, ("any",), 3, False),
-        ({"repetitions": 2, "fan_out": {"batch": 3}}, ("any",), 3, True),
-    ],
-)
-def test_the_plan_says_where_rows_may_mix_nodes(
-    config: dict[str, Any],
-    nodes: tuple[str, ...],
-    count: int,
-    told: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    one = made(tmp_path, monkeypatch, where(nodes=nodes, count=count), cpu=[CPU], **config)
-    assert ("may mix nodes, and nothing is claimed" in plan_text.describe(one)) is told
-
-
 def nodes(*names: str, state: str = "idle") -> list[slurm.Node]:
     return [slurm.Node(name, "main", 8, 4000, state, None, frozenset()) for name in names]
 

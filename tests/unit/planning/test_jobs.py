@@ -10,7 +10,7 @@ from tests.unit.planning.planned import CPU, DISK, NETWORK, asked, made, where
 
 from peakmark import slurm
 from peakmark.cell import Cell
-from peakmark.planning import cluster, jobs
+from peakmark.planning import cluster, grouping, jobs
 
 
 def test_many_threads_do_not_ask_for_more_cpus_than_a_node_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,6 +140,21 @@ def test_batches_hold_so_many_cells_in_running_order_and_rows_that_decide_whole(
     two = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[narrow], fan_out={"batch": 4})
     assert [{cell.row for cell in cells} for cells in two.jobs.values()] and len(two.jobs) == 3
     assert all(len({cell.row for cell in cells}) == 1 for cells in two.jobs.values())
+
+
+@pytest.mark.parametrize(("node", "whole"), [("any", True), ("n1", False)])
+def test_where_slurm_chooses_the_node_a_job_has_rows_whole_with_the_programs_beside_them(
+    node: str, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = {"workloads": ["DP", "SP"], "concurrency": [1, 2], "references": {"likwid-bench": {}}}
+    changes = {"repetitions": 3, "reference_repetitions": 3, "fan_out": {"batch": 4}}
+    one = made(tmp_path, monkeypatch, where(nodes=(node,)), cpu=[grid], **changes)
+    jobs_of: dict[str, set[str]] = {}
+    for name, cells in one.jobs.items():
+        assert cells == [cell for cell in one.cells if cell in cells], "in the plan's order"
+        for cell in cells:
+            jobs_of.setdefault(grouping.together(cell), set()).add(name)
+    assert len(one.jobs) > 1 and all(len(names) == 1 for names in jobs_of.values()) is whole
 
 
 def test_cells_are_what_their_paths_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
