@@ -75,7 +75,8 @@ def short(results: Results) -> str:
         model = cpu.get("model_name") or "unknown processor"
         kind = f" ({cpu['microarchitecture']})" if cpu.get("microarchitecture") else ""
         cores = "? cores" if cpu.get("cores") is None else plural(cpu["cores"], "core")
-        return f"{facts.get('host', name)}, {model}{kind}, {cores},"
+        guest = " of a virtual machine" if cpu.get("virtualised") else ""
+        return f"{facts.get('host', name)}, {model}{kind}, {cores}{guest},"
     return "this machine"
 
 
