@@ -22,6 +22,7 @@ def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> 
         *_whole(measured),
         *_machine(measured),
         *_part_of_node(verdicts),
+        *_narrower(verdicts),
         *_scaled(config),
     ]
     return [*found, *_limits(verdicts), *_loopback(measured), *_holes(rows)]
@@ -46,6 +47,14 @@ def _part_of_node(verdicts: list[Verdict]) -> Iterator[str]:
         if SUBSYSTEMS[one.subsystem].pinned and cores and used < cores:
             share = ", and so is its share of the limit" if one.share else ""
             yield f"{one.title}: measured on {used} of the node's {cores} cores{share}; concurrency: [cores] loads them all."
+
+
+def _narrower(verdicts: list[Verdict]) -> Iterator[str]:
+    """That a share on page one is of instructions that were asked for, not of the node."""
+    for one in verdicts:
+        for note in one.row.marks if one.row else ():
+            if note.code == "narrower":
+                yield f"{one.title}: {note.text}."
 
 
 def _nothing_sure(verdicts: list[Verdict]) -> Iterator[str]:

@@ -234,7 +234,7 @@ def _sentence(words: Words, one: Together) -> str:
         factors = sorted(1 / factor for factor in factors)
     low, high = significant(factors[0], 3, words.mark), significant(factors[-1], 3, words.mark)
     many = f"at all {total} points that both have" if not turned else f"at {total - len(turned)} of {total} points"
-    text = f"{winner} {one.verb} than {loser} {many} ({low} to {high} times its figure; by chance {_probability(one.p, words.mark)})"
+    text = f"{winner} {one.verb} than {loser} {many} ({low} to {high} times its figure; by chance {probability(one.p, words.mark)})"
     if turned and len(turned) <= MANY:
         text += f"; the other way round with {', '.join(words.row(row) for row in turned)}"
     return f"{text}."
@@ -244,13 +244,14 @@ def _clause(words: Words, one: Together) -> str:
     """``IOZone says more at 62 of 84 points, by chance 8e-17``."""
     winner, count = max((one.first, len(one.ahead)), (one.second, len(one.behind)), key=lambda side: side[1])
     points = f"{count} of {len(one.factors)}" if count < len(one.factors) else f"all {count}"
-    return f"{winner} {one.verb} at {points} points, by chance {_probability(one.p, words.mark)}"
+    return f"{winner} {one.verb} at {points} points, by chance {probability(one.p, words.mark)}"
 
 
 def _undecided(words: Words, one: Together) -> str:
     total = len(one.ahead) + len(one.behind)
-    return f"{one.first} {one.verb} than {one.second} at {len(one.ahead)} of {total} points (by chance {_probability(one.p, words.mark)})"
+    return f"{one.first} {one.verb} than {one.second} at {len(one.ahead)} of {total} points (by chance {probability(one.p, words.mark)})"
 
 
-def _probability(p: float, mark: str) -> str:
+def probability(p: float, mark: str) -> str:
+    """One digit, as ``0.005`` or ``8e-17``."""
     return significant(p, 1, mark) if p >= 1e-4 else f"{p:.0e}".replace("e-0", "e-")
