@@ -45,8 +45,10 @@ def _sentence(words: Words, entry: Entry, shares: Sequence[Share]) -> str:
     text = f"{words.program(entry)} reaches {percent(low, words.mark)} % ({words.row(lowest)})"
     if len(shares) == 1:
         return f"{text} of the limit."
-    middle = percent(statistics.median([share for share, _ in shares]), words.mark)
-    text += f" to {percent(high, words.mark)} % ({words.row(highest)}) of the limit, {middle} % in the median of {len(shares)} rows"
+    text += f" to {percent(high, words.mark)} % ({words.row(highest)}) of the limit"
+    if len(shares) > 2:
+        middle = percent(statistics.median([share for share, _ in shares]), words.mark)
+        text += f", {middle} % in the median of {len(shares)} rows"
     return f"{text}{_short(words, shares)}."
 
 

@@ -11,10 +11,13 @@ DOUBT = "Doubt"
 
 def sections(every: Sequence[Data]) -> list[Data]:
     """The chapters of the resources, changed in place: a remedy stands at the first note that names it, later notes state what
-    was seen; a word of doubt that all rows of a table share is a sentence below it.
+    was seen; a word of doubt that all rows of a table share is a sentence below it, and no finding counts the words of its column.
     """
     seen: set[str] = set()
-    for table in (part["table"] for section in every for part in section["parts"] if part["table"]):
+    for part in (part for section in every for part in section["parts"] if part["table"]):
+        table = part["table"]
+        if any(heading["title"] == DOUBT for heading in table["head"]):
+            part["findings"] = [one for one in part["findings"] if one["topic"] != DOUBT]
         for note in table["notes"]:
             fact, told, remedy = note[1].rpartition(": ")
             if told and remedy in seen:

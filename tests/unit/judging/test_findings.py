@@ -182,8 +182,7 @@ def test_the_share_of_the_limit_and_what_is_above_it(tmp_path: Path) -> None:
     config = {"site_facts": {"disk": {"throughput": {"WS": 2e8}}}}
     rows = disk(tmp_path / "c", GRID, config=config)
     assert said(rows, "Limit") == [
-        "MyDiskBench reaches 5.00 % (WS of 64 KiB, 1 thread) to 10.0 % (WS of 64 KiB, 8 threads) of the limit, 7.51 % in the median "
-        "of 2 rows.",
+        "MyDiskBench reaches 5.00 % (WS of 64 KiB, 1 thread) to 10.0 % (WS of 64 KiB, 8 threads) of the limit.",
         "2 rows are above the limit, which cannot be: the limit or the figure is wrong, as the notes say.",
     ]
     (text,) = said(rows, "Doubt")

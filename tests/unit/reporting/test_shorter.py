@@ -26,7 +26,8 @@ def _section(notes: list[list[str]], doubts: list[str]) -> dict[str, Any]:
         "remarks": [],
         "notes": notes,
     }
-    return {"parts": [{"table": table}, {"table": None}]}
+    findings = [{"topic": topic, "text": f"{topic}."} for topic in ("Limit", "Doubt")]
+    return {"parts": [{"table": table, "findings": findings}, {"table": None, "findings": []}]}
 
 
 def test_a_remedy_stands_at_the_first_note_that_names_it() -> None:
@@ -45,6 +46,15 @@ def test_a_doubt_that_all_rows_share_is_a_sentence() -> None:
     assert all(line[-1] == "a" and "unsure" not in line for line in table["body"])
     assert table["remarks"] == ["All rows are unsure."]
     assert [entry["title"] for entry in other["parts"][0]["table"]["head"]][2] == "Doubt"
+
+
+def test_words_of_a_column_are_not_counted_below_it() -> None:
+    with_doubt, without = _section([], ["unsure", ""]), _section([], ["unsure", ""])
+    table = without["parts"][0]["table"]
+    table["head"] = [entry for entry in table["head"] if entry["title"] != "Doubt"]
+    shorter.sections([with_doubt, without])
+    topics = [[one["topic"] for one in section["parts"][0]["findings"]] for section in (with_doubt, without)]
+    assert topics == [["Limit"], ["Limit", "Doubt"]], "a layout without that column has the sentence"
 
 
 def test_the_page_keeps_doubts_and_remedies_where_readers_filter(tmp_path: Path) -> None:
