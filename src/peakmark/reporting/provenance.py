@@ -48,7 +48,7 @@ def build(results: Results) -> dict[str, Any]:
         "commands": commands(results),
         "first_commands": commands(results, by_workload=False),
         "config": yaml.dump(
-            _filled(results.config, schema("config")["properties"]),
+            _filled(_without_formulas(results.config), schema("config")["properties"]),
             Dumper=_Dumper,
             sort_keys=False,
             allow_unicode=True,
@@ -58,6 +58,16 @@ def build(results: Results) -> dict[str, Any]:
         "checksums_text": text,
         "checksums": [list(pair) for pair in sums] if len(sums) <= MAX_CHECKSUMS else [],
     }
+
+
+def _without_formulas(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration without the formulas of its site file, pages of them: those that were used stand with the limits."""
+    facts = config.get("site_facts") or {}
+    return (
+        {**config, "site_facts": {key: value for key, value in facts.items() if key != "formulas"}}
+        if facts
+        else {**config}
+    )
 
 
 def _filled(config: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,11 +20,19 @@ def sections(every: Sequence[Data]) -> list[Data]:
             part["findings"] = [one for one in part["findings"] if one["topic"] != DOUBT]
         for note in table["notes"]:
             fact, told, remedy = note[1].rpartition(": ")
-            if told and remedy in seen:
-                note[1] = f"{fact}."
-            seen.add(remedy)
+            if told and _says_something(fact):
+                if remedy in seen:
+                    note[1] = f"{fact}."
+                seen.add(remedy)
         _doubt(table)
     return list(every)
+
+
+def _says_something(fact: str) -> bool:
+    """Whether what stands before a colon is a fact, and not the name of what the fact behind it is about: a program, ``theoretical
+    value``.
+    """
+    return len(fact.rpartition(": ")[2].split()) > 2
 
 
 def _doubt(table: Data) -> None:

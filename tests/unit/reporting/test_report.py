@@ -389,6 +389,18 @@ def test_the_configuration_is_printed_short_and_reads_back_the_same(tmp_path: Pa
     assert yaml.safe_load(text) == config
 
 
+def test_the_printed_configuration_leaves_out_what_holds_nothing(tmp_path: Path) -> None:
+    of = make.cell("cpubench", "DP", subsystem="cpu")
+    facts = {"name": "here", "cpu": {"cores": 2}, "formulas": {"report-1": [{"formula": "a * b"}]}}
+    config = {"seed": 0, "site": "here.yaml", "site_facts": facts, "logo": None, "scratch": None, "isa": "auto",
+              "report": {"title": "Mine", "course": None, "authors": [], "text": {"design": None}}}  # fmt: skip
+    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])], config=config)
+    assert yaml.safe_load(_data(folder)["provenance"]["config"]) == {
+        "seed": 0, "site": "here.yaml", "site_facts": {"name": "here", "cpu": {"cores": 2}}, "logo": None, "isa": "auto",
+        "report": {"title": "Mine"},
+    }, "what no schema knows stays as it is"  # fmt: skip
+
+
 def test_a_warning_that_the_checks_repeat_is_said_once(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu", concurrency=4)
     warnings = ["4 threads share 2 CPUs: the threads take turns, so this is no scaling result", "something else"]
