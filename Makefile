@@ -5,10 +5,10 @@ PRESET ?= config/presets/quick.yaml
 # The environment's programs first, so that rules and tests find the same ones.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-trouble test-debian13 test-debian11 fuzz soak cluster cluster-down lint format requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-trouble test-debian13 test-debian11 fuzz soak cluster cluster-down lint format requirements clean
 
 help: ## this list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 # Named by hand, they also ask again for Debian packages that could not be had.
 AGAIN := $(filter setup setup-test,$(MAKECMDGOALS))
@@ -77,10 +77,13 @@ test-faults: setup-test kernels ## killed programs, full disks, broken tools, ba
 test-cluster: setup-test
 	python -m pytest tests/cluster -m "not trouble"
 
-test-debian13: ## the tests in a minimal Debian 13 below build/, as root; ARGS="lint test-kernels"
+test-presets: setup-test kernels ## every shipped preset, shortened, to its report
+	python -m pytest tests/workflow/test_presets.py
+
+test-debian13: ## the tests and every preset in a minimal Debian 13 below build/, as root; ARGS="lint test-kernels"
 	@tests/debian/run 13 $(ARGS)
 
-test-debian11: ## the kernels with the compiler and assembler of Debian 11, which lack an instruction set, as root
+test-debian11: ## the kernels and their tests with the compiler and assembler of Debian 11, which lack an instruction set, as root
 	@tests/debian/run 11 $(ARGS)
 
 test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, hanging tools, every preset: an hour more

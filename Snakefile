@@ -30,6 +30,7 @@ rule all:
 
 onstart:
     HELD = or_sentence(RUN.begin)
+    pace.lift(workflow.scheduler, sys.argv)
 
 
 onsuccess:

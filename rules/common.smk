@@ -1,11 +1,12 @@
 # The configuration becomes a plan, which all rules ask. What decides is in src/peakmark/running/.
 
+import sys
 from functools import partial
 
 from peakmark.config import given
 from peakmark.measuring import build
 from peakmark.reporting import makers
-from peakmark.running import run
+from peakmark.running import pace, run
 from peakmark.running.told import or_sentence
 from peakmark.tables import captions
 

@@ -15,14 +15,13 @@ from pathlib import Path
 from types import FrameType
 
 from benchmarks.facts import facts_in_short
-from benchmarks.method import promises, same, table, verdicts
+from benchmarks.method import drawn, promises, same, table, verdicts
 from benchmarks.method.faults import FAULTS
 from benchmarks.method.sides import Bench
 from peakmark import machine
 from peakmark.errors import PeakmarkError
 from peakmark.files import write_text
 
-SIZES = (6, 10)
 DRAWS = 300
 
 
@@ -54,6 +53,7 @@ def main(words: Sequence[str] | None = None) -> int:
     blocks, repetitions = (1, 6) if chosen.quick else (4, 8)
     counts: dict[str, same.Count] = {}
     outcomes: list[verdicts.Outcome] = []
+    real: list[tuple[str, same.Count]] = []
     with tempfile.TemporaryDirectory(prefix="peakmark-method-", dir=chosen.scratch) as work:
         bench = Bench(chosen.kernels, Path(work), facts)
         if chosen.only in (None, "same"):
@@ -63,19 +63,25 @@ def main(words: Sequence[str] | None = None) -> int:
             every, _, values = same.really(turned)
             counts[f"real campaigns, cells in turn, {many}"] = every
             counts[f"real campaigns, cells in turn, judged by pair, {many}"] = same.really(turned, turned=True)[0]
+            real.append((f"unchanged campaigns, real ones, cells in turn, {many}", same.failed(turned)))
+            real.append((f"unchanged campaigns, real ones, judged by pair, {many}", same.failed(turned, turned=True)))
             if not chosen.quick:
-                every, calm, _ = same.really(same.measure_apart(bench, grids, 2, repetitions))
+                apart = same.measure_apart(bench, grids, 2, repetitions)
+                every, calm, _ = same.really(apart)
+                real.append((f"real campaigns, {table.APART}, {many}", same.failed(apart)))
                 counts[f"real campaigns, {table.APART}, {many}"] = every
                 counts[f"real campaigns, {table.APART}, rows without a doubt, {many}"] = calm
-            for size in SIZES:
-                drawn = same.resampled(values, size, 30 if chosen.quick else DRAWS)
-                if drawn.judged:
-                    counts[f"drawn from the real values, {size} against {size}"] = drawn
+            draws = 30 if chosen.quick else DRAWS
+            for size in drawn.SIZES:
+                count = same.resampled(values, size, draws)
+                if count.judged:
+                    counts[f"drawn from the real values, {size} against {size}"] = count
+            real += [*drawn.marks(values, draws), *drawn.campaigns(values, draws)]
             print(f"like against like: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
         for number, fault in enumerate(FAULTS if chosen.only in (None, "faults") else ()):
             outcomes.append(verdicts.judge_here_or_in_a_guest(bench, fault, number, 4 if chosen.quick else repetitions))
             print(f"{fault.name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
-    kept = promises.measure(chosen.quick) if chosen.only in (None, "promises") else []
+    kept = [*real, *(promises.measure(chosen.quick) if chosen.only in (None, "promises") else [])]
     folder = chosen.out / datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     short = facts_in_short(facts)
     text = "\n\n".join(

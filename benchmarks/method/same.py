@@ -44,9 +44,9 @@ QUICK: dict[str, Any] = {"cpu": GRIDS["cpu"], "memory": GRIDS["memory"][:1]}
 
 @dataclass(frozen=True)
 class Count:
-    """How many comparisons claimed a difference that is none."""
+    """How many of those that were judged broke what is promised, such as to claim no difference that is none."""
 
-    claimed: int
+    claimed: float
     judged: int
 
     @property
@@ -116,6 +116,12 @@ def really(pairs: Iterable[tuple[Path, Path]], turned: bool = False) -> tuple[Co
                 calm_claimed += one.verdict in CLAIMED
             values[one.point] += [*one.before, *one.after]
     return Count(claimed, judged), Count(calm_claimed, calm_judged), dict(values)
+
+
+def failed(pairs: Iterable[tuple[Path, Path]], turned: bool = False) -> Count:
+    """The same by whole comparisons: how many call any row better or worse."""
+    counts = [really([pair], turned)[0].claimed > 0 for pair in pairs]
+    return Count(sum(counts), len(counts))
 
 
 def resampled(values: Mapping[Point, Sequence[float]], size: int, draws: int, seed: int = 1) -> Count:

@@ -116,6 +116,7 @@ def submitted(checkout: TimedCheckout, turns: int, cells: int = 2_000) -> list[L
             config = checkout.configure(
                 f"queue-{turn}",
                 site=str(site),
+                nodes="node1",  # where Slurm chooses, a row's other repetitions wait for its first one
                 seconds=0.05,
                 repetitions=50,
                 cpu=[{"workloads": ["DP"], "concurrency": list(range(1, cells // 50 + 1))}],

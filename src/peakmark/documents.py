@@ -103,8 +103,8 @@ def workplace(campaign: Path, parts: tuple[str, ...]) -> Iterator[Path]:
     """The campaign's folder, or where it is read-only a folder with links to its ``parts``, to build a report in."""
     import tempfile
 
-    made = [campaign / name for name in ("tables", "figures")]
-    if all(os.access(folder, os.W_OK) for folder in (campaign, *made) if folder.exists()):
+    folders = [campaign / name for name in ("tables", "figures")]
+    if all(os.access(folder, os.W_OK) for folder in (campaign, *folders) if folder.exists()):
         yield campaign
         return
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:

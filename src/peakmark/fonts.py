@@ -10,6 +10,7 @@ import functools
 import os
 import unicodedata
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +73,10 @@ def _choose(text: str) -> tuple[list[Path], list[str]]:
     rest -= _characters(_shipped("DejaVuSansMono"))
     chosen = []
     for path in (_shipped("DejaVuSans"), *_installed()) if rest else ():
-        found = rest & _characters(path)
-        if found:
+        covered = rest & _characters(path)
+        if covered:
             chosen.append(path)
-            rest -= found
+            rest -= covered
         if not rest:
             break
     return chosen, [chr(code) for code in sorted(rest)]
@@ -89,13 +90,12 @@ def _shipped(name: str) -> Path:
 
 def _installed() -> list[Path]:
     """Font files of this machine and this user, in the order of their names."""
-    own = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "fonts"
-    return [
-        path
-        for folder in (*FOLDERS, own, Path("~/.fonts").expanduser())
-        for path in sorted(folder.rglob("*"))
-        if path.suffix.lower() in KINDS
-    ]
+    own = [Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "fonts", Path("~/.fonts")]
+    folders = [*FOLDERS]
+    for folder in own:
+        with suppress(RuntimeError):  # a user without a home directory
+            folders.append(folder.expanduser())
+    return [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix.lower() in KINDS]
 
 
 @functools.cache

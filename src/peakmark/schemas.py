@@ -22,8 +22,8 @@ def problem(instance: Any, name: str) -> ValidationError | None:
     # Imported late: it takes 0.1 s, which every measuring job would pay.
     from jsonschema.exceptions import best_match
 
-    found: ValidationError | None = best_match(_validator()(schema(name)).iter_errors(instance))
-    return found
+    error: ValidationError | None = best_match(_validator()(schema(name)).iter_errors(instance))
+    return error
 
 
 @cache
@@ -45,9 +45,9 @@ def _validator() -> Any:
 
 def validate(instance: Any, name: str, what: str, error: type[PeakmarkError] = RecordError) -> None:
     """Check what a person wrote. Errors: ``error``, one sentence that begins with ``what``."""
-    found = problem(instance, name)
-    if found is not None:
-        raise error(f"{what}: {sentence(found)}")
+    wrong = problem(instance, name)
+    if wrong is not None:
+        raise error(f"{what}: {sentence(wrong)}")
 
 
 def validate_fast(instance: Any, name: str, what: str) -> None:
@@ -59,49 +59,49 @@ def validate_fast(instance: Any, name: str, what: str) -> None:
         raise
 
 
-def sentence(found: ValidationError) -> str:
+def sentence(error: ValidationError) -> str:
     """Where, what, and what is allowed: ``memory.channels is "six": allowed is a whole number``."""
     where = "".join(
-        f"[{step}]" if isinstance(step, int) else f".{_shown(step)}" for step in found.absolute_path
+        f"[{step}]" if isinstance(step, int) else f".{_shown(step)}" for step in error.absolute_path
     ).lstrip(".")
     where = where or "the top level"
-    value = _short(found.instance)
-    rule: Any = found.validator_value
-    part: Any = found.schema
-    if found.validator in ("type", "anyOf", "oneOf", "pattern") and "allowed" in part:
+    value = _short(error.instance)
+    rule: Any = error.validator_value
+    part: Any = error.schema
+    if error.validator in ("type", "anyOf", "oneOf", "pattern") and "allowed" in part:
         return f"{where} is {value}: allowed is {part['allowed']}"
-    if found.validator in ("minimum", "maximum") and "plausible" in part:
+    if error.validator in ("minimum", "maximum") and "plausible" in part:
         return f"{where} is {value}, which is not plausible: allowed is {part['plausible']}"
-    match found.validator:
+    match error.validator:
         case "type":
             kinds = rule if isinstance(rule, list) else [rule]
-            hint = " (YAML takes 2.3e9 for text: write 2.3e+9)" if _looks_like_a_number(found.instance) else ""
+            hint = " (YAML takes 2.3e9 for text: write 2.3e+9)" if _looks_like_a_number(error.instance) else ""
             return f"{where} is {value}: allowed is {' or '.join(_KINDS[kind] for kind in kinds)}{hint}"
         case "enum":
-            words = ", ".join(_short(one) for one in rule)
-            return f"{where} is {value}: allowed are {words}{_meant(found.instance, rule)}"
+            allowed = ", ".join(_short(choice) for choice in rule)
+            return f"{where} is {value}: allowed are {allowed}{_meant(error.instance, rule)}"
         case "const":
             return f"{where} is {value}: allowed is {_short(rule)}"
         case "anyOf":
-            return f"{where} is {value}: allowed is {' or '.join(_kind(one) for one in rule)}"
+            return f"{where} is {value}: allowed is {' or '.join(_kind(choice) for choice in rule)}"
         case "required":
-            return f"{where} lacks {', '.join(key for key in rule if key not in _keys(found.instance))}"
+            return f"{where} lacks {', '.join(key for key in rule if key not in _keys(error.instance))}"
         case "additionalProperties":
             known = sorted(part.get("properties", {}))
-            extra = [key for key in _keys(found.instance) if key not in known]
+            extra = [key for key in _keys(error.instance) if key not in known]
             names = ", ".join(map(_shown, extra))
             return f"{where} has the unknown key {names}: allowed are {', '.join(known)}{_meant(extra[0], known)}"
         case "propertyNames":
-            words = ", ".join(_short(one) for one in rule["enum"])
-            return f"{where} has the unknown key {value}: allowed are {words}{_meant(found.instance, rule['enum'])}"
+            allowed = ", ".join(_short(choice) for choice in rule["enum"])
+            return f"{where} has the unknown key {value}: allowed are {allowed}{_meant(error.instance, rule['enum'])}"
         case "minItems" | "maxItems":
             from peakmark.formatting import plural
 
-            least = "at least" if found.validator == "minItems" else "at most"
+            least = "at least" if error.validator == "minItems" else "at most"
             return f"{where} is {value}: allowed is {least} {plural(rule, 'entry', 'entries')}"
         case _:
-            text = _RULES.get(str(found.validator))
-            return f"{where} is {value}: allowed is {text.format(rule)}" if text else f"{where}: {found.message}"
+            text = _RULES.get(str(error.validator))
+            return f"{where} is {value}: allowed is {text.format(rule)}" if text else f"{where}: {error.message}"
 
 
 _KINDS = {
@@ -127,7 +127,7 @@ def _meant(word: Any, known: Iterable[Any]) -> str:
     """The known name that a wrong one comes near to, as a question."""
     import difflib
 
-    near = difflib.get_close_matches(str(word), [str(one) for one in known], 1)
+    near = difflib.get_close_matches(str(word), [str(name) for name in known], 1)
     return f"; did you mean {near[0]}?" if near else ""
 
 

@@ -6,7 +6,7 @@ import functools
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -221,9 +221,10 @@ def address(node: str) -> str:
     return found[1] if found else node
 
 
-def cancel(numbers: Iterable[str]) -> None:
-    """Errors: SlurmError."""
-    ask("scancel", *numbers)
+def cancel(numbers: Sequence[str], waiting: bool = False) -> None:
+    """``waiting``: only those that have not begun. Errors: SlurmError."""
+    for first in range(0, len(numbers), 500):
+        ask("scancel", *(["--state=PENDING"] if waiting else []), *numbers[first : first + 500])
 
 
 def minutes(text: str) -> int | None:

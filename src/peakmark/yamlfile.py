@@ -56,8 +56,8 @@ def parse(text: str, where: str) -> Any:
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:  # ValueError: no date, no number
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark is not None else ""
-        said = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-        problem = "it is nested too deeply" if isinstance(error, RecursionError) else said
+        reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+        problem = "it is nested too deeply" if isinstance(error, RecursionError) else reason
         raise ConfigError(f"{where}{line} is not valid YAML: {' '.join(str(problem).split())}") from error
     finally:
         loader.dispose()
@@ -89,12 +89,12 @@ def _json(text: str, where: str) -> Any:
     """Errors: ValueError when it is no JSON, ConfigError when it is but cannot be used."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for key, value in pairs:
-            if key in found:
+            if key in result:
                 raise ConfigError(f"{where} has the key {key!r} twice, and one of the two would be lost: remove one")
-            found[key] = value
-        return found
+            result[key] = value
+        return result
 
     def finite(word: str) -> float:
         value = float(word)

@@ -19,15 +19,13 @@ from tests.checkout import TO_TABLES
 from workflow import Workflow
 
 DISK = {"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}
+FIO_FIRST = 4
+"""The seed with which the first two cells are ones of fio: on two nodes, as each of them waits there."""
 
 
 @pytest.fixture
 def workflow(cluster: Cluster, tmp_path: Path) -> Workflow:
     return Workflow.make(cluster, tmp_path / "a checkout")  # with a space: paths reach no shell unquoted
-
-
-def cells(*blocks: str) -> list[str]:
-    return [f"disk/fio/WS-psync_{block}_x1/any/0" for block in blocks]
 
 
 def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
@@ -210,9 +208,11 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(site: Cluster, t
 
 @pytest.mark.trouble
 def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(workflow: Workflow) -> None:
-    blocks = ["4KiB", "8KiB", "16KiB", "32KiB"]
+    blocks = ["4KiB", "8KiB"]
+    asked = {f"disk/fio/WS-psync_{block}_x1/{node}/0" for block in blocks for node in ("node1", "node2")}
     tool = workflow.holding("/usr/bin/fio")
-    workflow.configure(disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}], tools={"fio": tool})
+    grid = {**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}
+    workflow.configure(disk=[grid], nodes="all", tools={"fio": tool})
     hold, fail, cluster = workflow.directory / "hold", workflow.directory / "fail", workflow.cluster
     hold.touch()
     process = workflow.start()
@@ -234,7 +234,7 @@ def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(wo
     workflow.end_tools("node1")
     assert workflow.end(process) == 1
     reasons = workflow.attempts()
-    assert set(reasons) <= set(cells(*blocks))
+    assert set(reasons) <= asked
     text = " ".join(reasons.values())
     for word in ("CANCELLED", "TIMEOUT", "NODE_FAIL"):
         assert word in text, workflow.said
@@ -249,7 +249,7 @@ def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(wo
     fail.unlink()
     cluster.wait_for_node("node2", "IDLE")
     before = workflow.started()
-    lost = set(cells(*blocks)) - set(before)
+    lost = asked - set(before)
     assert workflow.planned() == lost == set(reasons)
     command = next(line.split(None, 1)[1] for line in workflow.said.splitlines() if line.strip().startswith("again "))
     pasted = cluster.run(
@@ -279,6 +279,7 @@ def test_a_node_lost_in_the_middle_costs_its_cell_only_and_its_files_are_found(w
     tool = workflow.holding("/usr/bin/fio")
     workflow.configure(
         disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}],
+        seed=FIO_FIRST,
         tools={"fio": tool},
         scratch=str(scratch),
     )
@@ -332,6 +333,30 @@ def test_batches_of_cells_share_a_job(workflow: Workflow) -> None:
         name: record for name, record in records.items() if name != lost
     }
     assert lost in after
+
+
+def test_a_row_stays_on_its_node_until_that_is_drained(workflow: Workflow) -> None:
+    workflow.configure(cpu=[{"workloads": ["DP", "SP"], "concurrency": [1], "seconds": 1, "repetitions": 6}])
+    process = workflow.start()
+    wait_until(lambda: len(workflow.records()) >= 4, 120, "some repetitions are measured")
+    hosts = hosts_of_rows(workflow)
+    assert all(len(found) == 1 for found in hosts.values()), "each row is on one node"
+    row, (node,) = min(hosts.items())
+    workflow.cluster.drain(node, "a disk")
+    assert workflow.end(process) == 0, workflow.said
+    assert len(workflow.records()) == 12
+    assert hosts_of_rows(workflow)[row] == {"node1", "node2"}
+    assert f"rows that began on {node} go on wherever there is room, and say that they mix hosts" in workflow.said
+    with (workflow.results / "tables" / "cpu.csv").open() as stream:
+        notes = {line["Workload"]: line["Notes"] for line in csv.DictReader(stream)}
+    assert "measured on 2 different hosts" in notes[row.split("/")[2].partition("_")[0]]
+
+
+def hosts_of_rows(workflow: Workflow) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name, record in workflow.records().items():
+        found.setdefault(name.rpartition("/")[0], set()).add(record["context"]["host"])
+    return found
 
 
 def test_the_doctor_asks_slurm_and_a_node_of_each_kind(workflow: Workflow) -> None:

@@ -19,6 +19,8 @@ from tests.checkout import TO_TABLES
 from workflow import Workflow
 
 DISK = {"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}
+FIO_FIRST = 4
+"""The seed with which the first two cells are ones of fio: on two nodes, as each of them waits there."""
 
 
 @pytest.fixture
@@ -29,7 +31,8 @@ def workflow(cluster: Cluster, tmp_path: Path) -> Workflow:
 def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> None:
     blocks = ["4KiB", "8KiB", "16KiB"]
     tool = workflow.holding("/usr/bin/fio")
-    workflow.configure(disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}], tools={"fio": tool})
+    grid = {**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}
+    workflow.configure(disk=[grid], seed=FIO_FIRST, tools={"fio": tool})
     (workflow.directory / "hold").touch()
     process = workflow.start()
     workflow.wait_for_tools(2)
@@ -52,7 +55,8 @@ def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> N
 def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(workflow: Workflow) -> None:
     blocks = ["4KiB", "8KiB", "16KiB"]
     tool = workflow.holding("/usr/bin/fio")
-    workflow.configure(disk=[{**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}], tools={"fio": tool})
+    grid = {**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}
+    workflow.configure(disk=[grid], seed=FIO_FIRST, tools={"fio": tool})
     hold, cluster = workflow.directory / "hold", workflow.cluster
     hold.touch()
     first = workflow.start()
@@ -196,3 +200,44 @@ def test_a_campaign_that_is_a_job_itself(workflow: Workflow) -> None:
     (record,) = workflow.records().values()
     assert record["context"]["host"] == "node2" and record["context"]["job_id"] != str(number)
     assert (workflow.results / "report.pdf").exists()
+
+
+def test_what_slurm_would_never_take_ends_the_run_before_its_first_job(site: Cluster, tmp_path: Path) -> None:
+    workflow = Workflow.make(site, tmp_path / "checkout")
+    workflow.configure(cpu=[{"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 2}])
+    known = ["squeue", "--noheader", "--states=all", "--format=%i"]
+    before = site.run(known).stdout.split()
+    done = workflow.snakemake()
+    said = done.stdout + done.stderr
+    assert done.returncode == 1 and "Traceback" not in said, said
+    assert said.count("nvalid account") == 1 and "slurm.account in the site file" in said, said
+    assert not workflow.attempts() and not workflow.records()
+    assert set(site.run(known).stdout.split()) <= set(before)
+
+
+@pytest.mark.trouble
+def test_a_node_that_is_drained_meanwhile_is_given_up_with_its_reason(workflow: Workflow) -> None:
+    cluster = workflow.cluster
+    busy = cluster.sbatch("sleep 600", "--nodelist=node1", "--exclusive", "--output=/dev/null")
+    cluster.wait_for_job(busy, "RUNNING")
+    cpu = [{"workloads": ["DP"], "concurrency": [1]}]
+    workflow.configure(nodes="all", give_up_after="2 s", cpu=cpu)
+    process = workflow.start()
+
+    def pending() -> str:
+        return cluster.run(["squeue", "--noheader", "--states=pending", "--format=%k"]).stdout
+
+    wait_until(lambda: "/node1/0 " in pending(), 120, "its cell waits for node1", 0.2)
+    cluster.drain("node1", "a broken fan")
+    cluster.run(["scancel", str(busy)])
+    assert workflow.end(process) == 1
+    (name,) = workflow.attempts()
+    assert name == "cpu/cpubench/DP_none_x1/node1/0" and set(workflow.records()) == {name.replace("node1", "node2")}
+    reason = workflow.attempts()[name]
+    assert "node1 is" in reason and "a broken fan" in reason and "given up after 2 s" in reason
+    assert "jobs wait, and would for ever" in workflow.said and reason in workflow.said
+    assert not pending() and "Traceback" not in workflow.said
+    cluster.resume("node1")
+    again = workflow.snakemake(*TO_TABLES)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert len(workflow.records()) == 2

@@ -54,7 +54,7 @@ static unsigned long branch_target(const char *text) {
     if (sscanf(text, " %31s %n", name, &end) != 1) {
         return 0;
     }
-    bool x86 = name[0] == 'j' && strcmp(name, "jmp") != 0;
+    bool x86 = name[0] == 'j' && strncmp(name, "jmp", 3) != 0; /* jmpq before binutils 2.37 */
     bool arm = strncmp(name, "b.", 2) == 0 || strncmp(name, "cb", 2) == 0 || strncmp(name, "tb", 2) == 0;
     const char *last = strrchr(text + end, ',');
     return x86 || arm ? strtoul(last != NULL ? last + 1 : text + end, NULL, 16) : 0;
@@ -73,7 +73,8 @@ static bool is_stack_operand(const char *text) {
 
 static bool is_return(const char *text) {
     char name[32];
-    return sscanf(text, " %31s", name) == 1 && strcmp(name, "ret") == 0;
+    /* retq before binutils 2.37 */
+    return sscanf(text, " %31s", name) == 1 && (strcmp(name, "ret") == 0 || strcmp(name, "retq") == 0);
 }
 
 static void skip_if_instrumented(void) {

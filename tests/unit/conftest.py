@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests import mounts
 from tests.unit import campaign_data as make
+from tests.unit.hostile import CELL, LIMIT_S, Said
 
+from peakmark import cli, machine
 from peakmark.figures import figures
 from peakmark.reporting import report
 
@@ -26,3 +31,47 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
             figures.build(folder)
             report.build(folder)
     return folder
+
+
+@pytest.fixture
+def peakmark(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Said]]:
+    """The command line; what it waits for for ever ends the test."""
+
+    def run(*words: object) -> Said:
+        signal.alarm(LIMIT_S)
+        try:
+            code = cli.main([str(word) for word in words])
+        finally:
+            signal.alarm(0)
+        return Said(code, *capsys.readouterr())
+
+    def late(*_: object) -> None:
+        raise AssertionError(f"it did not end within {LIMIT_S} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    yield run
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The facts of this machine, which take a moment to collect."""
+    folder = tmp_path_factory.mktemp("facts") / "machine"
+    machine.cached(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole campaign whose folder has another name than its plan; tests must not change it."""
+    folder = make.write(
+        tmp_path_factory.mktemp("r") / "quick", [make.record(CELL, [make.measurement(CELL, "rate", 4e9)]) | {"raw": {}}]
+    )
+    return folder.rename(folder.with_name("before"))
+
+
+@pytest.fixture
+def own_mounts() -> None:
+    """Mounts from here on are those of this process alone."""
+    if reason := mounts.take():
+        pytest.skip(reason)

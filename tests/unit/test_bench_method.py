@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from benchmarks.guest import common
 from benchmarks.method import __main__ as command
-from benchmarks.method import faults, promises, same, table, verdicts
+from benchmarks.method import drawn, faults, promises, same, table, verdicts
 from benchmarks.method.faults import FAULTS
 from benchmarks.method.same import Count
 from benchmarks.method.sides import Bench
@@ -64,9 +64,26 @@ def test_two_real_campaigns_of_the_same_cells_are_compared_as_users_do(bench: Be
     count, calm, values = same.really([pair])
     assert calm.judged <= 1
     assert count.judged == 1
+    assert same.failed([pair]).judged == 1
     assert [len(found) for found in values.values()] == [8]
     records = [path for side in pair for path in side.glob("cells/**/*.json")]
     assert len(records) == 8
+
+
+def test_of_real_rows_the_quiet_ones_are_judged_and_all_make_a_campaign() -> None:
+    calm = [100 + 0.1 * ((7 * number) % 11) for number in range(40)]
+    wild = [value * (1 + number % 2) for number, value in enumerate(calm)]
+    values = {ROW: calm, replace(ROW, workload="SP"): wild}
+    assert list(drawn.quiet(values)) == [ROW]
+    marks = dict(drawn.marks(values, 50))
+    assert {one.judged for one in marks.values()} == {50} and not any(one.claimed for one in marks.values())
+    assert sum(one.claimed for _, one in drawn.marks({ROW: [1.0] * 39 + [1.2]}, 50)) > 0, (
+        "a row that is marked is counted"
+    )
+    campaigns = dict(drawn.campaigns(values, 20))
+    assert [one.judged for one in campaigns.values()] == [20, 20]
+    assert max(one.claimed for one in campaigns.values()) <= 4
+    assert dict(drawn.campaigns({ROW: calm[:5]}, 20)).popitem()[1].judged == 0
 
 
 def left_over() -> list[str]:

@@ -27,6 +27,9 @@ from peakmark.tables import captions
 PACKAGE = ROOT / "src" / "peakmark"
 UNIT = ROOT / "tests" / "unit"
 WITHOUT_PACKAGE = {"pmbw": "no distribution carries it"}
+SPACK = {"likwid-bench": "likwid"}
+"""What Spack calls a tool."""
+WITHOUT_SPACK = {"pmbw": "no distribution carries it", "ping": "it is on every machine"}
 PARTS_WITHOUT_TEXT = {"schema", "unknown"}
 """What the facts hold that is no fact of a node."""
 ONLY_IN_THE_FILE = {
@@ -86,6 +89,14 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
     shipped = (ROOT / "config" / "config.yaml").read_text()
     assert re.search(rf"^ +{name}: ", shipped, re.MULTILINE), "config/config.yaml"
     assert REFERENCES[name].heading in (ROOT / "docs" / "campaigns.md").read_text(), "docs/campaigns.md"
+    assert name in WITHOUT_SPACK or SPACK.get(name, name) in (ROOT / "envs" / "spack.yaml").read_text().split(), (
+        "envs/spack.yaml"
+    )
+    quick = (ROOT / "config" / "presets" / "quick.yaml").read_text()
+    assert re.search(rf"^ +{name}: ", quick, re.MULTILINE), "config/presets/quick.yaml"
+    assert f'"{name}"' in (UNIT / "planning" / "test_plan.py").read_text(), "tests/unit/planning/test_plan.py"
+    broken = (ROOT / "tests" / "faults" / "test_tools.py").read_text()
+    assert name == "pmbw" or f'"{name}"' in broken, "tests/faults/test_tools.py"
     assert name in crate.HOMES or set(instrument.executables) & set(crate.HOMES), "bundling/crate.py"
 
 
@@ -142,6 +153,43 @@ def test_a_fact_of_a_node_has_its_places() -> None:
     made = json.dumps(sorted(parts))
     shown = (PACKAGE / "reporting" / "machine_text.py").read_text() + (PACKAGE / "machine" / "__init__.py").read_text()
     assert [part for part in parts if part not in PARTS_WITHOUT_TEXT and f'"{part}"' not in shown] == [], made
+
+
+def _keys(section: dict[str, Any], place: str = "") -> Iterator[tuple[str, str]]:
+    """(place, key) of every key that a schema knows."""
+    for key, inner in section.get("properties", {}).items():
+        yield f"{place}{key}", key
+        yield from _keys(inner, f"{place}{key}.")
+
+
+def test_a_key_of_a_configuration_has_its_places() -> None:
+    config = schema("config")
+    grid = config["$defs"]["grids"]["items"]
+    keys = [*_keys({"properties": {**config["properties"], "tools": {}, "modules": {}}}), *_keys(grid, "grid.")]
+    told = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("campaigns", "cluster", "report"))
+    assert [place for place, key in keys if not re.search(rf"\b{key}\b", told)] == [], "docs/campaigns.md"
+    read = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
+    assert [place for place, key in keys if f'"{key}"' not in read] == [], "config/, planning/ or reporting/"
+
+
+def test_what_a_site_says_of_its_jobs_has_its_places() -> None:
+    keys = [key for _, key in _keys(schema("site")["properties"]["slurm"])]
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    assert [key for key in keys if f"`{key}" not in page] == [], "docs/cluster.md"
+    read = "".join((PACKAGE / "planning" / f"{name}.py").read_text() for name in ("jobs", "grouping", "cluster"))
+    read += "".join(path.read_text() for path in (PACKAGE / "running").glob("*.py"))
+    assert [key for key in keys if f'"{key}"' not in read] == [], "planning/jobs.py"
+
+
+def test_a_layout_of_a_report_has_its_places() -> None:
+    named = {
+        folder: {path.stem for path in (ROOT / folder).glob(f"*.{kind}")}
+        for folder, kind in (("reports/layouts", "yaml"), ("reports/published", "csv"), ("config/presets", "yaml"))
+    }
+    reports = named["reports/layouts"] - {"paper"}  # no report's
+    assert reports == named["reports/published"] and reports <= named["config/presets"]
+    page = (ROOT / "docs" / "report.md").read_text()
+    assert [name for name in sorted(reports) if f"`{name}`" not in page] == [], "docs/report.md"
 
 
 def test_contributing_names_places_that_are_there() -> None:

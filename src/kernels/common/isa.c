@@ -135,17 +135,23 @@ bool isa_left_out(enum isa isa, enum isa_feature feature) {
            (built_without(isa_name(isa)) || built_without(file_of(feature)));
 }
 
-const char *isa_all_left_out(void) {
+/* AVX-VNNI is worth less than AVX-512, the two others more than anything without them. */
+static bool is_better(enum isa_feature feature, enum isa taken, enum isa_feature has) {
+    return feature != has && (feature != ISA_FEATURE_AVXVNNI || taken < ISA_AVX512);
+}
+
+const char *isa_better_left_out(enum isa taken, enum isa_feature has, bool dots) {
     static char text[96];
     size_t used = 0;
-    for (int isa = 0; isa < ISA_COUNT; isa++) {
+    for (int isa = (int)taken + 1; isa < ISA_COUNT; isa++) {
         if (isa_left_out((enum isa)isa, ISA_FEATURE_NONE)) {
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "",
                                      isa_name((enum isa)isa));
         }
     }
-    for (int feature = ISA_FEATURE_AVXVNNI; feature <= ISA_FEATURE_DOTPROD; feature++) {
-        if (isa_left_out(ISA_SCALAR, (enum isa_feature)feature)) {
+    for (int feature = ISA_FEATURE_AVXVNNI; dots && feature <= ISA_FEATURE_DOTPROD; feature++) {
+        if (isa_left_out(ISA_SCALAR, (enum isa_feature)feature) &&
+            is_better((enum isa_feature)feature, taken, has)) {
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "",
                                      isa_feature_name((enum isa_feature)feature));
         }

@@ -26,8 +26,9 @@ bool isa_feature_available(enum isa_feature feature);
  * available. */
 bool isa_left_out(enum isa isa, enum isa_feature feature);
 
-/* What isa_left_out is true of: "avx512, AVX-VNNI"; NULL when nothing is. */
-const char *isa_all_left_out(void);
+/* What isa_left_out is true of and would be better than what is taken: "avx512", of dot products also
+ * "AVX-VNNI"; NULL when nothing is. */
+const char *isa_better_left_out(enum isa taken, enum isa_feature feature, bool dots);
 
 /* What the programs were built without, whatever this CPU runs: "avxvnni"; "" when nothing is. */
 extern const char isa_built_without[];

@@ -239,11 +239,13 @@ int main(int argc, char **argv) {
                                    .clock_rate = true};
     const struct team_job job = {.prepare = prepare, .run = run, .finish = finish};
     place_choose(&common.cpus, common.threads, &cpus, &warnings);
-    if (isa_all_left_out() != NULL) {
+    const char *better =
+        isa_better_left_out(settings.kernel->isa, settings.kernel->feature, strcmp(workload, "QPDOT") == 0);
+    if (better != NULL) {
         warnings_add(
             &warnings,
             "cpubench was built without %s, which this CPU has: build it with a newer compiler and assembler",
-            isa_all_left_out());
+            better);
     }
     if (!team_run(&team, &cpus, &plan, &job, &settings)) {
         fail_measurement("%s", team.error);

@@ -293,11 +293,13 @@ int main(int argc, char **argv) {
                                    .grain = bench_work_per_visit(&bench),
                                    .clock_rate = true};
     struct team team;
-    if (isa_all_left_out() != NULL) {
+    const char *better =
+        chase || bench.libc ? NULL : isa_better_left_out(bench.sweeper->isa, ISA_FEATURE_NONE, false);
+    if (better != NULL) {
         warnings_add(
             &warnings,
             "rambench was built without %s, which this CPU has: build it with a newer compiler and assembler",
-            isa_all_left_out());
+            better);
     }
     if (!team_run(&team, &cpus, &plan, chase ? &bench_chase_job : &bench_sweep_job, &bench)) {
         fail_measurement("%s", team.error);

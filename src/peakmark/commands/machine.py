@@ -45,8 +45,8 @@ def _machine(options: argparse.Namespace) -> int:
     from peakmark import machine
     from peakmark.measuring import tools
 
-    found = tools.present(options.kernels)
-    facts = machine.collect(options.scratch, tools=found, cpubench=options.kernels / "cpubench")
+    tools_here = tools.present(options.kernels)
+    facts = machine.collect(options.scratch, tools=tools_here, cpubench=options.kernels / "cpubench")
     output.say(json.dumps(facts, indent=1, sort_keys=True))
     return 0
 

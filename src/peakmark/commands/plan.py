@@ -42,15 +42,15 @@ def _plan(options: argparse.Namespace) -> int:
     where = cluster.from_environment()
     if options.slurm and where is None:
         where = cluster.find(plan.complete(values, on_cluster=True), options.partition)
-    made = plan.make(values, where)
+    planned = plan.make(values, where)
     if options.write is not None:
-        planfile.write_new(options.write, made.to_json())
-        output.say(f"{options.write}: {plural(len(made.cells), 'cell')}")
+        planfile.write_new(options.write, planned.to_json())
+        output.say(f"{options.write}: {plural(len(planned.cells), 'cell')}")
     else:
         from peakmark.running import preflight
 
-        notes = preflight.check(made, made.cells)
-        output.say("\n".join([plan_text.describe(plan.timed(made), every_cell=options.cells), *notes]))
+        notes = preflight.check(planned, planned.cells)
+        output.say("\n".join([plan_text.describe(plan.timed(planned), every_cell=options.cells), *notes]))
     return 0
 
 

@@ -124,13 +124,13 @@ def _bundle(options: argparse.Namespace) -> int:
     results = Results.read(options.campaign)
     # The bill says nothing of hosts and users; its time is that of the newest record, so that bundles can be compared.
     bill = sbom.make(BUILD, document.newest(results), results.config.get("tools"))
-    said = "CycloneDX bill of materials of the installation that made this bundle"
+    description = "CycloneDX bill of materials of the installation that made this bundle"
     path = bundle.write(
         options.campaign,
         options.output,
         partial=options.partial,
         licence=options.license,
-        extra=[Extra("sbom.cdx.json", "Software bill of materials", said, bill.encode(), sbom.MEDIA_TYPE)],
+        extra=[Extra("sbom.cdx.json", "Software bill of materials", description, bill.encode(), sbom.MEDIA_TYPE)],
         replace=anonymise.replacer(results) if options.anonymise else None,
     )
     _print_path(path)
@@ -151,8 +151,8 @@ def _anonymous_report(options: argparse.Namespace, form: str = "report") -> int:
         folder = Path(name) / results.name
         staging.copy(results, folder, anonymise.replacer(results))
         pdf = bundle.build_all(folder, options.partial)
-        made = pdf if form == "report" else pdf.with_suffix(".html")
-        documents.write(target, made.read_bytes(), options.campaign)
+        document = pdf if form == "report" else pdf.with_suffix(".html")
+        documents.write(target, document.read_bytes(), options.campaign)
     _print_path(target)
     return 0
 

@@ -32,12 +32,12 @@ def _status(options: argparse.Namespace) -> int:
     from peakmark.storage.results import Results
 
     while True:
-        found = status.describe(Results.read(options.campaign), only_failed=options.failed)
+        standing = status.describe(Results.read(options.campaign), only_failed=options.failed)
         if options.watch is None:
-            output.say(found.text)
+            output.say(standing.text)
             return 0
         # Home, the text, and nothing of the one before below or beside it.
-        output.say("\033[H\033[2J" + found.text if sys.stdout.isatty() else found.text)
-        if found.complete:
+        output.say("\033[H\033[2J" + standing.text if sys.stdout.isatty() else standing.text)
+        if standing.complete:
             return 0
         time.sleep(max(1.0, options.watch))

@@ -37,11 +37,11 @@ def need_memory(name: str, size: int, workspace: Workspace) -> None:
     but the Slurm job was granted too little, which the next run can mend."""
     if fits_memory(size, workspace.memory_bytes):
         return
-    words = f"{name} would allocate {format_size(size)}, but the job may use {format_size(workspace.memory_bytes)}"
+    need = f"{name} would allocate {format_size(size)}, but the job may use {format_size(workspace.memory_bytes)}"
     limits, total = workspace.facts.get("limits") or {}, (workspace.facts.get("memory") or {}).get("total") or 0
     if limits.get("slurm") and limits.get("memory_limited_by") and fits_memory(size, total):
-        raise MeasurementError(f"{OUT_OF_MEMORY}: {words}; {MORE_MEMORY}")
-    raise Unavailable(f"{words}: make the pool smaller or ask for more memory")
+        raise MeasurementError(f"{OUT_OF_MEMORY}: {need}; {MORE_MEMORY}")
+    raise Unavailable(f"{need}: make the pool smaller or ask for more memory")
 
 
 def sectors_refuse(record: int, sector: Any, what: str) -> str | None:
@@ -245,8 +245,8 @@ def find_version(name: str, path: str, arguments: tuple[str, ...], pattern: str)
     answer = ask(path, *arguments)
     match = re.search(pattern, answer)
     if match is None:
-        said = repr(first_line(answer)) if first_line(answer) else "nothing"
-        raise Unavailable(f"{path} does not look like {name}: asked for its version it printed {said}")
+        answered = repr(first_line(answer)) if first_line(answer) else "nothing"
+        raise Unavailable(f"{path} does not look like {name}: asked for its version it printed {answered}")
     return Tool(name=name, path=path, version=match.group(1))
 
 

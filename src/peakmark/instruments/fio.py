@@ -77,8 +77,8 @@ class Fio(common.Program):
         # Some versions print notes before the document.
         _, brace, rest = completed[-1].stdout.partition("{")
         if not brace:
-            said = common.first_line(completed[-1].stderr + completed[-1].stdout)
-            raise ParseError(f"fio printed no JSON: {said or 'it printed nothing'}")
+            message = common.first_line(completed[-1].stderr + completed[-1].stdout)
+            raise ParseError(f"fio printed no JSON: {message or 'it printed nothing'}")
         document = documents.read(brace + rest, self.name)
         version = str(documents.at(document, "fio version", self.name)).removeprefix("fio-")
         jobs = documents.at(document, "jobs", self.name)
@@ -86,8 +86,8 @@ class Fio(common.Program):
             raise ParseError("fio: jobs does not hold exactly one group")
         job = jobs[0]
         if documents.at(job, "error", self.name) != 0:
-            said = common.first_line(completed[-1].stderr)
-            raise ParseError(f"fio reports error {job['error']} for its job: {said or 'without a message'}")
+            message = common.first_line(completed[-1].stderr)
+            raise ParseError(f"fio reports error {job['error']} for its job: {message or 'without a message'}")
         side = job.get("read" if cell.workload in ("RS", "RR") else "write")
         if not isinstance(side, dict):
             raise ParseError(f"fio: no result for {cell.workload}")

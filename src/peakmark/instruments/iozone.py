@@ -66,8 +66,8 @@ class Iozone(common.Program):
         """Bytes of the largest record that this build takes: what it says of one of 1 GiB, with ``-h``, so that nothing is
         measured. Errors: Unavailable when it cannot be executed.
         """
-        said = common.ask(path, "-r", "1g", "-h")
-        return _largest(said) or (1 << 30 if "Usage: iozone" in said else USUAL_LARGEST)
+        answer = common.ask(path, "-r", "1g", "-h")
+        return _largest(answer) or (1 << 30 if "Usage: iozone" in answer else USUAL_LARGEST)
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
@@ -102,13 +102,13 @@ class Iozone(common.Program):
                 f"the largest record of this build of IOZone is {format_size(largest)}, the cell's is {format_size(record)}"
             )
         if not text.rstrip().endswith("iozone test complete."):
-            said = common.last_line(completed[-1].stderr) or common.last_line(text) or "it printed nothing"
-            raise ParseError(f"IOZone did not come to its end: {said}")
+            message = common.last_line(completed[-1].stderr) or common.last_line(text) or "it printed nothing"
+            raise ParseError(f"IOZone did not come to its end: {message}")
         ops = in_ops(cell)
         if ("OPS Mode" in text) != ops or ("Output is in kBytes/sec" in text) == ops:
             raise ParseError(f"IOZone's output is not in {'operations' if ops else 'kB'} per second")
-        found = re.search(r"^\tRecord Size ([0-9]+) kB$", text, re.MULTILINE)
-        if found is None or int(found.group(1)) * _KB != common.needed_block(cell):
+        match = re.search(r"^\tRecord Size ([0-9]+) kB$", text, re.MULTILINE)
+        if match is None or int(match.group(1)) * _KB != common.needed_block(cell):
             raise ParseError("IOZone did not use the cell's record size")
         phases = _throughput_mode(text, cell.concurrency, ops) if cell.concurrency > 1 else _table(text, cell)
         version = re.search(r"Version \$Revision: ([0-9.]+) \$", text)

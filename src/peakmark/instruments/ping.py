@@ -63,8 +63,8 @@ class Ping(common.Program):
         text = completed[-1].stdout
         summary, times = _SUMMARY.search(text), _TIMES.search(text)
         if summary is None:
-            said = common.last_line(completed[-1].stderr) or common.last_line(text)
-            raise ParseError(f"ping did not come to its end: {said or 'it printed nothing'}")
+            message = common.last_line(completed[-1].stderr) or common.last_line(text)
+            raise ParseError(f"ping did not come to its end: {message or 'it printed nothing'}")
         sent, received = int(summary.group(1)), int(summary.group(2))
         if received == 0:
             raise ParseError(f"ping: none of {sent} packets was answered")

@@ -145,17 +145,17 @@ def widest(kind: str, offered: Sequence[str]) -> list[str]:
     Errors: Unavailable when it has none.
     """
     if kind == CHASE:
-        found = [CHASE] if CHASE in offered else []
+        names = [CHASE] if CHASE in offered else []
     else:
         by_width: dict[int, list[str]] = {}
         for name in offered:
             match = re.fullmatch(rf"{kind}([0-9]+)Ptr(?:Simple|Unroll)Loop", name)
             if match:
                 by_width.setdefault(int(match.group(1)), []).append(name)
-        found = by_width[max(by_width)] if by_width else []
-    if not found:
+        names = by_width[max(by_width)] if by_width else []
+    if not names:
         raise Unavailable(f"pmbw has no routine {kind} on this CPU")
-    return found
+    return names
 
 
 def read_results(text: str) -> dict[str, dict[str, Any]]:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.formatting import listed
+from peakmark.formatting import listed, plural
+from peakmark.judging import notes
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
 from peakmark.judging.verdict import NO_ROW, UNKNOWN, Rows, Verdict
@@ -21,7 +22,7 @@ def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> 
         *_doubtful(measured),
         *_whole(measured),
         *_machine(measured),
-        *_part_of_node(verdicts),
+        *_part_of_node(rows, verdicts),
         *_narrower(verdicts),
         *_scaled(config),
     ]
@@ -34,7 +35,7 @@ def _machine(measured: list[Row]) -> Iterator[str]:
         yield f"{text[:1].upper()}{text[1:]}."
 
 
-def _part_of_node(verdicts: list[Verdict]) -> Iterator[str]:
+def _part_of_node(rows: Rows, verdicts: list[Verdict]) -> Iterator[str]:
     """A share of the limit of four cores says nothing about a node with 128."""
     for one in verdicts:
         contexts = [point.record.data["context"] for point in one.row.measured.points] if one.row else []
@@ -44,9 +45,13 @@ def _part_of_node(verdicts: list[Verdict]) -> Iterator[str]:
             if c.get("placed") and c.get("allowed")
         ]
         used, cores = max(known, default=(0, None), key=lambda pair: pair[0])
-        if SUBSYSTEMS[one.subsystem].pinned and cores and used < cores:
+        if one.row and SUBSYSTEMS[one.subsystem].pinned and cores and used < cores:
             share = ", and so is its share of the limit" if one.share else ""
-            yield f"{one.title}: measured on {used} of the node's {cores} cores{share}; concurrency: [cores] loads them all."
+            more = [
+                row for row in rows[one.row.table.name] if row.own and row.key.concurrency > one.row.key.concurrency
+            ]
+            why = "its rows of more threads are slower or in doubt" if more else "concurrency: [cores] loads them all"
+            yield f"{one.title}: measured on {used} of the node's {cores} cores{share}; {why}."
 
 
 def _narrower(verdicts: list[Verdict]) -> Iterator[str]:
@@ -68,23 +73,28 @@ def _nothing_sure(verdicts: list[Verdict]) -> Iterator[str]:
 
 
 def _doubtful(measured: list[Row]) -> Iterator[str]:
-    counts = {word: sum(row.level == word for row in measured) for word in ("wrong", "unsure")}
-    said = [f"{count} {word}" for word, count in counts.items() if count]
+    means = {"wrong": "a wrong row speaks for nothing", "unsure": "another run of an unsure one may well differ"}
+    counts = {word: sum(row.level == word for row in measured) for word in means}
+    said = [f"{count} {'is' if count == 1 else 'are'} {word}" for word, count in counts.items() if count]
     if said:
-        what = "wrong rows speak for nothing; of unsure ones another run may well differ; the notes say why"
-        yield f"Of {len(measured)} measured rows {' and '.join(said)}: {what}."
+        what = "; ".join(means[word] for word, count in counts.items() if count)
+        yield f"Of {len(measured)} measured rows {listed(said)}: {what}; the notes say why."
 
 
 def _whole(measured: list[Row]) -> Iterator[str]:
-    """What most rows share, once, with the range of its numbers."""
+    """What most rows share, once, with the range of its numbers: the most frequent fact, then others of its kind."""
     kinds: dict[str, list[str]] = {}
     for row in measured:
         for code, text in {note.code: note.text for note in row.marks if note.whole}.items():
-            kinds.setdefault(code, []).append(text)
+            kinds.setdefault(notes.kind(code), []).append(text)
     for texts in kinds.values():
         merged = merge(texts)
-        sentence = Counter(merged[text].sentence for text in texts).most_common(1)[0][0]
-        yield f"In {len(texts)} of {len(measured)} rows: {sentence}."
+        counts = Counter(merged[text].sentence for text in texts).most_common()
+        (first, count), others = counts[0], counts[1:]
+        fact, colon, remedy = first.partition(": ")
+        where = f"all {count} rows" if count == len(measured) else f"{count} of {len(measured)} rows"
+        more = "".join(f"; in {number}, {text.partition(': ')[0]}" for text, number in others)
+        yield f"In {where}, {fact}{more}{colon}{remedy}."
 
 
 def _scaled(config: Mapping[str, object]) -> Iterator[str]:
@@ -130,6 +140,6 @@ def _holes(rows: Rows) -> Iterator[str]:
     said = any(note.code == "few" and note.whole for row in everything for note in row.marks)
     if 0 < most < ENOUGH and not said:
         yield (
-            f"With at most {most} repetition{'' if most == 1 else 's'} no single row is called faster than another; {ENOUGH} "
+            f"With at most {plural(most, 'repetition')} no single row is called faster than another; {ENOUGH} "
             "or more allow it."
         )

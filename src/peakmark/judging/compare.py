@@ -10,7 +10,7 @@ from typing import Literal
 
 from peakmark import statistics
 from peakmark.catalogue.tables import BY_NAME, TABLES, Table
-from peakmark.formatting import natural
+from peakmark.formatting import listed, natural
 from peakmark.judging import alike, chance, paired, sides
 from peakmark.judging.sides import Point, Side
 
@@ -185,7 +185,7 @@ def _doubtful(before: str, after: str) -> str:
     """``unsure: A and B``, ``wrong: A; unsure: B``, nothing without doubt."""
     words = {"A": before, "B": after}
     kinds = [kind for kind in ("wrong", "unsure") if kind in words.values()]
-    return "; ".join(f"{kind}: {' and '.join(name for name, word in words.items() if word == kind)}" for kind in kinds)
+    return "; ".join(f"{kind}: {listed([name for name, word in words.items() if word == kind])}" for kind in kinds)
 
 
 def _between(before: Side, repeat: Side) -> dict[str, float]:

@@ -49,7 +49,7 @@ def report(
         which = "row is" if doubtful == 1 else "rows are"
         lines.append(f"{doubtful} {which} wrong or unsure: see the notes in the reports before believing a verdict")
     lines += [
-        f"[{number}] {side} notes on {count} row{'s' * (count > 1)}: {text}"
+        f"[{number}] {side} notes on {plural(count, 'row')}: {text}"
         for number, ((side, text), count) in enumerate(((key, len(ones)) for key, ones in remarked.items()), 1)
     ]
     if counts["cannot tell"]:

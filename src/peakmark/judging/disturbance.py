@@ -31,7 +31,8 @@ def find(
     yield from _limit(noises, where)
 
 
-def _weight(disturbed: int, n: int) -> Level:
+def weight(disturbed: int, n: int) -> Level:
+    """Of what disturbed so many of ``n`` repetitions enough to change their figure."""
     return Level.UNSURE if 2 * disturbed >= n else Level.NOTE
 
 
@@ -53,7 +54,7 @@ def _others(during: Sequence[Mapping[str, Any]], least: float, n: int, where: st
         "other-load",
         f"other programs used up to {worst['others']:.2g} CPUs{_often(where, len(disturbed), n)} ({busy}): end them,"
         " or have the node to yourself (sbatch --exclusive), and repeat",
-        _weight(sum(float(one["others"]) - spare > MATTERS for one in disturbed), n),
+        weight(sum(float(one["others"]) - spare > MATTERS for one in disturbed), n),
     )
 
 
@@ -64,7 +65,7 @@ def _steal(during: Sequence[Mapping[str, Any]], least: float, n: int, where: str
             "steal",
             f"the hypervisor took up to {max(disturbed):.1%} of the CPUs' time{_often(where, len(disturbed), n)}"
             " (steal): repeat on a machine whose CPUs are yours alone, or at a calmer time",
-            _weight(sum(share > MATTERS for share in disturbed), n),
+            weight(sum(share > MATTERS for share in disturbed), n),
         )
 
 

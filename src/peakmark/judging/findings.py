@@ -104,7 +104,7 @@ def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[Finding]:
 def _names(words: Words, rows: Sequence[Row], group: Sequence[Row]) -> str:
     if len(rows) > MANY:
         return f"{len(rows)} others"
-    return " and ".join(words.place(row, group) for row in rows)
+    return " and ".join(words.place(row, group) for row in rows)  # of which each may hold a comma
 
 
 def _reason(words: Words, best: Row, worst: Row, group: Sequence[Row]) -> str:
@@ -177,9 +177,11 @@ def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:
         if entry.instrument in ratios.NOT_ALIKE:
             continue
         pairs = [
-            (row, row.measured.centre / row.series[entry.instrument].centre)
+            (row, row.measured.centre / theirs.centre)
             for row in rows
-            if entry.instrument in row.series and ratios.met(row.measured, row.series[entry.instrument])
+            if (theirs := row.series.get(entry.instrument))
+            and ratios.is_measured(theirs)
+            and ratios.met(row.measured, theirs)
         ]
         factors = [(max(ratio, 1 / ratio), row) for row, ratio in pairs]
         beyond = [pair for pair in factors if pair[0] > DEFAULT.band]

@@ -21,11 +21,13 @@ class Level(StrEnum):
 
 ORDER = tuple(Level)
 MOSTLY = 0.5
-"""What this share of a campaign's rows show is a property of the machine or the time: said once."""
+"""What this share of the rows show that can show it is a property of the machine or the time: said once."""
 AT_LEAST = 4
 """So many rows at least; of fewer, each is marked by itself."""
 SHARED = ("steal", "other-load", "waited", "clock-moved", "clock-differs", "few", "short-runs")
 """Codes of what can hold for a whole campaign."""
+_FAMILY = {"clock-differs": "clock-moved"}
+"""Codes that are counted with another one: a clock moves during a run, or between two."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,18 @@ def worst(notes: Sequence[Note]) -> Level | None:
     return next((level for level in ORDER if level in found), None)
 
 
-def widespread(rows: Sequence[Sequence[Note]]) -> frozenset[str]:
-    """The codes that most of a campaign's rows have in common. ``rows``: the notes of each measured row."""
-    counts = Counter(code for notes in rows for code in {note.code for note in notes if note.code in SHARED})
-    return frozenset(code for code, count in counts.items() if count >= max(AT_LEAST, MOSTLY * len(rows)))
+def widespread(rows: Sequence[tuple[Sequence[Note], frozenset[str]]]) -> frozenset[str]:
+    """The codes that most rows of a campaign have in common. ``rows``: of each measured row its notes, and the codes that its
+    records can show at all: half of the rows with a clock are many, however many rows have none.
+    """
+    found = Counter(one for notes, _ in rows for one in {kind(note.code) for note in notes if note.code in SHARED})
+    able = Counter(code for _, codes in rows for code in codes)
+    return frozenset(code for code in SHARED if found[kind(code)] >= max(AT_LEAST, MOSTLY * able[code]))
+
+
+def kind(code: str) -> str:
+    """What a code is counted as, where it may be the whole campaign's."""
+    return _FAMILY.get(code, code)
 
 
 def shared(notes: Sequence[Note], codes: frozenset[str]) -> tuple[Note, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from peakmark import statistics
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import KERNELS
+from peakmark.formatting import listed
 from peakmark.judging import disturbance
 from peakmark.judging.measured import Measured, Run, Thresholds
 from peakmark.judging.notes import Level, Note
@@ -47,10 +48,17 @@ def waited(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     held = [share for share in shares if share < thresholds.cpu]
     if held:
         text = (
-            f"its threads had their CPUs for {min(held):.1%} of the time{often(len(held), len(shares))}, the rest went to"
-            " other programs, the kernel or the hypervisor: have the node to yourself (sbatch --exclusive), and repeat"
+            f"its threads lost up to {1 - min(held):.1%} of their CPUs' time{often(len(held), len(shares))} to other programs,"
+            " the kernel or the hypervisor: have the node to yourself (sbatch --exclusive), and repeat"
         )
-        yield Note("waited", text, Level.UNSURE if 2 * len(held) >= len(shares) else Level.NOTE)
+        yield Note("waited", text, Level.UNSURE if lost_time(row) else Level.NOTE)
+
+
+def lost_time(row: Measured) -> bool:
+    """Whether the threads waited for their CPUs so long, and in so many repetitions, that it changes the figure."""
+    shares = row.details("cpu_share")
+    lost = sum(1 - share > disturbance.MATTERS for share in shares)
+    return lost > 0 and disturbance.weight(lost, len(shares)) is Level.UNSURE
 
 
 def often(count: int, n: int) -> str:
@@ -59,21 +67,22 @@ def often(count: int, n: int) -> str:
 
 
 def clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """Clocks that differ from one repetition to the next explain why values do, which are judged themselves: no doubt more."""
     pairs = [(run.known("clock_hz_before"), run.known("clock_hz_after")) for run in row.runs]
     known = [(float(before), float(after)) for before, after in pairs if before and after]
-    if not known:
-        return
     remedy = "fix the clock (governor performance, no other load) or repeat when the node is cool and idle"
-    before, after = max(known, key=lambda pair: abs(pair[1] / pair[0] - 1))
-    if abs(after / before - 1) > thresholds.clock:
-        way = "fell" if after < before else "rose"
-        text = f"the clock {way} by {abs(after / before - 1):.0%} during a run: {remedy}"
-        yield Note("clock-moved", text, Level.UNSURE)
-        return
+    changes = [after / before - 1 for before, after in known]
+    moved = [change for change in changes if abs(change) > thresholds.clock]
+    if moved:
+        most = max(moved, key=abs)
+        way = "moved" if min(moved) < 0 < max(moved) else "fell" if most < 0 else "rose"
+        by = "up to " if len(known) > 1 else ""
+        text = f"the clock {way} by {by}{abs(most):.0%} during a run{often(len(moved), len(known))}: {remedy}"
+        yield Note("clock-moved", text, disturbance.weight(len(moved), len(known)))
     means = [(one + other) / 2 for one, other in known]
-    if max(means) / min(means) - 1 > thresholds.clock:
+    if not moved and means and max(means) / min(means) - 1 > thresholds.clock:
         text = f"the clock of one repetition was {max(means) / min(means) - 1:.0%} above that of another: {remedy}"
-        yield Note("clock-differs", text, Level.UNSURE)
+        yield Note("clock-differs", text, Level.NOTE)
 
 
 def clock_lowered(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -156,7 +165,7 @@ def placement(row: Measured, _: Thresholds) -> Iterator[Note]:
     placed = [run.context["placed"] for run in row.runs if run.context.get("placed")]
     seen = sorted({(one["cores"], one["sockets"], len(one["numa_nodes"])) for one in placed})
     if SUBSYSTEMS[row.subsystem].pinned and len(seen) > 1:
-        words = " and ".join(f"{c} cores of {s} sockets and {n} NUMA nodes" for c, s, n in seen)
+        words = listed([f"{c} cores of {s} sockets and {n} NUMA nodes" for c, s, n in seen])
         text = (
             f"repetitions ran on {words}: they are not alike; give every job of the row the same CPUs, or whole nodes"
         )

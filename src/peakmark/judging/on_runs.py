@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from peakmark import statistics
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.formatting import significant
-from peakmark.judging import disturbance, spread
+from peakmark.judging import disturbance, on_cores, spread
 from peakmark.judging.measured import Measured, Thresholds
 from peakmark.judging.notes import Level, Note
 
@@ -34,7 +34,8 @@ def scatter(row: Measured, _: Thresholds) -> Iterator[Note]:
 
 
 def disturbed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
-    yield from disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=row.spare_cpus)
+    spare = 0.0 if on_cores.lost_time(row) else row.spare_cpus
+    yield from disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=spare)
     for host, noises in row.server_noises.items():
         where = f" on {host}, the server's node,"
         yield from disturbance.find(noises, thresholds.others, thresholds.steal, where)

@@ -10,8 +10,8 @@ from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.formatting import natural, significant, size
-from peakmark.judging import alike, checks, ratios
+from peakmark.formatting import natural, plural, significant, size
+from peakmark.judging import alike, checks, notes, ratios
 from peakmark.judging.measured import Measured, Run
 from peakmark.judging.notes import Level, Note
 from peakmark.judging.row import Row
@@ -59,15 +59,31 @@ def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None)
     headings = {
         one.instrument: one.heading for one in table.series if one.instrument not in {*ratios.NOT_ALIKE, *unlike}
     }
+    theirs = {name: row.series[name] for name in headings if name in row.series}
     centres = {
-        name: row.series[name].centre
-        for name in headings
-        if name in row.series and (row.own is None or ratios.met(row.own, row.series[name]))
+        name: series.centre
+        for name, series in theirs.items()
+        if (row.own is None or ratios.met(row.own, series)) and ratios.is_measured(series)
     }
     compare = SUBSYSTEMS[table.subsystem].differs
     if table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
         compare = f"buffers ({table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
     yield from checks.check_agreement(centres, own=table.own.instrument, compare=compare, headings=headings)
+
+
+def shown_by(row: Row) -> frozenset[str]:
+    """The codes of ``notes.SHARED`` that the records of the row's own kernel can show."""
+    found = set(notes.SHARED)
+    runs = [Run(point.value, point.details, point.record.data["context"]) for point in row.measured.points]
+    if not any((run.known("noise") or {}).get("during") for run in runs):
+        found -= {"steal", "other-load"}
+    if not any(run.known("clock_hz_before") for run in runs):
+        found -= {"clock-moved", "clock-differs"}
+    # Threads that leave cores to others give way to nobody; those that take all of them meet whatever else there is.
+    cores = max((run.known("allowed") or {}).get("cores") or len(run.known("cpus") or ()) for run in runs)
+    if row.key.concurrency < cores or not any(run.known("cpu_share") is not None for run in runs):
+        found -= {"waited"}
+    return frozenset(found)
 
 
 def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Note]:
@@ -116,7 +132,7 @@ def other_streams(row: Row) -> Iterator[Note]:
     streams = {point.record.cell.concurrency for point in ping.points} if ping else set()
     if streams and streams != {row.key.concurrency}:
         many = row.key.concurrency
-        text = f"echoes of {min(streams)} stream{'s' * (min(streams) > 1)} stand beside {many} stream{'s' * (many > 1)} here"
+        text = f"echoes of {plural(min(streams), 'stream')} stand beside {plural(many, 'stream')} here"
         yield Note("ping-streams", text, Level.NOTE, "ping")
 
 

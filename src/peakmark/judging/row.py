@@ -116,6 +116,11 @@ class Row:
         return tuple(note for note in self.marks_of(self.table.own.instrument) if note.doubt and not note.whole)
 
     @property
+    def common_doubts(self) -> tuple[Note, ...]:
+        """The same as far as most rows of the campaign have it: said once, and no mark of this row."""
+        return tuple(note for note in self.marks_of(self.table.own.instrument) if note.doubt and note.whole)
+
+    @property
     def level(self) -> Level | None:
         """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
         return notes.worst(self.marks_of(self.table.own.instrument))

@@ -46,7 +46,8 @@ def build(results: Results) -> dict[str, list[Row]]:
     layout = layout_of(results)
     sets = [published.load(str(name)) for name in results.report_config.get("published") or ()]
     found = {table.name: _table_rows(results, table, layout, centre) for table in TABLES}
-    codes = notes.widespread([row.marks for table in found.values() for row in table if row.own is not None])
+    measured = [row for table in found.values() for row in table if row.own is not None]
+    codes = notes.widespread([(row.marks, remarks.shown_by(row)) for row in measured])
     return {
         name: [_beside(replace(row, marks=notes.shared(row.marks, codes)), sets) for row in table]
         for name, table in found.items()

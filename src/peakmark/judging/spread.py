@@ -66,6 +66,11 @@ def drifts(values: Sequence[float]) -> statistics.Drift | None:
     return trend
 
 
+def is_doubtful(values: Sequence[float]) -> bool:
+    """Whether what the values tell about themselves, in the order of time, is a doubt."""
+    return bool(is_wide(values) or first_differs(values) or drifts(values))
+
+
 def outliers(values: Sequence[float]) -> Outliers:
     """Values far from the others; none of fewer than six, which cannot tell."""
     if len(values) < statistics.ENOUGH:

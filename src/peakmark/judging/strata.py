@@ -158,6 +158,7 @@ def _blocks(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
             [row for row in rows if row.key.block == smaller],
             lambda row: (row.key.node, row.key.variant, row.key.workload, row.key.concurrency),
             words.block,
+            "has",
         )
 
 
@@ -196,10 +197,12 @@ def _pair(
 ) -> Iterator[Together]:
     there = {point(row): row for row in seconds}
     pairs = [(row, row.measured, there[point(row)].measured) for row in firsts if point(row) in there]
-    if words.table.lower_is_better and verb == "are":
-        verb = "have shorter times"
-    else:
-        verb += " shorter" if words.table.lower_is_better else " faster"
+    lower = words.table.lower_is_better
+    verb = {
+        "is": "is shorter" if lower else "is faster",  # a latency is
+        "has": "has shorter times" if lower else "is faster",
+        "are": "have shorter times" if lower else "are faster",
+    }[verb]
     if pairs:
         other = there[point(pairs[0][0])]
         yield from _together(words, name(pairs[0][0]), name(other), pairs, verb)
@@ -225,18 +228,24 @@ def _together(
     )
 
 
+def _turned(one: Together) -> Together:
+    """The same with the one first that is ahead at most points."""
+    if len(one.behind) <= len(one.ahead):
+        return one
+    factors = tuple(1 / factor for factor in one.factors)
+    return replace(one, first=one.second, second=one.first, ahead=one.behind, behind=one.ahead, factors=factors)
+
+
 def _sentence(words: Words, one: Together) -> str:
-    total = len(one.ahead) + len(one.behind)
-    winner, loser, turned = one.first, one.second, one.behind
-    factors = sorted(one.factors)
-    if len(one.behind) > len(one.ahead):
-        winner, loser, turned = one.second, one.first, one.ahead
-        factors = sorted(1 / factor for factor in factors)
+    one = _turned(one)
+    total, factors = len(one.factors), sorted(one.factors)
     low, high = significant(factors[0], 3, words.mark), significant(factors[-1], 3, words.mark)
-    many = f"at all {total} points that both have" if not turned else f"at {total - len(turned)} of {total} points"
-    text = f"{winner} {one.verb} than {loser} {many} ({low} to {high} times its figure; by chance {probability(one.p, words.mark)})"
-    if turned and len(turned) <= MANY:
-        text += f"; the other way round with {', '.join(words.row(row) for row in turned)}"
+    many = "at both points" if total == 2 else f"at all {total} points that both have"
+    if one.behind:
+        many = f"at {len(one.ahead)} of {total} points"
+    text = f"{one.first} {one.verb} than {one.second} {many} ({low} to {high} times its figure; by chance {probability(one.p, words.mark)})"
+    if one.behind and len(one.behind) <= MANY:
+        text += f"; the other way round with {', '.join(words.row(row) for row in one.behind)}"
     return f"{text}."
 
 
@@ -248,8 +257,9 @@ def _clause(words: Words, one: Together) -> str:
 
 
 def _undecided(words: Words, one: Together) -> str:
-    total = len(one.ahead) + len(one.behind)
-    return f"{one.first} {one.verb} than {one.second} at {len(one.ahead)} of {total} points (by chance {probability(one.p, words.mark)})"
+    one = _turned(one)
+    points = f"{len(one.ahead)} of {len(one.factors)} points"
+    return f"{one.first} {one.verb} than {one.second} at {points} (by chance {probability(one.p, words.mark)})"
 
 
 def probability(p: float, mark: str) -> str:

@@ -22,6 +22,8 @@ from peakmark.judging.words import Words, quantity
 Rows = Mapping[str, Sequence[Row]]
 
 CONFIDENCE = {None: "no doubt seen", Level.UNSURE: "unsure", Level.WRONG: "wrong"}
+COMMON = "no doubt of its own"
+"""Where nothing speaks against a row but what speaks against most rows of its campaign."""
 UNKNOWN = "unknown"
 NO_ROW = "no row that can be trusted"
 
@@ -105,7 +107,7 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
 
 def _number(spot: Spot, mark: str) -> Number:
     row = spot.middle
-    said = tuple(map(row.said, row.doubts))
+    said = tuple(map(row.said, row.doubts or row.common_doubts))
     if len(spot.rows) == 1:
         return Number(describe(row), value_of(row, mark), comparison(row, mark), confidence(row), said)
     worst = f"slowest {spot.worst.key.node} with {value_of(spot.worst, mark)}"
@@ -183,7 +185,10 @@ def _of_node(row: Row, subsystem: str, title: str, mark: str) -> Verdict:
     )
     share = own.efficiency
     why = f"repetitions from {len(own.hosts)} different hosts" if row.mixed else ""
-    why = row.doubts[0].fact if row.doubts else why
+    if row.doubts:
+        why = row.doubts[0].fact
+    elif row.common_doubts:
+        why = "; ".join(filter(None, (why, f"as most rows: {row.common_doubts[0].fact}")))
     if own.summary.n == 1:
         why = why or "measured once: nothing is known of the spread"
     return Verdict(
@@ -221,9 +226,13 @@ def _none(rows: Rows, subsystem: str, title: str) -> Verdict:
 
 
 def confidence(row: Row) -> str:
-    """``no doubt seen``, ``unsure`` or ``wrong``; ``one run`` where nothing speaks against a figure but nothing for it either."""
+    """``no doubt seen``, ``unsure`` or ``wrong``; ``one run`` where nothing speaks against a figure but nothing for it either;
+    ``no doubt of its own`` where most rows share one.
+    """
     if row.level is None and row.measured.summary.n == 1:
         return "one run"
+    if row.level is None and row.common_doubts:
+        return COMMON
     return CONFIDENCE[row.level]
 
 

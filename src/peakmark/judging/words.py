@@ -9,7 +9,7 @@ from peakmark.catalogue.fitting import UNITS
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import Series, Table
 from peakmark.config.layouts import Sheet, name_in, written
-from peakmark.formatting import significant, size
+from peakmark.formatting import plural, significant, size
 from peakmark.judging.row import Row
 
 
@@ -55,7 +55,7 @@ class Words:
 
     def many(self, count: int) -> str:
         """``1 thread``, ``8 streams``."""
-        return f"{count} {noun(self.table)}{'' if count == 1 else 's'}"
+        return plural(count, noun(self.table))
 
     def threads(self, row: Row) -> str:
         """``8 threads``, or ``8 threads (socket)`` where that was asked for."""

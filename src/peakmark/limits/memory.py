@@ -103,8 +103,8 @@ def _node(question: Question) -> Limit:
             "a virtual machine does not tell memory channels and speed, and need not get all of the host's:"
             " write memory.channels and memory.speed_mts in the site file"
         )
-    if line := datasheet(question):
-        sockets = int(question.fact("cpu", "sockets") or 1)
+    line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
+    if line and line["speed_mts"]:
         total = sockets * int(line["channels"])
         each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
         return _channels(
@@ -116,8 +116,13 @@ def _node(question: Question) -> Limit:
             line["source"],
             each,
         )
+    known = (
+        f"no source is known for the memory speed of this CPU ({line['channels']} channels a socket), and "
+        if line
+        else ""
+    )
     return question.unknown(
-        "memory channels and speed cannot be read without root:"
+        f"{known}memory channels and speed cannot be read without root:"
         " write memory.channels and memory.speed_mts in the site file"
     )
 

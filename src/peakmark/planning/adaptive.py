@@ -29,15 +29,15 @@ def rounds(criteria: Mapping[str, Criterion]) -> int:
 
 def in_round(cells: Iterable[Cell], criteria: Mapping[str, Criterion], number: int) -> list[Cell]:
     """The cells of round ``number`` (from 0), were all rows to take part in it. Round 0 holds every fixed cell too."""
-    found = []
+    chosen = []
     for cell in cells:
         criterion = criteria.get(cell.row)
         counts = criterion.counts if criterion else ()
         low = counts[number - 1] if 0 < number <= len(counts) else 0
         high = counts[number] if number < len(counts) else 0
         if (low <= cell.repetition < high) if criterion else number == 0:
-            found.append(cell)
-    return found
+            chosen.append(cell)
+    return chosen
 
 
 def asked(cells: Iterable[Cell], criteria: Mapping[str, Criterion], decisions: Decisions, number: int) -> list[Cell]:
@@ -68,20 +68,20 @@ def decide(
     nodes = {cell.row: cell.node for cell in cells}
     for row in order:
         purse = nodes[row], criteria[row]
-        extra = [one for one in stored.get(row, ()) if one["cell"]["repetition"] >= criteria[row].least]
-        spent[purse] = spent.get(purse, 0.0) + sum(one["context"]["seconds"] for one in extra)
+        extra = [record for record in stored.get(row, ()) if record["cell"]["repetition"] >= criteria[row].least]
+        spent[purse] = spent.get(purse, 0.0) + sum(record["context"]["seconds"] for record in extra)
     for row in order:
-        criterion, found = criteria[row], stored.get(row, [])
+        criterion, records = criteria[row], stored.get(row, [])
         before = earlier.get(row)
         if before is not None and before.decision in CLOSED:
             decided[row] = before
             continue
-        if len(found) < criterion.counts[min(number, len(criterion.counts) - 1)]:
+        if len(records) < criterion.counts[min(number, len(criterion.counts) - 1)]:
             continue  # some have failed: they come first
-        verdict = _decision(criterion, found, number)
+        verdict = _decision(criterion, records, number)
         if verdict.decision == "more" and criterion.within_s is not None:
             purse = nodes[row], criterion
-            seconds = sum(one["context"]["seconds"] for one in found) / len(found) if found else 0.0
+            seconds = sum(record["context"]["seconds"] for record in records) / len(records) if records else 0.0
             need = seconds * (verdict.asked - criterion.counts[number])
             if spent[purse] + need > criterion.within_s:
                 verdict = Decision(criterion, criterion.counts[number], verdict.n, verdict.half, "time")
@@ -91,16 +91,16 @@ def decide(
     return decided
 
 
-def _decision(criterion: Criterion, found: list[Mapping[str, Any]], number: int) -> Decision:
-    made = criterion.counts[min(number, len(criterion.counts) - 1)]
-    measured = [one for one in found if one["status"] == "ok"]
+def _decision(criterion: Criterion, records: list[Mapping[str, Any]], number: int) -> Decision:
+    count = criterion.counts[min(number, len(criterion.counts) - 1)]
+    measured = [record for record in records if record["status"] == "ok"]
     half = half_interval(measured, criterion)
-    if found and not measured:
-        return Decision(criterion, made, 0, None, "unavailable")
+    if records and not measured:
+        return Decision(criterion, count, 0, None, "unavailable")
     if half is not None and half <= criterion.until:
-        return Decision(criterion, made, len(measured), half, "narrow")
+        return Decision(criterion, count, len(measured), half, "narrow")
     if number + 1 >= len(criterion.counts):
-        return Decision(criterion, made, len(measured), half, "cap")
+        return Decision(criterion, count, len(measured), half, "cap")
     return Decision(criterion, criterion.counts[number + 1], len(measured), half, "more")
 
 
@@ -112,9 +112,9 @@ def half_interval(measured: Iterable[Mapping[str, Any]], criterion: Criterion) -
     """
     series: dict[tuple[Any, ...], list[float]] = {}
     for record in measured:
-        for one in record["measurements"]:
-            key = (one["workload"], one["variant"], one["block"], one["concurrency"], one["metric"])
-            series.setdefault(key, []).append(float(one["value"]))
+        for entry in record["measurements"]:
+            key = (entry["workload"], entry["variant"], entry["block"], entry["concurrency"], entry["metric"])
+            series.setdefault(key, []).append(float(entry["value"]))
     summaries = [looks.summarise(values, criterion) for values in series.values()]
     if not summaries or not all(summary.enough for summary in summaries):
         return None
@@ -136,10 +136,10 @@ def shortfall(decision: Decision) -> str | None:
 
 def read_records(directory: Path, cells: Iterable[Cell], criteria: Mapping[str, Criterion]) -> dict[str, list[Any]]:
     """Row -> its records that count, for the adaptive rows: a damaged or outdated one decides nothing."""
-    found: dict[str, list[Any]] = {}
+    by_row: dict[str, list[Any]] = {}
     for cell in cells:
         if cell.row in criteria:
             finding = integrity.look(directory / "cells" / f"{cell.id}.json", cell)
             if finding.state == integrity.GOOD:
-                found.setdefault(cell.row, []).append(finding.data)
-    return found
+                by_row.setdefault(cell.row, []).append(finding.data)
+    return by_row

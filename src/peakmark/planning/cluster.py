@@ -80,11 +80,11 @@ def from_environment() -> Cluster | None:
     return Cluster.from_json(json.loads(zlib.decompress(base64.b64decode(packed)))) if packed else None
 
 
-def to_environment(found: Cluster) -> None:
+def to_environment(cluster: Cluster) -> None:
     """Leave it to all processes that this one starts. Packed: the kernel takes 128 KiB a variable, which the names of some
     thousand nodes exceed.
     """
-    text = json.dumps(found.to_json())
+    text = json.dumps(cluster.to_json())
     os.environ[VARIABLE] = base64.b64encode(zlib.compress(text.encode())).decode()
 
 

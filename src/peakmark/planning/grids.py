@@ -49,7 +49,7 @@ def cells(config: Mapping[str, Any], node: str, on_this_machine: bool, largest: 
                 yield planned
             for name, narrow in grid.get("references", {}).items():
                 if "concurrency" in narrow:
-                    chosen = dict.fromkeys(same.get(one, one) for one in narrow["concurrency"])
+                    chosen = dict.fromkeys(same.get(asked_for, asked_for) for asked_for in narrow["concurrency"])
                     narrow = {**narrow, "concurrency": list(chosen)}  # noqa: PLW2901 - as the grid has it
                 beside = list(_beside(config, subsystem, grid, name, narrow, node, largest))
                 if not beside:
@@ -76,14 +76,14 @@ def check_number(config: Mapping[str, Any], nodes: int) -> None:
 
 def impossible(cells: Iterable[Cell]) -> dict[str, str]:
     """Row -> why the reference tool that is asked for it can do it nowhere."""
-    found = {}
+    reasons = {}
     for cell in cells:
         if cell.repetition == 0 and REGISTRY[cell.instrument].reference:
             try:
                 REGISTRY[cell.instrument].check(cell)
             except PeakmarkError as error:
-                found[cell.row] = str(error)
-    return found
+                reasons[cell.row] = str(error)
+    return reasons
 
 
 def interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
@@ -113,12 +113,12 @@ def alike(asked: Sequence[int | str], on_this_machine: bool) -> dict[int | str, 
     a number which is there already is not measured twice.
     """
     if not on_this_machine:
-        return {one: one for one in asked}
-    first: dict[int, int | str] = {one: one for one in asked if isinstance(one, int)}
+        return {value: value for value in asked}
+    first: dict[int, int | str] = {value: value for value in asked if isinstance(value, int)}
     # Of words for the same number the one that says most: all cores of a node with one socket are not just a socket.
     for word in (word for word in ("cores", "socket", "numa", "cpus") if word in asked):
         first.setdefault(here(word), word)
-    return {one: first[here(one)] if isinstance(one, str) else one for one in asked}
+    return {value: first[here(value)] if isinstance(value, str) else value for value in asked}
 
 
 def _check_possible(where: str, cell: Cell) -> None:
@@ -133,11 +133,11 @@ def _check_possible(where: str, cell: Cell) -> None:
 def _covered(name: str, subsystem: str) -> str:
     """What a tool has: ``it has RS, WS, RWS (block or pool)``."""
     parts = []
-    for one in REFERENCES[name].rows:
-        if one.subsystem == subsystem:
-            named = [variant for variant in one.variants if variant]
+    for coverage in REFERENCES[name].rows:
+        if coverage.subsystem == subsystem:
+            named = [variant for variant in coverage.variants if variant]
             variants = f" ({' or '.join(named)})" if named else ""
-            parts.append(f"{', '.join(one.workloads)}{variants}")
+            parts.append(f"{', '.join(coverage.workloads)}{variants}")
     return f"it has {'; '.join(parts)}"
 
 

@@ -55,8 +55,8 @@ def fingerprint(cells: Iterable[Cell], plan: planning.Plan) -> str:
     """Changes whenever what is to be measured changes, with what, or what decides how often."""
     cells = list(cells)
     criteria = sorted({f"{cell.row} {plan.criteria[cell.row]}" for cell in cells if cell.row in plan.criteria})
-    words = sorted({" ".join(words_of(cell.instrument, plan)) for cell in cells})
-    return hashlib.sha256("\n".join([*(cell.spec() for cell in cells), *criteria, *words]).encode()).hexdigest()
+    programs = sorted({" ".join(words_of(cell.instrument, plan)) for cell in cells})
+    return hashlib.sha256("\n".join([*(cell.spec() for cell in cells), *criteria, *programs]).encode()).hexdigest()
 
 
 def words_of(instrument: str, plan: planning.Plan) -> list[str]:

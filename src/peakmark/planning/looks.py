@@ -26,15 +26,15 @@ def shares(criterion: Criterion) -> dict[int, float]:
     The first look, at which most rows end, gets half of it, each later one an equal part of what is left then. Where so few values
     cannot be that sure, the look gets what their whole range takes: the first one in any case, a later one up to half of what is left.
     """
-    left, found = ERROR, {}
+    left, spent = ERROR, {}
     for place, n in enumerate(criterion.counts):
         least = _missed(n, 1)
         allowed = left / (len(criterion.counts) - place) if place else left / 2
         if allowed < least <= (left / 2 if place else left):
             allowed = least
-        found[n] = max((missed for k in range(1, n // 2 + 1) if (missed := _missed(n, k)) <= allowed), default=0.0)
-        left -= found[n]
-    return found
+        spent[n] = max((missed for k in range(1, n // 2 + 1) if (missed := _missed(n, k)) <= allowed), default=0.0)
+        left -= spent[n]
+    return spent
 
 
 def _missed(n: int, k: int) -> float:
@@ -50,8 +50,8 @@ def summarise(values: Values, criterion: Criterion | None) -> Summary:
     summary = statistics.summarise(values)
     if criterion is None:
         return summary
-    found = shares(criterion)
-    share = found[next((n for n in criterion.counts if n >= summary.n), criterion.counts[-1])]
+    by_count = shares(criterion)
+    share = by_count[next((n for n in criterion.counts if n >= summary.n), criterion.counts[-1])]
     interval = statistics.median_interval(values, 1 - share)
     level = 1 - ERROR if interval.enough else min(interval.level, 1 - ERROR)
     return replace(summary, low=interval.low, high=interval.high, level=level, enough=interval.enough)

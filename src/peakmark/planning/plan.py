@@ -161,10 +161,10 @@ def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
     grids.check_number(completed, len(nodes))
     wanted = {name for subsystem in SUBSYSTEMS for grid in completed[subsystem] for name in grid.get("references", {})}
     references = {name: _reference(completed, name) for name in wanted}
-    largest = {name: one.largest for name, one in references.items() if one.largest is not None}
+    largest = {name: tool.largest for name, tool in references.items() if tool.largest is not None}
     cells: dict[str, Cell] = {}
     criteria: dict[str, Criterion | None] = {}
-    for cell, criterion in (one for node in nodes for one in grids.cells(completed, node, cluster is None, largest)):
+    for cell, criterion in (pair for node in nodes for pair in grids.cells(completed, node, cluster is None, largest)):
         if REGISTRY[cell.instrument].reference:
             if cell.instrument not in references:  # it fills rows of another
                 references[cell.instrument] = _reference(completed, cell.instrument)
@@ -187,11 +187,11 @@ def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
     return Plan(completed, ordered, named, cluster, adaptive_rows, grids.impossible(ordered))
 
 
-def timed(made: Plan, found: Mapping[str, Finding] | None = None) -> Plan:
-    """The plan with the times that its records tell; ``found``: what is known of them already."""
-    if found is None:
-        found = integrity.survey(made.directory, made.cells)
-    return replace(made, durations=durations.of(made.config, made.cluster, made.directory, found))
+def timed(plan: Plan, findings: Mapping[str, Finding] | None = None) -> Plan:
+    """The plan with the times that its records tell; ``findings``: what is known of them already."""
+    if findings is None:
+        findings = integrity.survey(plan.directory, plan.cells)
+    return replace(plan, durations=durations.of(plan.config, plan.cluster, plan.directory, findings))
 
 
 def _reference(config: Mapping[str, Any], name: str) -> Reference:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config.repetitions import Criterion
-from peakmark.formatting import duration, plural
+from peakmark.formatting import duration, listed, plural
 from peakmark.planning import durations, grouping
 from peakmark.planning import plan as planning
 from peakmark.planning.cluster import ANY, Cluster, settings_of
@@ -63,7 +63,9 @@ def _times(plan: planning.Plan) -> list[str]:
     if len(left) < len(plan.cells):
         lines.append(f"{len(plan.cells) - len(left)} measured, about {duration(plan.durations.total(left))} left")
     counts = plan.durations.sources(left)
-    known = [f"{plural(counts[one], 'cell')} {one}" for one in (durations.OWN, durations.KIND) if counts.get(one)]
+    known = [
+        f"{plural(counts[source], 'cell')} {source}" for source in (durations.OWN, durations.KIND) if counts.get(source)
+    ]
     if known and (guessed := counts.get(durations.GUESS, 0)):
         known.append(f"{plural(guessed, 'cell')} {durations.GUESS}")
     if left:
@@ -132,28 +134,16 @@ def _cluster(plan: planning.Plan, cluster: Cluster) -> list[str]:
         f"node-hours    {most}{node_seconds / 3600:.2f}",
         f"wall time     {most}{duration(wall)} when the nodes are free, of it {duration(alone)} one cell at a time",
     ]
-    lines += [f"rows          {words}" for words in _mixing(plan, cluster)]
-    lines += [f"too small     {words}" for words in _too_small(plan, cluster)]
+    lines += [f"too small     {sentence}" for sentence in _too_small(plan, cluster)]
     if cluster.left_out:
         names = shown(f"{name} ({state})" for name, state in cluster.left_out.items())
         lines.append(f"left out      {names}; remove {plan.directory}/plan.json to choose anew")
     return lines
 
 
-def _mixing(plan: planning.Plan, cluster: Cluster) -> list[str]:
-    """That repetitions of a row may run on several nodes, where they may."""
-    if cluster.nodes != (ANY,) or cluster.count < 2 or plan.config["fan_out"] == "node":
-        return []
-    if max(Counter(cell.row for cell in plan.cells).values(), default=0) < 2:
-        return []
-    return [
-        "may mix nodes, and nothing is claimed of a row that does: nodes: NAME or all, or fan_out: node, binds them"
-    ]
-
-
 def _too_small(plan: planning.Plan, cluster: Cluster) -> list[str]:
     """Nodes that cannot give a cell the CPUs or the memory that it asks for."""
-    found = []
+    lines = []
     for kind in cluster.kinds:
         here = [cell for cell in plan.cells if cell.node == ANY or cell.node in kind["nodes"]]
         threads = max((cell.concurrency for cell in here), default=0)
@@ -164,8 +154,8 @@ def _too_small(plan: planning.Plan, cluster: Cluster) -> list[str]:
         if memory > kind["memory"] << 20:
             short.append(f"{format_size(kind['memory'] << 20)} of memory for up to {format_size(memory)}")
         if short:
-            found.append(f"{shown(kind['nodes'])}: {' and '.join(short)}")
-    return found
+            lines.append(f"{shown(kind['nodes'])}: {listed(short)}")
+    return lines
 
 
 def shown(names: Iterable[str], most: int = 8) -> str:
@@ -191,7 +181,7 @@ def _subsystem(plan: planning.Plan, subsystem: str, cells: list[Cell], every_cel
         if any(cell.automatic for cell in group):
             blocks += " auto"
         asked = sorted({(bool(cell.word), cell.asked) for cell in group})
-        concurrency = " ".join(str(one) for _, one in asked)
+        concurrency = " ".join(str(number) for _, number in asked)
         lines.append(
             f"  {name:<22} {workloads}{'; ' + blocks if blocks else ''}; x{concurrency}; "
             f"{_count(plan, group, max(repetitions.values()))}"

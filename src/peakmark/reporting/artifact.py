@@ -49,8 +49,8 @@ def _hardware(results: Results) -> Lines:
 
 
 def _count(cpu: Mapping[str, Any], noun: str) -> str:
-    number = cpu.get(f"{noun}s", "?")
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    number = cpu.get(f"{noun}s")
+    return f"? {noun}s" if number is None else plural(number, noun)
 
 
 def _software(results: Results) -> Lines:

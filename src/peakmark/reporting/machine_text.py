@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from peakmark.formatting import binary, listed, significant, typeset
+from peakmark.formatting import binary, listed, plural, significant, typeset
 from peakmark.storage.results import Results
 
 Facts = Mapping[str, Any]
@@ -74,7 +74,9 @@ def short(results: Results) -> str:
         cpu = facts.get("cpu", {})
         model = cpu.get("model_name") or "unknown processor"
         kind = f" ({cpu['microarchitecture']})" if cpu.get("microarchitecture") else ""
-        return f"{facts.get('host', name)}, {model}{kind}, {cpu.get('cores', '?')} core{'' if cpu.get('cores') == 1 else 's'},"
+        cores = "? cores" if cpu.get("cores") is None else plural(cpu["cores"], "core")
+        guest = " of a virtual machine" if cpu.get("virtualised") else ""
+        return f"{facts.get('host', name)}, {model}{kind}, {cores}{guest},"
     return "this machine"
 
 
@@ -147,7 +149,7 @@ def _numa(cpu: Facts) -> str | None:
     nodes = cpu.get("numa") or ()
     if len(nodes) < 2:
         return str(cpu["numa_nodes"]) if cpu.get("numa_nodes") else None
-    sizes = " and ".join(binary(node["memory"]) or "no memory" for node in nodes)
+    sizes = listed([binary(node["memory"]) or "no memory" for node in nodes])
     distances = ", ".join(" ".join(map(str, node["distances"])) for node in nodes)
     return f"{len(nodes)}: {sizes}; distances {distances}"
 

@@ -54,12 +54,16 @@ def survive_hangup(log: Path) -> None:
 
     def hung_up(*_: object) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        log.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError:  # a full disk is no reason to end either
+            descriptor = os.open(os.devnull, os.O_WRONLY)
         for stream in (1, 2):
             os.dup2(descriptor, stream)
         os.close(descriptor)
-        os.write(2, b"peakmark: the terminal has gone, the campaign goes on\n")
+        with contextlib.suppress(OSError):
+            os.write(2, b"peakmark: the terminal has gone, the campaign goes on\n")
 
     with contextlib.suppress(ValueError):  # not in the main thread, as in tests
         signal.signal(signal.SIGHUP, hung_up)

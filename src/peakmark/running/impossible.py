@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from peakmark.cell import Cell
+from peakmark.formatting import plural
 
 NAMED = 3
 """So many cells of one reason are named."""
@@ -20,7 +21,8 @@ def lines(found: Iterable[tuple[Cell, Mapping[str, Any]]]) -> list[str]:
     total = sum(map(len, reasons.values()))
     if not total:
         return []
-    said = [f"{total} cell{' is' if total == 1 else 's are'} not possible here and stay{'s' * (total == 1)} empty:"]
+    here = plural(total, "cell is not possible here and stays empty", "cells are not possible here and stay empty")
+    said = [f"{here}:"]
     for reason, ids in sorted(reasons.items(), key=lambda one: -len(one[1])):
         more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
         said += [f"  {', '.join(ids[:NAMED])}{more}", f"    {reason}"]

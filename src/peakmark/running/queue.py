@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from peakmark import files, slurm
+from peakmark import slurm
 from peakmark.errors import PeakmarkError
-from peakmark.measuring import job as measuring
 from peakmark.planning.plan import Plan
-from peakmark.running import failures, progress, refusals
+from peakmark.running import failures, present, progress, refusals, waiting
+from peakmark.running.binding import Rows
 from peakmark.running.task import Ended, Task
 
 AT_ONCE = 4
@@ -37,11 +37,6 @@ CANCEL_S = 20.0
 MISSES = 2
 """A job absent from so many answers in a row is forgotten by Slurm, not merely too new to be in one."""
 MAX_JOBS = 1000
-_STUCK = (
-    *("ReqNodeNotAvail", "DOWN", "DRAINED", "BadConstraints", "PartitionDown", "PartitionInactive", "Held", "held"),
-    *("Invalid", "NotAllowed", "PartitionNodeLimit", "PartitionTimeLimit", "NodeDown"),
-)
-"""Words in Slurm's reason why a job waits that no other job's end will change."""
 
 
 @dataclass
@@ -49,6 +44,7 @@ class Queue:
     """All jobs of a run.
 
     adopted     comment -> number of jobs that an earlier run has left in the queue
+    rows        the nodes of rows, where Slurm chooses them
     max_jobs    most that are in Slurm's queue at a time
     give_up_s   how long a job may wait for a node that takes none
     say         gets a sentence for the user
@@ -56,6 +52,7 @@ class Queue:
 
     plan: Plan
     adopted: dict[str, str] = field(default_factory=dict)
+    rows: Rows = field(default_factory=Rows)
     max_jobs: int = MAX_JOBS
     give_up_s: float = 3600.0
     say: Callable[[str], None] = print
@@ -65,7 +62,8 @@ class Queue:
         self.waiting: list[Task] = []
         self.active: dict[str, Task] = {}
         self.interval = LOOK_S
-        self._look_at = self._submit_at = self._nodes_at = 0.0
+        self._looked = -LONGEST_S
+        self._submit_at = self._nodes_at = 0.0
         self._silent_since: float | None = None
         self._said: set[str] = set()
         self._unusable: dict[str, str] = {}
@@ -82,24 +80,26 @@ class Queue:
         else:
             task.number = number
             self.active[number] = task
+            self.rows.took_over(task)
 
     def step(self) -> list[Ended]:
         """Submit for at most about a second, then look how jobs are, if it is time to. Returns those that have ended."""
         with self._turn:
             ended = [] if self._over else self._step()
         for one in ended:
-            self._forget_cell(one.task)
+            present.forget(self.plan, one.task)
         return ended
 
     def _step(self) -> list[Ended]:
         ended = [*self._submit(), *self._made()]
         now = self.clock()
-        if self.active and now >= self._look_at:
+        # Where nothing else is in the queue, nodes stand idle until a row knows its own.
+        wait = self.interval if self.active else LOOK_S
+        if (self.active or self.rows.ask) and now >= self._looked + wait:
             ended += self._look(now)
-            self._tell_progress()
-            took = self.clock() - now
-            self.interval = min(max(LOOK_S, SHARE * took), LONGEST_S)
-            self._look_at = now + self.interval
+            present.tell(self.plan, self._running)
+            self.interval = min(max(LOOK_S, SHARE * (self.clock() - now)), LONGEST_S)
+            self._looked = now
         return ended
 
     def cancel(self) -> None:
@@ -109,14 +109,12 @@ class Queue:
         self._over = True
         if self._turn.acquire(timeout=CANCEL_S):  # where Slurm does not answer, a step takes longer
             self._turn.release()
-        comments = {task.comment for task in self.waiting if task.unanswered}
+        comments = {task.comment for task in (*self.waiting, *self.rows.back()) if task.unanswered}
         with contextlib.suppress(slurm.SlurmError):
             lost = [job.number for job in slurm.jobs() if job.comment in comments] if comments else []
-            numbers = [*self.active, *lost]
-            for first in range(0, len(numbers), 500):
-                slurm.cancel(numbers[first : first + 500])
+            slurm.cancel([*self.active, *lost])
         for task in [*self.active.values()]:
-            self._forget_cell(task)
+            present.forget(self.plan, task)
         # Calls that have not begun see that all is over: a cancelled one would be an error in the thread that waits for it.
         self._pool.shutdown(wait=False)
 
@@ -131,32 +129,45 @@ class Queue:
             tasks = [heapq.heappop(self.waiting) for _ in range(room)]
             silence = self._look_for([task for task in tasks if task.unanswered])
             if silence is not None:
-                self.waiting += tasks
-                heapq.heapify(self.waiting)
+                self._push(tasks)
                 self._wait(silence)
                 return
+            tasks = [task for task in tasks if self.rows.lets(task)]
             for task, refusal in zip(tasks, self._pool.map(self._hand_over, tasks), strict=True):
                 task.unanswered = refusal is not None and refusals.unanswered(refusal)
                 if task.number is not None:
                     self.active[task.number] = task
                 elif self._over:
-                    heapq.heappush(self.waiting, task)
+                    self._push([task])
                 elif refusal is None:
-                    yield Ended(task)
+                    yield self._never(Ended(task))
                 elif refusals.later(refusal):
-                    heapq.heappush(self.waiting, task)
+                    self._push([task])
                     self._wait(refusal)
+                elif task.nodes:
+                    self._leave(task, refusals.sentence(refusal))
+                    self._push([task.again()])
                 else:
                     words = refusals.sentence(refusal)
                     self._keep_refusal(task, words)
-                    yield Ended(task, words)
+                    yield self._never(Ended(task, words))
+
+    def _never(self, ended: Ended) -> Ended:
+        """A job that gets no nodes: another one of its row decides them."""
+        self._push(self.rows.without(ended.task))
+        return ended
+
+    def _push(self, tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            heapq.heappush(self.waiting, task)
 
     def _hand_over(self, task: Task) -> str | None:
         """Submit one. Returns why not. A record that another run's job has made meanwhile needs no job."""
         if self._over or task.number is not None or task.is_made():
             return None
         try:
-            task.number = slurm.submit((*task.options, f"--comment={task.comment}"), task.script)
+            where = (f"--nodelist={task.nodes}",) if task.nodes else ()
+            task.number = slurm.submit((*task.options, *where, f"--comment={task.comment}"), task.script)
         except slurm.SlurmError as error:
             return str(error)
         return None
@@ -210,33 +221,22 @@ class Queue:
             self._silent_since = None
             self._said.discard("silent")
         ended = []
-        running = (task for number, task in self.active.items() if number in known and not _waits(known[number]))
+        running = (task for number, task in self.active.items() if number in known and not waiting.waits(known[number]))
         self._running = list(itertools.islice(running, FEW))
         for number, task in list(self.active.items()):
             job = known.get(number)
+            if task.leaves and job is not None and job.state == "CANCELLED":
+                del self.active[number]
+                self._push([task.again()])
+                continue
             outcome = self._forgotten(task) if job is None else self._judge(task, job, now)
             if outcome is not None:
                 del self.active[number]
                 ended.append(outcome)
+        self._push(self.rows.look(known, self.active))
         if ended:
             self._submit_at = 0.0  # there may be room again
         return ended + self._give_up(known, now)
-
-    def _tell_progress(self) -> None:
-        """How far jobs of several cells are: each names the one that it measures."""
-        for task in self._running:
-            name = self.plan.job_of(task.cells[0]) if len(task.cells) > 1 else None
-            if name is not None:
-                with contextlib.suppress(OSError, UnicodeDecodeError):
-                    now = files.read_text(measuring.present_path(self.plan.directory, name))
-                    progress.reached(str(task.output), now.strip())
-
-    def _forget_cell(self, task: Task) -> None:
-        """A job that was killed could not say itself that it measures no cell any more."""
-        name = self.plan.job_of(task.cells[0])
-        if name is not None:
-            with contextlib.suppress(OSError):
-                measuring.present_path(self.plan.directory, name).unlink(missing_ok=True)
 
     def _judge(self, task: Task, job: slurm.Job, now: float) -> Ended | None:
         task.misses = 0
@@ -277,16 +277,18 @@ class Queue:
     # -- nodes that take no jobs
 
     def _give_up(self, known: Mapping[str, slurm.Job], now: float) -> list[Ended]:
-        waiting = [(task, job) for task in self.active.values() if (job := known.get(str(task.number))) and _waits(job)]
-        if not waiting:
+        there = [(task, known[number]) for number, task in self.active.items() if number in known]
+        pending = [(task, job) for task, job in there if waiting.waits(job)]
+        if not pending:
             return []
-        if now >= self._nodes_at or any(_held(job) and task.stuck_since is None for task, job in waiting):
+        if now >= self._nodes_at or any(waiting.stuck(job) and task.stuck_since is None for task, job in pending):
             self._nodes_at = now + min(NODES_S, self.give_up_s / 4)
             with contextlib.suppress(slurm.SlurmError):
                 self._unusable = slurm.unusable()
+        self._leave_nodes(pending, now)
         ended = []
-        for task, job in waiting:
-            why = self._why_stuck(task, job)
+        for task, job in pending:
+            why = None if task.leaves else self._why_stuck(task, job)
             if why is None:
                 task.stuck_since = None
                 continue
@@ -296,7 +298,8 @@ class Queue:
                     why, f"jobs wait, and would for ever: {why}; given up after {self.give_up_s:g} s (give_up_after)"
                 )
             elif now - task.stuck_since >= self.give_up_s:
-                ended.append(Ended(task, f"{why}; given up after {self.give_up_s:g} s of waiting (give_up_after)"))
+                words = f"{why}; given up after {self.give_up_s:g} s of waiting (give_up_after)"
+                ended += [Ended(one, words) for one in (task, *self.rows.without(task))]
         self._drop(ended)
         return ended
 
@@ -305,16 +308,37 @@ class Queue:
         down = self._unusable.get(task.cells[0].node)
         if down is not None:
             return f"{task.cells[0].node} is {down}"
-        if _held(job):
+        if waiting.stuck(job):
             nodes = "; ".join(f"{name} is {state}" for name, state in list(self._unusable.items())[:4])
             return f"Slurm says {job.reason}{f' ({nodes})' if nodes else ''}"
         return None
 
+    def _leave_nodes(self, pending: Iterable[tuple[Task, slurm.Job]], now: float) -> None:
+        """Take jobs out of Slurm's queue that wait for nodes of their row which they will not get soon."""
+        leaving = []
+        for task, job in pending:
+            why = self.rows.why_leave(task, job, self._unusable, now) if task.nodes and not task.leaves else None
+            if why is not None:
+                self._leave(task, why)
+                leaving.append(task)
+        with contextlib.suppress(slurm.SlurmError):
+            slurm.cancel([str(task.number) for task in leaving], waiting=True)
+            for task in leaving:
+                task.leaves = True
+
+    def _leave(self, task: Task, why: str) -> None:
+        self.rows.leave(task)
+        self._tell(
+            f"leave {task.nodes}",
+            f"rows that began on {task.nodes} go on wherever there is room, and say that they mix hosts: {why}",
+        )
+
     def _drop(self, ended: Iterable[Ended]) -> None:
         for one in ended:
-            with contextlib.suppress(slurm.SlurmError):
-                slurm.cancel([str(one.task.number)])
-            self.active.pop(str(one.task.number), None)
+            if one.task.number is not None:
+                with contextlib.suppress(slurm.SlurmError):
+                    slurm.cancel([one.task.number])
+                self.active.pop(one.task.number, None)
             self._keep_refusal(one.task, one.words or "")
 
     def _tell(self, key: str, sentence: str) -> None:
@@ -322,11 +346,3 @@ class Queue:
         if key not in self._said:
             self._said.add(key)
             self.say(sentence)
-
-
-def _held(job: slurm.Job) -> bool:
-    return job.state == "REQUEUE_HOLD" or any(word in job.reason for word in _STUCK)
-
-
-def _waits(job: slurm.Job) -> bool:
-    return job.state in slurm.WAITING

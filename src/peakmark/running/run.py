@@ -22,7 +22,7 @@ from peakmark.planning import adaptive, cluster, grouping, jobs, plan
 from peakmark.planning.cluster import Cluster, settings_of
 from peakmark.planning.plan import Plan
 from peakmark.planning.plan_text import shown
-from peakmark.running import folders, head, preflight, progress, resume
+from peakmark.running import binding, folders, head, preflight, progress, resume
 from peakmark.running.queue import MAX_JOBS, Queue
 from peakmark.running.task import Task, written
 from peakmark.storage import decisions, integrity, planfile
@@ -228,7 +228,8 @@ class Run:
         sys.setswitchinterval(0.001)
         most = int(settings_of(self.plan.config).get("max_jobs", MAX_JOBS))
         seconds = parse_duration("give_up_after", self.plan.config["give_up_after"])
-        self.opened = Queue(self.plan, max_jobs=most, give_up_s=seconds, say=say)
+        rows = binding.Rows(binding.known(self.plan, self.found))
+        self.opened = Queue(self.plan, rows=rows, max_jobs=most, give_up_s=seconds, say=say)
         return self.opened
 
     # -- beginning

@@ -199,7 +199,7 @@ def _jobs(queue: list[slurm.Job], standings: list[Standing]) -> list[str]:
                 f"  job {job.number:<8} {job.state.lower():<10} {job.nodes:<14} {job.elapsed:>9}  {', '.join(cells)}"
             )
     reasons = Counter(job.reason for job in queue if job.number in mine and job.state == "PENDING")
-    lines += [f"  {count} job{'s' * (count > 1)} pending: {reason}" for reason, count in reasons.most_common()]
+    lines += [f"  {plural(count, 'job')} pending: {reason}" for reason, count in reasons.most_common()]
     return lines
 
 

@@ -40,7 +40,7 @@ Decisions = Mapping[str, Decision]
 
 def write(path: Path, decisions: Decisions) -> None:
     """Store decisions. Errors: OSError."""
-    rows = {row: {**asdict(one), "criterion": one.criterion.to_json()} for row, one in decisions.items()}
+    rows = {row: {**asdict(decision), "criterion": decision.criterion.to_json()} for row, decision in decisions.items()}
     files.write_text(path, json.dumps({"schema": 1, "rows": rows}, indent=1, sort_keys=True) + "\n")
 
 
@@ -48,7 +48,7 @@ def read(path: Path) -> dict[str, Decision]:
     """Decisions from disk. Errors: RecordError when the file is missing or damaged."""
     try:
         rows = json.loads(files.read_text(path))["rows"]
-        return {row: Decision(**{**one, "criterion": Criterion(**one["criterion"])}) for row, one in rows.items()}
+        return {row: Decision(**{**entry, "criterion": Criterion(**entry["criterion"])}) for row, entry in rows.items()}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{path} cannot be read ({error}): delete it, the next run decides anew") from error
 
@@ -60,7 +60,7 @@ def standing(directory: Path, criteria: Mapping[str, Criterion]) -> dict[str, De
     paths = (directory / FOLDER).glob("*.json")
     newest: dict[str, Decision] = {}
     for path in sorted(paths, key=lambda path: (path.stem.isdigit(), int(path.stem) if path.stem.isdigit() else 0)):
-        newest |= {row: one for row, one in read(path).items() if criteria.get(row) == one.criterion}
+        newest |= {row: decision for row, decision in read(path).items() if criteria.get(row) == decision.criterion}
     return newest
 
 

@@ -57,13 +57,13 @@ def whole(directory: Path) -> dict[str, dict[str, Any]]:
 
 def damaged(directory: Path) -> dict[str, str]:
     """Host -> why its facts do not count, for every such file below ``machine/`` of a campaign."""
-    found = {}
+    reasons = {}
     for path in sorted((directory / FOLDER).glob("*.json")):
         try:
             read(path)
         except RecordError as error:
-            found[path.stem] = str(error)
-    return found
+            reasons[path.stem] = str(error)
+    return reasons
 
 
 def set_aside(directory: Path, host: str) -> Path:

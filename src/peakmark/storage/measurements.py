@@ -50,6 +50,10 @@ COLUMNS: dict[str, str] = {
 }
 
 
+Part = tuple[list[dict[str, Any]], list[str]]
+"""Lines of some records, and the reasons of those that do not count."""
+
+
 def build(results: Results) -> pd.DataFrame:
     """Write the long table as ``tables/measurements.csv`` and ``.parquet`` below the campaign, and return it: one line per
     value, in the order of the records' paths; columns and types as in ``COLUMNS``.
@@ -58,17 +62,11 @@ def build(results: Results) -> pd.DataFrame:
     ``block`` is in bytes and empty where there is none; ``record`` is the path below the campaign. A record that does not
     count (damaged, edited, of other options) is left out and named on standard error.
     """
-    where = places(results.directory, results.cells)
-    parts = [where[start : start + CHUNK] for start in range(0, len(where), CHUNK)]
     lines: list[dict[str, Any]] = []
-    # Never all records at once in memory, and where they are many, read by every CPU that may be used.
-    workers = min(len(os.sched_getaffinity(0)), len(parts))
-    with ProcessPoolExecutor(workers, initializer=_deaf) if workers > 1 else nullcontext() as pool:
-        work = functools.partial(_read, results.directory, results.name)
-        for found, left_out in pool.map(work, parts) if pool else map(work, parts):
-            lines += found
-            for reason in left_out:
-                output.tell(f"left out: {reason}")
+    for more, left_out in _parts(results):
+        lines += more
+        for reason in left_out:
+            output.tell(f"left out: {reason}")
     for reason in without_facts(results.directory):
         output.tell(f"left out: {reason}")
     frame = pd.DataFrame(lines, columns=list(COLUMNS)).astype(dict(COLUMNS))
@@ -79,18 +77,32 @@ def build(results: Results) -> pd.DataFrame:
     return frame
 
 
+def _parts(results: Results) -> Iterator[Part]:
+    known = results.read_so_far()
+    if known is not None:
+        yield _lines_of(results.name, known)
+        return
+    where = places(results.directory, results.cells)
+    parts = [where[start : start + CHUNK] for start in range(0, len(where), CHUNK)]
+    # Never all records at once in memory, and where they are many, read by every CPU that may be used.
+    workers = min(len(os.sched_getaffinity(0)), len(parts))
+    with ProcessPoolExecutor(workers, initializer=_deaf) if workers > 1 else nullcontext() as pool:
+        work = functools.partial(_read, results.directory, results.name)
+        yield from pool.map(work, parts) if pool else map(work, parts)
+
+
 def _deaf() -> None:
     """Ctrl-C reaches every process of the terminal: the first one says so and ends the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _read(
-    directory: Path, campaign: str, part: Sequence[tuple[str, Cell | None]]
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Lines of some records, and the reasons of those that do not count."""
-    found = [load(directory, *place) for place in part]
-    lines = [line for one in found if isinstance(one, StoredRecord) for line in _lines(campaign, one)]
-    return lines, [one for one in found if isinstance(one, str)]
+def _read(directory: Path, campaign: str, part: Sequence[tuple[str, Cell | None]]) -> Part:
+    return _lines_of(campaign, [load(directory, *place) for place in part])
+
+
+def _lines_of(campaign: str, records: Sequence[StoredRecord | str | None]) -> Part:
+    lines = [line for record in records if isinstance(record, StoredRecord) for line in _lines(campaign, record)]
+    return lines, [reason for reason in records if isinstance(reason, str)]
 
 
 def _lines(campaign: str, record: StoredRecord) -> Iterator[dict[str, Any]]:

@@ -79,7 +79,7 @@ class Results:
     @cached_property
     def criteria(self) -> dict[str, Criterion]:
         """Row -> what decides how many of its repetitions are made; rows with a fixed number have no entry."""
-        return {row: Criterion(**one) for row, one in self.plan.get("adaptive", {}).items()}
+        return {row: Criterion(**entry) for row, entry in self.plan.get("adaptive", {}).items()}
 
     @cached_property
     def decisions(self) -> Decisions:
@@ -106,13 +106,21 @@ class Results:
     def _loaded(self) -> list[StoredRecord | str | None]:
         return [load(self.directory, *place) for place in places(self.directory, self.cells)]
 
+    def read_so_far(self) -> list[StoredRecord | str | None] | None:
+        """What every record came to, see ``load``; None where nobody has asked for records yet."""
+        return self._loaded if "_loaded" in vars(self) else None
+
     @cached_property
     def refused(self) -> tuple[StoredRecord, ...]:
         """The records that say why a cell is not possible."""
         return tuple(record for record in self.records if not record.ok)
 
     def _stored(self, folder: str) -> tuple[StoredRecord, ...]:
-        return tuple(one for one in self._loaded if isinstance(one, StoredRecord) and one.path.startswith(f"{folder}/"))
+        return tuple(
+            record
+            for record in self._loaded
+            if isinstance(record, StoredRecord) and record.path.startswith(f"{folder}/")
+        )
 
     @cached_property
     def records(self) -> tuple[StoredRecord, ...]:
@@ -127,13 +135,13 @@ class Results:
     @cached_property
     def facts(self) -> Mapping[str, Mapping[str, Any]]:
         """Node name -> machine facts, from ``machine/<node>.json``, node2 before node10."""
-        found = facts.whole(self.directory)
-        return {name: found[name] for name in sorted(found, key=natural)}
+        by_host = facts.whole(self.directory)
+        return {name: by_host[name] for name in sorted(by_host, key=natural)}
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
         """A sentence on every record, and on every node's facts, that does not count."""
-        return (*(one for one in self._loaded if isinstance(one, str)), *without_facts(self.directory))
+        return (*(reason for reason in self._loaded if isinstance(reason, str)), *without_facts(self.directory))
 
     @cached_property
     def missing(self) -> tuple[Cell, ...]:
@@ -144,11 +152,11 @@ class Results:
     @property
     def checksums(self) -> list[tuple[str, str]]:
         """Path below the campaign and SHA-256 of every raw output that the records name."""
-        found = []
+        sums = []
         for record in (*self.records, *self.attempts):
             folder = record.path.rpartition("/")[0]
-            found += [(f"{folder}/{name}", digest) for name, digest in sorted(record.data["raw"].items())]
-        return found
+            sums += [(f"{folder}/{name}", digest) for name, digest in sorted(record.data["raw"].items())]
+        return sums
 
     @property
     def checksum_list(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES
 from peakmark.config.drawings import Drawing
-from peakmark.formatting import plural
+from peakmark.formatting import listed, plural
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 from peakmark.resources import ROOT
@@ -62,7 +62,7 @@ def doubts(rows: Sequence[Row]) -> str:
     said = [f"{count} {'is' if count == 1 else 'are'} {level}" for level, count in counts.items() if count]
     mixed = sum(row.mixed for row in rows)
     more = [f"{mixed} {'mixes' if mixed == 1 else 'mix'} hosts"] if mixed else []
-    parts = [" and ".join(said)] * bool(said) + more
+    parts = [*([listed(said)] if said else []), *more]
     return f" Of its {plural(len(rows), 'row')} {'; '.join(parts)}." if parts else ""
 
 

@@ -143,17 +143,47 @@ def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> N
 
     def of(waited: int) -> Judged:
         records = []
-        for number, (workload, threads) in enumerate((name, n) for name in ("QP", "HP", "SP", "DP") for n in (1, 2)):
-            cell = make.cell("cpubench", workload, subsystem="cpu", concurrency=threads)
-            details = {"cpu_share": 0.5 if number < waited else 1.0}
-            records.append(make.record(cell, [make.measurement(cell, "rate", 5e10, details=details)]))
+        points = [(workload, threads) for workload in ("DP", "SP", "HP", "QP") for threads in (1, 2)]
+        for number, (workload, threads) in enumerate(points):
+            for repetition in range(2):
+                cell = make.cell("cpubench", workload, subsystem="cpu", concurrency=threads, repetition=repetition)
+                details = {"cpu_share": 0.5 if number < waited else 1.0}
+                records.append(make.record(cell, [make.measurement(cell, "rate", 5e10, details=details)]))
         return Judged(Results.read(make.write(tmp_path / str(waited), records)))
 
     one, most = of(1), of(6)
     assert [row.level for row in one.rows["cpu"]].count(Level.UNSURE) == 1
-    assert not any("its threads had their CPUs" in text for text in said(one))
+    assert not any("its threads lost" in text for text in said(one))
     assert {row.level for row in most.rows["cpu"]} == {None}
-    assert [text.startswith("In 6 of 8 rows: its threads had their CPUs") for text in said(most)].count(True) == 1
+    assert (
+        sum(text.startswith("In 6 of 8 rows, its threads lost up to 50.0% of their CPUs'") for text in said(most)) == 1
+    )
+    # What speaks for the CPU is not called without doubt, on the page and in the terminal.
+    (cpu,) = verdict.verdicts(most.rows)
+    assert (cpu.confidence, cpu.why[:38]) == ("no doubt of its own", "as most rows: its threads lost up to 5")
+    (number,) = verdict.telling_numbers(most.rows)
+    assert number.confidence == "no doubt of its own" and "its threads lost" in number.doubts[0]
+
+
+def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path: Path) -> None:
+    """Clocks that move in most rows of the CPU are the machine's, however many rows of the network know none."""
+    records = []
+    for threads in (1, 2, 3, 4):
+        for number, hz in enumerate((3.0e9, 3.0e9, 2.7e9)):
+            cell = make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=number)
+            details = {"clock_hz_before": hz, "clock_hz_after": 2.7e9 if threads > 2 else hz}
+            records.append(make.record(cell, [make.measurement(cell, "rate", 5e10, details=details)]))
+    for block in range(1, 9):
+        cell = make.cell("netbench", "TCP", subsystem="network", block=block << 10)
+        records.append(make.record(cell, [make.measurement(cell, "throughput", 1e10)]))
+    of = Judged(Results.read(make.write(tmp_path / "c", records)))
+    assert {row.level for row in of.rows["cpu"]} == {None}
+    assert not any("clock" in note for row in of.rows["cpu"] for note in row.notes)
+    (told,) = (text for text in said(of) if "clock" in text)
+    assert told.partition(": ")[0] == (
+        "In 2 of 12 rows, the clock of one repetition was 11% above that of another; "
+        "in 2, the clock fell by up to 10% during a run in 2 of 3 repetitions"
+    )
 
 
 def test_a_ratio_names_buffers_that_only_one_had_in_huge_pages(tmp_path: Path) -> None:

@@ -155,7 +155,6 @@ def test_memory_channels_read_stated_or_tabled() -> None:
         ("AMD EPYC 7R13 Processor", 8, 3200),
         ("AMD EPYC 8324P 32-Core Processor", 6, 4800),
         ("AMD EPYC 9654 96-Core Processor", 12, 4800),
-        ("AMD EPYC 9755 128-Core Processor", 12, 6400),
         ("Intel(R) Xeon(R) CPU E5-2670 v3 @ 2.30GHz", 4, 2133),
         ("Intel(R) Xeon(R) Gold 6126 CPU @ 2.60GHz", 6, 2666),
         ("Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", 8, 3200),
@@ -197,6 +196,30 @@ def test_threads_share_the_last_cache() -> None:
     assert "between the L3 cache and memory" in (both.reason or "")
     far = memory("RS", "block", 256 << 20, 2, machine(memory={"channels": 2, "speed_mts": 3200}), clock_hz=3e9)
     assert far.value == pytest.approx(51.2e9)
+
+
+@pytest.mark.parametrize(
+    ("name", "channels"),
+    [
+        ("AMD EPYC 7251 8-Core Processor", 8),
+        ("AMD EPYC 9755 128-Core Processor", 12),
+        ("Intel(R) Xeon(R) 6710E", 8),
+        ("AMD EPYC 4564P 16-Core Processor", None),
+        ("Intel(R) Xeon(R) CPU Max 9480", None),
+    ],
+)
+def test_a_cpu_whose_memory_speed_no_source_states_has_no_limit_and_says_how_to_give_it_one(
+    name: str, channels: int | None
+) -> None:
+    facts = machine(cpu={"virtualised": None, "model_name": name, "sockets": 2})
+    limit = memory("RS", "pool", 1 << 20, 1, facts)
+    assert limit.value is None and "write memory.channels and memory.speed_mts in the site file" in (limit.reason or "")
+    assert (f"{channels} channels a socket" in (limit.reason or "")) is (channels is not None)
+    # What to do then helps, and so do modules that can be read; one channel without a module is still found.
+    stated = memory("RS", "pool", 1 << 20, 1, facts, site={"name": "x", "memory": {"channels": 24, "speed_mts": 6000}})
+    assert stated.value == pytest.approx(24 * 6000 * 8e6)
+    read = memory("RS", "pool", 1 << 20, 1, {**facts, "memory": {"channels": 7, "speed_mts": 2400}})
+    assert read.value == pytest.approx(7 * 2400 * 8e6) and (read.finding is not None) is (channels is not None)
 
 
 def test_latency_of_caches_and_of_memory() -> None:

@@ -87,6 +87,22 @@ def test_ping_is_measured_once(every_tool: Path) -> None:
     assert [cell.point for cell in made.cells if cell.instrument == "qperf"] == ["ALL_1B_x1"]
 
 
+def test_what_a_program_does_not_do_otherwise_is_not_measured_again(every_tool: Path) -> None:
+    """ping sends so many packets, qperf measures so long; neither draws numbers or warms up."""
+    grid = {"workloads": ["LAT-TCP"], "concurrency": [1], "blocks": ["1B"], "references": {"ping": {}, "qperf": {}}}
+
+    def specs(**more: Any) -> dict[str, str]:
+        return {cell.instrument: cell.spec() for cell in make(network=[grid], repetitions=1, **more).cells}
+
+    before = specs()
+    after = {key: specs(**{key: 9}) for key in ("seed", "warmup", "seconds")}
+    assert {key: {name for name in before if new[name] != before[name]} for key, new in after.items()} == {
+        "seed": {"netbench"},
+        "warmup": {"netbench"},
+        "seconds": {"netbench", "qperf"},
+    }
+
+
 def test_a_missing_tool_is_no_cell_but_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     made = make(disk=[GRID])

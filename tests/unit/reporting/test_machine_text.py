@@ -34,3 +34,10 @@ def test_the_network_on_the_facts_page_is_the_one_that_was_measured(tmp_path: Pa
     assert page(over_ib, over_lo)[0] == ["Interface", "ib0 (measured; others too: lo)"]
     loopback = page(over_lo)
     assert loopback[0] == ["Interface", "lo (measured)"] and not any(what == "Line rate" for what, _ in loopback)
+
+
+def test_the_memory_of_several_numa_nodes_is_a_list() -> None:
+    numa = [{"memory": 1 << 36, "distances": [10, 21, 21]}, {"memory": 1 << 36, "distances": [21, 10, 21]}]
+    assert machine_text._numa({"numa": numa}) == "2: 64 GiB and 64 GiB; distances 10 21 21, 21 10 21"
+    three = machine_text._numa({"numa": [*numa, {"memory": 0, "distances": [21, 21, 10]}]})
+    assert str(three).startswith("3: 64 GiB, 64 GiB and no memory; distances")

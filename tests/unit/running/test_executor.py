@@ -8,11 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
-from snakemake.settings.types import MaxJobsPerTimespan
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
-from peakmark.resources import ROOT
 from peakmark.running.run import Run
 from peakmark.running.told import Told
 from snakemake_executor_plugin_peakmark import PAUSE_S, Executor
@@ -36,12 +33,6 @@ def test_another_workflow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Run, "current", None)
     with pytest.raises(Told, match="runs the Snakefile of peakmark"):
         Executor(None, None)
-
-
-def test_snakemake_is_not_told_to_hand_over_a_hundred_jobs_a_second() -> None:
-    """Its own default, at which two thousand cells take twenty seconds however soon Slurm takes them."""
-    profile = yaml.safe_load((ROOT / "slurm" / "config.yaml").read_text())
-    assert MaxJobsPerTimespan.parse_choice(profile["max-jobs-per-timespan"]).max_jobs >= profile["jobs"]
 
 
 def test_a_disk_that_takes_no_folder_is_a_failed_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

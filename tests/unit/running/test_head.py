@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.planning.test_jobs import CPU, NETWORK, made, where
+from tests.unit.planning.planned import CPU, DISK, NETWORK, made, where
 
 from peakmark import slurm
 from peakmark.errors import PeakmarkError
+from peakmark.planning import jobs
 from peakmark.planning.cluster import Cluster
 from peakmark.running import head
 
@@ -50,3 +53,70 @@ def test_cells_that_share_their_nodes_may_share_them_with_the_campaign(
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setattr(slurm, "job_nodes", lambda _: ["n1"])
     head.stand_aside(one)
+
+
+HUNG_UP = """
+import os, signal, sys
+from pathlib import Path
+from peakmark.running import head
+head.survive_hangup(Path(sys.argv[1]))
+os.kill(os.getpid(), signal.SIGHUP)
+print("goes on", flush=True)
+"""
+
+
+@pytest.mark.parametrize("place", ["logs/hangup.log", "a file/hangup.log"])
+def test_a_run_goes_on_without_its_terminal_wherever_its_words_can_go(tmp_path: Path, place: str) -> None:
+    (tmp_path / "a file").touch()  # as a full disk, no folder can be made there
+    log = tmp_path / place
+    done = subprocess.run([sys.executable, "-c", HUNG_UP, log], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0 and not done.stdout, done.stderr
+    if log.exists():
+        assert log.read_text() == "peakmark: the terminal has gone, the campaign goes on\ngoes on\n"
+    else:
+        assert "a file" in place
+
+
+ACCOUNT = "sbatch failed: sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified"
+DRAINED = "sbatch failed: allocation failure: Required node not available (down, drained or reserved)"
+
+
+def test_slurm_is_asked_once_for_each_kind_of_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve cells on three nodes, of which those of one node and those of two ask for something else."""
+    nodes = ("n1", "n2", "n3")
+    one = made(tmp_path, monkeypatch, three(*nodes), cpu=[CPU], disk=[DISK], network=[NETWORK], repetitions=1)
+    assert len(one.cells) == 12
+    asked: list[tuple[str, ...]] = []
+
+    def ask(*argv: str, **_: object) -> str:
+        asked.append(argv)
+        return ""
+
+    monkeypatch.setattr(slurm, "ask", ask)
+    head.check(one, {}, lambda _: False)
+    assert [argv[:2] for argv in asked] == [("sbatch", "--test-only")] * 2
+    assert {word for argv in asked for word in argv if word.startswith("--nodes")} == {"--nodes=1", "--nodes=2"}
+    longest = max(jobs.minutes([cell], one) for cell in one.cells if cell.subsystem != "network")
+    assert f"--time={longest}" in next(argv for argv in asked if "--nodes=1" in argv)
+    asked.clear()
+    head.check(one, {}, lambda cell: cell.subsystem != "network")
+    assert len(asked) == 1, "what is measured asks for nothing"
+
+
+@pytest.mark.parametrize(("words", "refused"), [(ACCOUNT, True), (DRAINED, False)])
+def test_what_slurm_would_never_take_is_one_sentence_before_the_first_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, refused: bool
+) -> None:
+    one = made(tmp_path, monkeypatch, three("n1", "n2"), cpu=[CPU])
+
+    def ask(*_: str, **__: object) -> str:
+        raise slurm.SlurmError(words)
+
+    monkeypatch.setattr(slurm, "ask", ask)
+    if not refused:  # a node that is mended one day
+        head.check(one, {}, lambda _: False)
+        return
+    with pytest.raises(
+        slurm.SlurmError, match=r"Slurm takes no such job: .*Invalid account.*slurm.account in the site file"
+    ):
+        head.check(one, {}, lambda _: False)

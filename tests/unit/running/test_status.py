@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.planning.test_jobs import CPU, made, where
+from tests.unit.planning.planned import CPU, NOW, made, where
 
 from peakmark import files
+from peakmark.planning.plan import Plan
 from peakmark.running import failures, status
+from peakmark.storage import records
 from peakmark.storage.results import Results
 
 
@@ -27,3 +29,38 @@ def test_a_job_that_ends_while_it_is_looked_at_stops_nothing(
         present.write_bytes(b"\xff\xfe\x00")
     assert {one.state for one in status.look(Results.read(one.directory))} == {"missing"}
     assert failures._present(one, one.cells) is None
+
+
+def planned(one: Plan) -> Results:
+    files.write_text(one.directory / "plan.json", json.dumps(one.to_json()))
+    return Results.read(one.directory)
+
+
+@pytest.fixture
+def six(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    return made(tmp_path, monkeypatch, None, cpu=[{**CPU, "workloads": ["DP", "SP", "QP"]}])
+
+
+def test_equal_reasons_are_told_together_and_all_that_is_missing_is_named(six: Plan) -> None:
+    for number, cell in enumerate(six.cells[:4]):
+        failures.refused(six, [cell], f"Slurm ended job {number}: NODE_FAIL: its node was lost", NOW)
+    failures.refused(six, six.cells[4:5], "no luck", NOW)
+    told = status.describe(planned(six), only_failed=True)
+    assert not told.complete and "complete" not in told.text
+    lines = [line.strip() for line in told.text.splitlines()]
+    assert "4 cells, any: Slurm ended job: NODE_FAIL: its node was lost" in lines, "numbers of jobs are no other reason"
+    assert told.text.count("NODE_FAIL") == 1 and "any: no luck" in lines
+    assert lines[-3] == "1 more cell is not measured; the next run goes on with it:"
+    for cell in six.cells:
+        assert cell.id in lines
+
+
+def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six: Plan) -> None:
+    """The same campaign in two commands: `status` speaks of the cells, the last word of a failed run of what failed."""
+    for cell in six.cells:
+        record = failures._record(cell, "too many threads", "here", NOW)
+        records.write(Path(six.record_name(cell)), {**record, "status": "unavailable"})
+    assert status.describe(planned(six)).text.splitlines()[-1] == "complete"
+    last = status.describe(planned(six), only_failed=True)
+    assert last.complete and "it is tables, figures or report that failed" in last.text
+    assert "complete" not in last.text.splitlines()

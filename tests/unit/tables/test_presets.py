@@ -16,10 +16,10 @@ from peakmark.catalogue.tables import BY_NAME, TABLES
 from peakmark.cell import Cell
 from peakmark.config import given, layouts
 from peakmark.errors import ConfigError
+from peakmark.instruments import hplsize
 from peakmark.judging.rows import build as build_rows
 from peakmark.planning import plan
 from peakmark.reporting import document
-from peakmark.instruments import hplsize
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tables import sheets, tables

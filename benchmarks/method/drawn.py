@@ -1,0 +1,68 @@
+"""What real values show that were measured while nothing changed: drawn by lot, without repeats, as many cases as are wanted.
+
+Drawn, they have no order in time and no difference between two sides, but the distributions that they have here: with two
+modes, with tails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.method.same import CLAIMED, Count
+from peakmark import statistics
+from peakmark.judging import compare, sides, spread
+from peakmark.judging.sides import Point, Side
+
+Values = Mapping[Point, Sequence[float]]
+
+REPETITIONS = (3, 4, 6, 10, 20, 30)
+SIZES = (6, 10)
+
+
+def quiet(values: Values) -> dict[Point, Sequence[float]]:
+    """The rows that spread so little over all their values that the machine counts as quiet for them."""
+    summaries = {point: statistics.summarise(list(found)) for point, found in values.items()}
+    return {point: values[point] for point, one in summaries.items() if one.cv is not None and one.cv <= spread.QUIET}
+
+
+def marks(values: Values, draws: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
+    """Of rows that are quiet over all their values, how many samples are called unsure for how they spread."""
+    found = quiet(values)
+    for n in REPETITIONS:
+        lot = np.random.default_rng((seed, n))
+        samples = [_drawn(lot, every, n) for _, every in sorted(found.items()) if len(every) >= n for _ in range(draws)]
+        unsure = sum(spread.is_doubtful(one) for one in samples)
+        yield f"quiet real rows called unsure, n = {n}", Count(unsure, len(samples))
+
+
+def campaigns(values: Values, draws: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
+    """Of whole comparisons of two campaigns of all rows, how many call any of them better or worse."""
+    for size in SIZES:
+        lot = np.random.default_rng((seed, size))
+        rows = {point: every for point, every in sorted(values.items()) if len(every) >= 2 * size}
+        failed = 0
+        for _ in range(draws if rows else 0):
+            both = {point: _drawn(lot, every, 2 * size) for point, every in rows.items()}
+            found, _, _ = compare.compare(
+                _side({point: tuple(every[:size]) for point, every in both.items()}),
+                _side({point: tuple(every[size:]) for point, every in both.items()}),
+            )
+            failed += any(one.verdict in CLAIMED for one in found)
+        name = f"unchanged campaigns of {len(rows)} rows drawn from the real values, {size} against {size}"
+        yield name, Count(failed, draws if rows else 0)
+
+
+def _drawn(lot: np.random.Generator, values: Sequence[float], n: int) -> list[float]:
+    array: NDArray[np.float64] = lot.permutation(np.asarray(values))[:n]
+    return [float(value) for value in array]
+
+
+def _side(values: Mapping[Point, tuple[float, ...]]) -> Side:
+    """A campaign of these values: its drift is what their order by lot looks like."""
+    changes: dict[str, list[float]] = {}
+    for point, found in values.items():
+        changes.setdefault(point.table, []).extend(sides.halves(found))
+    return Side("", values, bare=False, drift=sides.drift_of(changes))

@@ -1,0 +1,146 @@
+"""Where Slurm chooses the nodes, a row stays on those of its first repetition, and so do the programs beside it.
+
+The first job of a row is handed over as it is; the others stay back until it has begun, and then ask for its nodes. A row leaves
+nodes that take no jobs any more, or that others have had for long: its other jobs then run anywhere, and the row says that it mixes
+hosts.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from peakmark import slurm
+from peakmark.formatting import duration
+from peakmark.planning.cluster import ANY
+from peakmark.planning.grouping import together
+from peakmark.planning.plan import Plan
+from peakmark.running import waiting
+from peakmark.running.task import Task
+from peakmark.storage import integrity
+
+PATIENCE_S = 900.0
+"""So long a job waits for nodes on which no other job of this run is: whoever has them is somebody else."""
+
+
+@dataclass
+class Rows:
+    """What is known of the nodes of rows; ``together`` says which cells are one.
+
+    nodes  row -> its nodes as Slurm writes them: ``n1``, of cells of two nodes ``n[1-2]``
+    first  row -> the job that decides them
+    kept   row -> the jobs that wait for that
+    free   rows that have left their nodes
+    ours   nodes on which a job of this run was when Slurm was last asked
+    """
+
+    nodes: dict[str, str] = field(default_factory=dict)
+    first: dict[str, Task] = field(default_factory=dict)
+    kept: dict[str, list[Task]] = field(default_factory=dict)
+    free: set[str] = field(default_factory=set)
+    ours: set[str] = field(default_factory=set)
+
+    def lets(self, task: Task) -> bool:
+        """Whether a job may be handed over now: one of its row decides the nodes, all others ask for them. Any other is kept."""
+        row = _row(task)
+        if row is None or task.number is not None:
+            return True
+        task.nodes = self.nodes.get(row, "")
+        if task.nodes or row in self.free or self.first.setdefault(row, task) is task:
+            return True
+        self.kept.setdefault(row, []).append(task)
+        return False
+
+    def took_over(self, task: Task) -> None:
+        """A job of an earlier run: as good as any to decide where its row runs."""
+        row = _row(task)
+        if row is not None and row not in self.nodes:
+            self.first.setdefault(row, task)
+
+    @property
+    def ask(self) -> bool:
+        """Whether Slurm may know nodes that a row waits for."""
+        return any(task.number is not None for task in self.first.values())
+
+    def look(self, known: Mapping[str, slurm.Job], active: Collection[str]) -> list[Task]:
+        """Learn the nodes of first jobs that have begun. Returns jobs that need not stay back any longer.
+
+        known   all that Slurm knows, by their number
+        active  numbers of those that have not ended
+        """
+        running = {known[number].nodes for number in active if number in known and not waiting.waits(known[number])}
+        self.ours = {name for nodes in running for name in _names(nodes)}
+        freed = []
+        for row, task in list(self.first.items()):
+            job = known.get(task.number or "")
+            ended = task.number is not None and task.number not in active
+            failed = ended and job is not None and job.state in slurm.ENDED_BADLY and not task.is_made()
+            if job is not None and job.nodes and not waiting.waits(job) and not failed:
+                self.nodes[row] = job.nodes
+            elif not ended:
+                continue
+            freed += self.without(task)
+        return freed
+
+    def without(self, task: Task) -> list[Task]:
+        """The first job of its row has begun, or never will. Returns those that it has kept back."""
+        row = _row(task)
+        if row is None or self.first.get(row) is not task:
+            return []
+        del self.first[row]
+        return self.kept.pop(row, [])
+
+    def why_leave(self, task: Task, job: slurm.Job, unusable: Mapping[str, str], now: float) -> str | None:
+        """Why a waiting job should not wait any longer for the nodes of its row."""
+        names = _names(task.nodes)
+        down = next((f"{name} is {unusable[name]}" for name in sorted(names) if name in unusable), None)
+        if down is not None or waiting.nodes_gone(job):
+            return down or f"Slurm says {job.reason}"
+        if self.ours & names or not waiting.for_others(job):
+            task.others_since = None
+            return None
+        task.others_since = now if task.others_since is None else task.others_since
+        long = now - task.others_since >= PATIENCE_S
+        return f"others have had {task.nodes} for {duration(PATIENCE_S)}" if long else None
+
+    def leave(self, task: Task) -> None:
+        """The row runs anywhere from now on."""
+        row = _row(task)
+        if row is not None:
+            self.nodes.pop(row, None)
+            self.free.add(row)
+
+    def back(self) -> list[Task]:
+        """All jobs that stay back."""
+        return [task for tasks in list(self.kept.values()) for task in tasks]  # asked by another thread at the end
+
+
+def _row(task: Task) -> str | None:
+    """None where a job's nodes are not Slurm's choice, or where it measures many rows, each of them whole."""
+    return together(task.cells[0]) if len(task.cells) == 1 and task.cells[0].node == ANY else None
+
+
+@functools.lru_cache(maxsize=1024)
+def _names(nodes: str) -> frozenset[str]:
+    """``n[1-2]`` -> n1, n2; as it is where Slurm does not tell."""
+    if not {"[", ","} & set(nodes):
+        return frozenset([nodes])
+    try:
+        return frozenset(slurm.hostnames(nodes))
+    except slurm.SlurmError:
+        return frozenset([nodes])
+
+
+def known(plan: Plan, found: Mapping[str, integrity.Finding]) -> dict[str, str]:
+    """Row -> nodes on which an earlier run has measured it, where Slurm has them by the name that they give themselves."""
+    names = {name for kind in plan.cluster.kinds for name in kind["nodes"]} if plan.cluster else set()
+    nodes: dict[str, str] = {}
+    for cell in plan.cells:
+        data = found[cell.id].data if found[cell.id].state == integrity.GOOD else None
+        if data is None or cell.node != ANY:
+            continue
+        hosts = [str(host).partition(".")[0] for key in ("host", "server_host") if (host := data["context"].get(key))]
+        if names.issuperset(hosts):
+            nodes.setdefault(together(cell), ",".join(hosts))
+    return nodes

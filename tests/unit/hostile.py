@@ -1,0 +1,61 @@
+"""What tests of hostile files and words share: a cell, records of it, a grid, what a command said, what a sentence is."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.unit import campaign_data as make
+
+from peakmark import files
+from peakmark.cell import Cell
+from peakmark.storage import records
+
+KERNELS = Path(__file__).resolve().parents[2] / "build" / "kernels"
+CELL = Cell("cpu", "cpubench", "SP", "", None, 1, "any", 0, {"seconds": 0.02, "warmup": 0.0, "seed": 1, "isa": "auto"})
+LIMIT_S = 60
+SECONDS = 20.0
+"""Of CPU: far above what reading any file takes, far below the minute and more that an anchor bomb took."""
+
+
+@dataclass
+class Said:
+    """How a command ended and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def stored(folder: Path, of: Cell = CELL, **changes: Any) -> Path:
+    """A sealed record of ``of``, changed before it was sealed."""
+    path = folder / "cells" / f"{of.id}.json"
+    measured = make.measurement(of, "rate", 4e9) | changes.pop("measured", {})
+    record = make.record(of, [measured], context=changes.pop("context", None)) | {"raw": {}} | changes
+    files.write_text(path, records.text_of(record))
+    return path
+
+
+def copied(small: Path, tmp_path: Path, name: str = "before") -> Path:
+    return Path(shutil.copytree(small, tmp_path / "results" / name))
+
+
+def refused(said: str, *words: str) -> None:
+    """One sentence for people."""
+    assert said.strip() and "\n" not in said.strip()
+    for word in words:
+        assert word in said, said
+    for ugly in ("Traceback", "Error(", "<class", "NoneType"):
+        assert ugly not in said, said
+
+
+def one_grid(subsystem: str, **grid: Any) -> dict[str, Any]:
+    """A configuration of one grid, which the keys given change."""
+    blocks = {"memory": ["64KiB"], "disk": ["4KiB"], "network": ["1KiB"]}
+    first = {"cpu": "DP", "memory": "RWS", "disk": "RR", "network": "TCP"}[subsystem]
+    base: dict[str, Any] = {"workloads": [first], "concurrency": [1]}
+    if subsystem in blocks:
+        base["blocks"] = blocks[subsystem]
+    return {subsystem: [{**base, **grid}], "tools_on": "nodes"}
