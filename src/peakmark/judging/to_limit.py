@@ -71,4 +71,4 @@ def _short(words: Words, shares: Sequence[Share]) -> str:
 def chance(short: int, total: int) -> float:
     """Two-sided probability of so uneven a number of points on one side, where both sides are as likely."""
     fewer = min(short, total - short)
-    return min(1.0, 2 * sum(math.comb(total, count) for count in range(fewer + 1)) / 2**total)
+    return float(min(1.0, 2 * sum(math.comb(total, count) for count in range(fewer + 1)) / 2.0**total))
