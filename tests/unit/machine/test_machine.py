@@ -72,6 +72,7 @@ def test_facts_that_explain_differences(tmp_path: Path) -> None:
         "/sys/class/dmi/id/bios_version": "2.14.1",
         "/sys/class/dmi/id/bios_date": "06/12/2025",
         "/sys/devices/system/cpu/smt/active": "0",
+        "/proc/cpuinfo": "processor\t: 0\nmicrocode\t: 0x2b000590\n\nprocessor\t: 1\nmicrocode\t: 0x1\n",
     }
     for number, (name, disabled) in enumerate((("POLL", "0"), ("C1", "0"), ("C6", "1"))):
         place = f"/sys/devices/system/cpu/cpu0/cpuidle/state{number}/"
@@ -81,6 +82,7 @@ def test_facts_that_explain_differences(tmp_path: Path) -> None:
     assert system["command_line"] == "isolcpus=2-3 nosmt mitigations=off"  # no disk, no server
     assert (system["numa_balancing"], system["firmware"]) == (1, "2.14.1 06/12/2025")
     assert (processor["smt"], processor["idle_states"]) == (False, ["POLL", "C1"])
+    assert processor["microcode"] == "0x2b000590"
 
 
 def test_facts_that_are_there_are_asked_of_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
