@@ -173,7 +173,9 @@ class Runner:
         return results
 
     def _pair(self, row: Row, ours: Run, theirs: Run | None) -> tuple[Pair, str]:
-        mine = ours.of(row.ours, row.metric)
+        mine = ours.of(row.ours, "rate" if row.metric == "clock" else row.metric)
+        if row.metric == "clock":
+            return _clocks(mine, ours)
         value = None if mine is None else mine.value
         if theirs is None:
             limit = None if mine is None else self._limit(row, mine)
@@ -201,3 +203,12 @@ class Runner:
         if limit.value is None:
             raise Unavailable(limit.reason or "no limit is known")
         return limit.value
+
+
+def _clocks(mine: Measurement | None, ours: Run) -> tuple[Pair, str]:
+    """The clock under the work beside the mean of the clocks before and after it, Hz."""
+    told = [None if mine is None else mine.details.get(f"clock_hz_{when}") for when in ("loaded", "before", "after")]
+    clocks = [float(clock) for clock in told if isinstance(clock, int | float)]
+    if len(clocks) < len(told):
+        return Pair(None, None, ours.neighbours), ours.error or "the kernel told no clock under the work"
+    return Pair(clocks[0], (clocks[1] + clocks[2]) / 2, ours.neighbours), ours.error

@@ -14,8 +14,8 @@ from peakmark.formatting import significant
 
 # Above this share of the machine used by others a line says so.
 DISTURBED = 0.05
-_SCALES = {"op/s": (1e9, "Gop/s"), "B/s": (1e9, "GB/s"), "bit/s": (1e9, "Gbit/s")}
-_UNITS = {"rate": "op/s", "throughput": "B/s", "latency": "s"}
+_SCALES = {"op/s": (1e9, "Gop/s"), "Hz": (1e9, "GHz"), "B/s": (1e9, "GB/s"), "bit/s": (1e9, "Gbit/s")}
+_UNITS = {"rate": "op/s", "clock": "Hz", "throughput": "B/s", "latency": "s"}
 HEADINGS = (
     "row",
     "against",

@@ -10,6 +10,7 @@ import functools
 import os
 import unicodedata
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,13 +90,12 @@ def _shipped(name: str) -> Path:
 
 def _installed() -> list[Path]:
     """Font files of this machine and this user, in the order of their names."""
-    own = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "fonts"
-    return [
-        path
-        for folder in (*FOLDERS, own, Path("~/.fonts").expanduser())
-        for path in sorted(folder.rglob("*"))
-        if path.suffix.lower() in KINDS
-    ]
+    own = [Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "fonts", Path("~/.fonts")]
+    folders = [*FOLDERS]
+    for folder in own:
+        with suppress(RuntimeError):  # a user without a home directory
+            folders.append(folder.expanduser())
+    return [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix.lower() in KINDS]
 
 
 @functools.cache

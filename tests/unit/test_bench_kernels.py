@@ -22,6 +22,7 @@ from benchmarks.kernels.table import Line
 from peakmark import machine, yamlfile
 from peakmark.errors import Unavailable
 from peakmark.instruments import REGISTRY, rambench
+from peakmark.instruments.base import Measurement
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.planning import plan
@@ -213,6 +214,30 @@ def test_too_little_is_refused(words: list[str], capsys: pytest.CaptureFixture[s
     assert words[0] in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("details", [{}, {"clock_hz_loaded": None, "clock_hz_before": 3e9, "clock_hz_after": 3e9}])
+def test_a_run_that_could_not_tell_the_clock_under_the_work_is_no_pair(details: dict[str, float | None]) -> None:
+    clock = next(one for one in ROWS if one.metric == "clock")
+    ours = Run((Measurement("DP", "", None, 1, "rate", 1e9, "op/s", details),))
+    lacking, why = Runner(KERNELS, Path(), {}, {})._pair(clock, ours, None)
+    assert lacking.ratio is None and why == "the kernel told no clock under the work"
+
+
+def test_the_clock_under_the_work_stands_beside_the_one_before_and_after() -> None:
+    """For each workload and number of threads as it is measured, and in plain C, which lowers no clock."""
+    clocks = [one for one in ROWS if one.metric == "clock"]
+    peaks = [one for one in ROWS if one.against == pairs.PEAK]
+    assert [one.ours for one in clocks if "isa" not in one.ours.options] == [one.ours for one in peaks]
+    assert {one.name for one in clocks} == {
+        name for one in peaks for name in (one.name, one.name.replace(" x", " scalar x"))
+    }
+    details = {"clock_hz_loaded": 2.7e9, "clock_hz_before": 3.1e9, "clock_hz_after": 2.9e9}
+    ours = Run((Measurement("DP", "", None, 1, "rate", 1e9, "op/s", details),), had=0.5)
+    pair, wrong = Runner(KERNELS, Path(), {}, {}, per_cpu_time=True)._pair(clocks[0], ours, None)
+    assert (pair.ours, pair.reference, pair.ratio, wrong) == (2.7e9, 3e9, pytest.approx(0.9), "")
+    text = dict(zip(table.HEADINGS, table.cells(Line(clocks[0], [pair] * 5)), strict=True))
+    assert (text["against"], text["ours"], text["unit"]) == ("clock before and after", "2.700", "GHz")
+
+
 def test_one_real_turn(tmp_path: Path) -> None:
     if not (KERNELS / "rambench").exists():
         pytest.skip("the kernels are not built")
@@ -223,15 +248,17 @@ def test_one_real_turn(tmp_path: Path) -> None:
         Row(ours, libc, "throughput", Target(low=1.0)),
         Row(ours, pairs._cell("memory", "pmbw", "RWS", "pool", KIB, 1), "throughput", Target(low=1.0)),
         Row(cpu, None, "rate", Target(low=0.97)),
+        Row(cpu, None, "clock", Target(high=1.05)),
     ]
     runner = Runner(KERNELS, tmp_path, machine.collect(tmp_path), {"pmbw": str(tmp_path / "absent")})
-    (first, _), (second, why), (third, unknown) = runner.turn(rows)
+    (first, _), (second, why), (third, unknown), (fourth, untold) = runner.turn(rows)
     assert first.ratio is not None
     assert first.ratio > 0
     assert second.ratio is None
     assert "not found" in why
     # Where the CPU's design is in no table there is no peak, and the line says so.
     assert third.ratio is not None or unknown.startswith("n/a: ")
+    assert fourth.ratio is not None or "told no clock" in untold
     assert list(tmp_path.iterdir()) == []
 
 

@@ -78,7 +78,7 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(c
     changed = {**CPU, "repetitions": 1, "cpu": [{"workloads": ["SP"], "concurrency": [1], "seconds": 0.04}]}
     third = checkout.snakemake(checkout.write_config("tiny.yaml", changed), *TO_TABLES)
     assert third.returncode == 0, third.stderr
-    assert "1 cell is measured anew because their options have changed" in third.stderr
+    assert "1 cell is measured anew because its options have changed" in third.stderr
     assert "5 records are of cells that the configuration does not ask for: kept, but in no table" in third.stderr
     one = "cpu/cpubench/SP_none_x1/any/0"
     assert in_tables(checkout) == {one: values(checkout)[one]}

@@ -13,6 +13,7 @@ import os
 import pwd
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from peakmark.catalogue.workloads import KERNELS, WORKLOADS
@@ -117,7 +118,9 @@ def _hosts(results: Results) -> Iterator[str]:
 
 
 def _users(results: Results, texts: Iterable[str]) -> Iterator[str]:
-    names = {getpass.getuser(), os.environ.get("USER", "")}
+    names = {os.environ.get("USER", "")}
+    with suppress(KeyError, OSError):  # of a number without a name
+        names.add(getpass.getuser())
     for path in (results.directory, *results.directory.parents):
         try:
             names.add(pwd.getpwuid(path.stat().st_uid).pw_name)

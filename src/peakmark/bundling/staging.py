@@ -38,7 +38,13 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
 
     def put_json(name: str) -> None:
         content = (results.directory / name).read_bytes()
-        put(name, content if replace is None else dump(replaced(json.loads(content), replace)).encode())
+        if replace is not None:
+            try:
+                content = dump(replaced(json.loads(content), replace)).encode()
+            except (ValueError, RecursionError) as error:
+                where = results.directory / name
+                raise RecordError(f"{where} is damaged ({error}): delete it, the next run writes it anew") from error
+        put(name, content)
 
     put_json("plan.json")
     if (results.directory / "config.json").is_file():

@@ -69,15 +69,15 @@ def plot(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | Non
 def _panels(rows: Sequence[Row]) -> list[tuple[str, list[_Group]]]:
     """Panels with their groups, rows in the order they came in."""
     sized = len({row.key.block for row in rows}) > 1
-    found: dict[str, dict[str, list[Row]]] = {}
+    grouped: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         block = Words.of(row).block(row)
         name = together.workload(row)
         title, group = (name, block) if sized else ("", name)
-        found.setdefault(title, {}).setdefault(group, []).append(row)
+        grouped.setdefault(title, {}).setdefault(group, []).append(row)
     return [
         (title, [_Group(name, tuple(sorted(members, key=_threads))) for name, members in groups.items()])
-        for title, groups in found.items()
+        for title, groups in grouped.items()
     ]
 
 
@@ -140,8 +140,8 @@ def _references(axis: Axes, drawing: Drawing, row: Row, at: float, top: float) -
     if drawing.value == "deviation":
         return
     for place, series in enumerate(row.table.series):
-        found = row.series.get(series.instrument) if place else None
-        value = value_of(drawing, row, found) if found else None
+        measured = row.series.get(series.instrument) if place else None
+        value = value_of(drawing, row, measured) if measured else None
         if value is not None:
             look = style.look(place)
             beyond = value > top

@@ -47,7 +47,7 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".", slow: Slow = frozen
 
 def slow(rows: Mapping[str, Sequence[Row]]) -> Slow:
     """The nodes that are slow in a resource, by most rows or by all together: they are marked in each of its rows."""
-    return frozenset((one.subsystem, one.node) for one in fleet.slow_nodes(rows) if one.mostly)
+    return frozenset((entry.subsystem, entry.node) for entry in fleet.slow_nodes(rows) if entry.mostly)
 
 
 def _name(table: Table, spot: Spot) -> str:

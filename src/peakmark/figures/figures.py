@@ -45,7 +45,9 @@ def build(campaign: Path | Judged) -> list[Path]:
     layout = None if many else layout_of(results)
     first = (FLEET, dots.overview(rows, mark)) if several else (OVERVIEW, overview(rows, mark))
     drawn = (
-        (one.name, _draw(one, slow, mark)) for table in TABLES for one in figures_of(table, rows[table.name], layout)
+        (drawing.name, _draw(drawing, slow, mark))
+        for table in TABLES
+        for drawing in figures_of(table, rows[table.name], layout)
     )
     for name, figure in (first, *drawn):
         if figure is not None:
@@ -57,20 +59,20 @@ def build(campaign: Path | Judged) -> list[Path]:
     return written
 
 
-def _draw(one: Drawn, slow: dots.Slow | None, mark: str) -> Figure | None:
+def _draw(drawn: Drawn, slow: dots.Slow | None, mark: str) -> Figure | None:
     """``slow``: where many nodes are drawn, those that are slow in a resource."""
-    if not one.rows:
+    if not drawn.rows:
         return None
     if slow is not None:
-        return dots.plot(one.rows[0].table, one.rows, mark, slow)
-    if one.drawing is None or one.drawing.kind == "panels":
-        return panels.plot(one.rows[0].table, one.rows, mark)
-    return (together.plot if one.drawing.kind == "together" else bars.plot)(one.drawing, one.rows, mark)
+        return dots.plot(drawn.rows[0].table, drawn.rows, mark, slow)
+    if drawn.drawing is None or drawn.drawing.kind == "panels":
+        return panels.plot(drawn.rows[0].table, drawn.rows, mark)
+    return (together.plot if drawn.drawing.kind == "together" else bars.plot)(drawn.drawing, drawn.rows, mark)
 
 
 def _known() -> set[str]:
     """The names of the usual figures and of those of all layouts that come with peakmark."""
-    return {*captions.texts(), *(one.name for name in layouts.names() for one in layouts.load(name).drawings)}
+    return {*captions.texts(), *(drawing.name for name in layouts.names() for drawing in layouts.load(name).drawings)}
 
 
 def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | None:
@@ -112,7 +114,7 @@ def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
     axis.scatter(
         [value / limit for value in own.values], [position + 0.14] * own.summary.n, s=7, color=style.INK, zorder=4
     )
-    words = (
+    caption = (
         f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre, mark)} ({percent(share, mark)} %)"
     )
     ends = [position - 0.1, position + 0.38]
@@ -132,8 +134,8 @@ def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
             [theirs], [position + 0.14], s=42, marker=look.marker, facecolor="white", edgecolor=look.colour,
             linewidth=1.4, zorder=3,
         )  # fmt: skip
-        words += f", {heading} {quantity(row.table, series.centre, mark)} ({percent(theirs, mark)} %)"
-    words += f", limit {quantity(row.table, limit, mark)}"
-    axis.annotate(words, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8,
+        caption += f", {heading} {quantity(row.table, series.centre, mark)} ({percent(theirs, mark)} %)"
+    caption += f", limit {quantity(row.table, limit, mark)}"
+    axis.annotate(caption, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8,
                   bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}, zorder=5)  # fmt: skip
     return far

@@ -81,10 +81,10 @@ def _panels(rows: Sequence[Row], horizontal: across.Dimension) -> Mapping[str, l
     A workload that has one block of its own, such as a latency under two names, needs no panel for it.
     """
     other = across.other_of(horizontal)
-    found: dict[str, set[int]] = {}
+    distinct: dict[str, set[int]] = {}
     for row in rows:
-        found.setdefault(workload(row), set()).add(across.place_of(row, other))
-    if all(len(places) == 1 for places in found.values()):
+        distinct.setdefault(workload(row), set()).add(across.place_of(row, other))
+    if all(len(places) == 1 for places in distinct.values()):
         return {"": list(rows)}
     grouped: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: across.place_of(row, other)):

@@ -34,35 +34,37 @@ def terms(series: Series, workload: str) -> dict[str, str]:
     """
     point = series.points[0]
     options, context = point.record.cell.options, point.record.data["context"]
-    asked = {words: (name, options.get(name)) for name, words in _OPTIONS.items()}
-    found = {
-        words: size(value) if name in _IN_BYTES and isinstance(value, int) else str(value)
-        for words, (name, value) in asked.items()
+    asked = {label: (name, options.get(name)) for name, label in _OPTIONS.items()}
+    known = {
+        label: size(value) if name in _IN_BYTES and isinstance(value, int) else str(value)
+        for label, (name, value) in asked.items()
         if value is not None
     }
-    found |= how(point.record.cell.subsystem, workload, {**options, **point.details})
+    known |= how(point.record.cell.subsystem, workload, {**options, **point.details})
     network = context.get("network") or {}
     if "loopback" in network:
-        found["link"] = "loopback" if network["loopback"] else f"interface {network.get('interface')}"
-    return found
+        known["link"] = "loopback" if network["loopback"] else f"interface {network.get('interface')}"
+    return known
 
 
-def how(subsystem: str, workload: str, said: Mapping[str, Any]) -> dict[str, str]:
+def how(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
     """How a row reads and writes: by what was asked for and what the program told of it, else as programs here do."""
-    found: dict[str, str] = {}
+    ways: dict[str, str] = {}
     writes = "W" in workload
-    if subsystem == "memory" and writes and said.get("store"):
-        found["stores"] = str(said["store"]).replace("non-temporal", "streaming")  # as records of earlier versions say
+    if subsystem == "memory" and writes and details.get("store"):
+        ways["stores"] = str(details["store"]).replace(
+            "non-temporal", "streaming"
+        )  # as records of earlier versions say
     if subsystem == "disk":
-        found["O_DIRECT"] = "no" if said.get("direct") is False else "yes"
+        ways["O_DIRECT"] = "no" if details.get("direct") is False else "yes"
         if writes:
-            found |= {"sync": str(said.get("sync", "end")), "fill": str(said.get("fill", "overwrite"))}
-    return found
+            ways |= {"sync": str(details.get("sync", "end")), "fill": str(details.get("fill", "overwrite"))}
+    return ways
 
 
-def defined(said: Mapping[str, str]) -> dict[str, str]:
+def defined(definition: Mapping[str, str]) -> dict[str, str]:
     """The same words for what published results define."""
-    return {_DEFINED[name]: word for name, word in said.items() if name in _DEFINED}
+    return {_DEFINED[name]: word for name, word in definition.items() if name in _DEFINED}
 
 
 def otherwise(own: Mapping[str, str], program: str, other: Mapping[str, str]) -> list[str]:
@@ -84,7 +86,7 @@ def machine(results: Results) -> dict[str, str]:
         "file system": ("storage", "filesystem"),
     }
     facts = list(results.facts.values())
-    return {name: _listed((one.get(part) or {}).get(key) for one in facts) for name, (part, key) in asked.items()}
+    return {name: _listed((node.get(part) or {}).get(key) for node in facts) for name, (part, key) in asked.items()}
 
 
 def _listed(values: Iterable[Any]) -> str:
@@ -109,7 +111,7 @@ def mixing(before: str, after: str) -> list[str]:
     ]
 
 
-def summary(found: Sequence[Sequence[str]]) -> list[str]:
+def summary(of_rows: Sequence[Sequence[str]]) -> list[str]:
     """The differences of many rows, each once, with the number of rows that have it."""
-    counts = Counter(text for row in found for text in row)
+    counts = Counter(text for row in of_rows for text in row)
     return [f"{text} ({count} rows)" if count > 1 else text for text, count in counts.items()]

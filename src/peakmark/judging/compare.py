@@ -137,13 +137,15 @@ def compare(
     shared = sorted(old.keys() & new.keys(), key=_place)
     if in_turn(before, after):
         allowed = IN_TURN if tolerance is None else tolerance
-        found = [_of_pairs(before, after, point, old[point], new[point], confidence, allowed) for point in shared]
+        comparisons = [_of_pairs(before, after, point, old[point], new[point], confidence, allowed) for point in shared]
     else:
         drift = {} if repeat is None else _between(before, repeat)
         moved = max(TOLERANCE if tolerance is None else tolerance, drifts(before, after, 1 - confidence))
         moves = {point: max(moved, drift.get(point.table, 0.0)) for point in shared}
-        found = [_of_two(before, after, point, old[point], new[point], confidence, moves[point]) for point in shared]
-    return _standing(found, confidence), len(old.keys() - new.keys()), len(new.keys() - old.keys())
+        comparisons = [
+            _of_two(before, after, point, old[point], new[point], confidence, moves[point]) for point in shared
+        ]
+    return _standing(comparisons, confidence), len(old.keys() - new.keys()), len(new.keys() - old.keys())
 
 
 def _of_two(
@@ -169,7 +171,7 @@ def _of_pairs(
     left_out = max(len(before.values[first]), len(after.values[second])) - len(pairs)
     differ = tuple(alike.differences(before.terms.get(first, {}), after.terms.get(second, {})))
     doubtful = _doubtful(before.doubts.get(first, ""), after.doubts.get(second, ""))
-    old = tuple(one for one, _ in pairs) or before.values[first]
+    old = tuple(value for value, _ in pairs) or before.values[first]
     new = tuple(other for _, other in pairs) or after.values[second]
     return Comparison(point, old, new, *judged, doubtful, allowed, pairs, left_out, differ)
 
@@ -183,9 +185,9 @@ def _named(side: Side, bare: bool, one_node: bool) -> dict[Point, Point]:
 
 def _doubtful(before: str, after: str) -> str:
     """``unsure: A and B``, ``wrong: A; unsure: B``, nothing without doubt."""
-    words = {"A": before, "B": after}
-    kinds = [kind for kind in ("wrong", "unsure") if kind in words.values()]
-    return "; ".join(f"{kind}: {listed([name for name, word in words.items() if word == kind])}" for kind in kinds)
+    sides = {"A": before, "B": after}
+    kinds = [kind for kind in ("wrong", "unsure") if kind in sides.values()]
+    return "; ".join(f"{kind}: {listed([name for name, word in sides.items() if word == kind])}" for kind in kinds)
 
 
 def _between(before: Side, repeat: Side) -> dict[str, float]:
@@ -195,25 +197,29 @@ def _between(before: Side, repeat: Side) -> dict[str, float]:
         if point in repeat.values:
             ratio = statistics.median(repeat.values[point]) / statistics.median(values)
             shares.setdefault(point.table, []).append(abs(math.log(ratio)))
-    return {table: sorted(found)[math.ceil(0.95 * len(found)) - 1] for table, found in shares.items()}
+    return {table: sorted(of_table)[math.ceil(0.95 * len(of_table)) - 1] for table, of_table in shares.items()}
 
 
-def _standing(found: Sequence[Comparison], confidence: float) -> list[Comparison]:
+def _standing(comparisons: Sequence[Comparison], confidence: float) -> list[Comparison]:
     """The comparisons, without the claims that chance would bring among so many rows."""
-    judged = [one for one in found if one.verdict not in ("cannot tell", "not alike")]
-    chances = [_chance(one) if one.verdict in CLAIMS else 1.0 for one in judged]
-    stands = {id(one) for one, holds in zip(judged, chance.discoveries(chances, 1 - confidence), strict=True) if holds}
+    judged = [comparison for comparison in comparisons if comparison.verdict not in ("cannot tell", "not alike")]
+    chances = [_chance(comparison) if comparison.verdict in CLAIMS else 1.0 for comparison in judged]
+    stands = {
+        id(comparison)
+        for comparison, holds in zip(judged, chance.discoveries(chances, 1 - confidence), strict=True)
+        if holds
+    }
     reason = f"chance would bring it among {len(judged)} rows"
     return [
-        replace(one, verdict="no difference shown", reason=reason)
-        if one.verdict in CLAIMS and id(one) not in stands
-        else one
-        for one in found
+        replace(comparison, verdict="no difference shown", reason=reason)
+        if comparison.verdict in CLAIMS and id(comparison) not in stands
+        else comparison
+        for comparison in comparisons
     ]
 
 
-def _chance(one: Comparison) -> float:
-    return paired.p_value(one.pairs) if one.pairs else chance.welch(one.before, one.after)
+def _chance(comparison: Comparison) -> float:
+    return paired.p_value(comparison.pairs) if comparison.pairs else chance.welch(comparison.before, comparison.after)
 
 
 def _place(point: Point) -> tuple[object, ...]:

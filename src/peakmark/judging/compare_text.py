@@ -25,26 +25,26 @@ def report(
 
     Errors: ConfigError when the two have no row in common.
     """
-    found, only_before, only_after = compare(before, after, confidence, tolerance, repeat)
-    if not found:
+    comparisons, only_before, only_after = compare(before, after, confidence, tolerance, repeat)
+    if not comparisons:
         raise ConfigError(
             f"{before.name} and {after.name} have no row in common: they measured other workloads, blocks or thread counts"
         )
-    counts: Counter[Verdict] = Counter(one.verdict for one in found)
-    width = max(len(describe(one.point)) for one in found)
-    lines = _first(before, after, found)
+    counts: Counter[Verdict] = Counter(comparison.verdict for comparison in comparisons)
+    width = max(len(describe(comparison.point)) for comparison in comparisons)
+    lines = _first(before, after, comparisons)
     turned = in_turn(before, after)
     what = "measured in turn, median of the rounds' ratios" if turned else "ratio of medians"
     how = "order statistics" if turned else "bootstrap"
     lines += [f"A {before.name}   B {after.name}   {what} B / A, {confidence:.0%} interval ({how})", ""]
-    remarked = _remarked(before, after, found)
-    lines += [_line(one, width) + _marks(remarked, one) for one in found]
+    remarked = _remarked(before, after, comparisons)
+    lines += [_line(comparison, width) + _marks(remarked, comparison) for comparison in comparisons]
     lines += [
         "",
         "; ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict] or verdict != "not alike"),
     ]
-    lines += _chance(found, confidence, turned)
-    doubtful = sum(bool(one.doubtful) for one in found)
+    lines += _chance(comparisons, confidence, turned)
+    doubtful = sum(bool(comparison.doubtful) for comparison in comparisons)
     if doubtful:
         which = "row is" if doubtful == 1 else "rows are"
         lines.append(f"{doubtful} {which} wrong or unsure: see the notes in the reports before believing a verdict")
@@ -54,7 +54,7 @@ def report(
     ]
     if counts["cannot tell"]:
         lines.append(f"cannot tell: too few values; {statistics.ENOUGH} repetitions on both sides are enough")
-    lines += _left_out(found)
+    lines += _left_out(comparisons)
     if only_before or only_after:
         lines.append(
             f"not compared: {plural(only_before, 'row')} that only A has, {plural(only_after, 'row')} that only B has"
@@ -62,46 +62,48 @@ def report(
     return "\n".join(lines), counts
 
 
-def _first(before: Side, after: Side, found: Sequence[Comparison]) -> list[str]:
+def _first(before: Side, after: Side, comparisons: Sequence[Comparison]) -> list[str]:
     """What the two sides did not have alike: said before anything else."""
-    asked = alike.summary([one.differ for one in found])
+    asked = alike.summary([comparison.differ for comparison in comparisons])
     if len(before.nodes) == len(after.nodes) == 1 and before.nodes != after.nodes and not (before.bare or after.bare):
         asked.append(f"node: A has {before.nodes[0]}, B has {after.nodes[0]}")
     differ = [*asked, *alike.differences(before.machine, after.machine)]
     return [f"not the same on both sides: {'; '.join(differ)}", ""] if differ else []
 
 
-def _remarked(before: Side, after: Side, found: Sequence[Comparison]) -> dict[tuple[str, str], list[Comparison]]:
+def _remarked(before: Side, after: Side, comparisons: Sequence[Comparison]) -> dict[tuple[str, str], list[Comparison]]:
     """(A or B, what published results note on values) -> the rows that have it: footnotes, in the order of the rows; notes
     that differ in their numbers alone are one.
     """
-    said = [
-        (one, name, text)
-        for one in found
+    remarks = [
+        (comparison, name, text)
+        for comparison in comparisons
         for name, side in (("A", before), ("B", after))
-        for text in side.remarks.get(one.point, ())
+        for text in side.remarks.get(comparison.point, ())
     ]
-    merged = merge([text for _, _, text in said])
+    merged = merge([text for _, _, text in remarks])
     notes: dict[tuple[str, str], list[Comparison]] = {}
-    for one, name, text in said:
-        notes.setdefault((name, merged[text].sentence), []).append(one)
+    for comparison, name, text in remarks:
+        notes.setdefault((name, merged[text].sentence), []).append(comparison)
     return notes
 
 
-def _marks(remarked: Mapping[tuple[str, str], Sequence[Comparison]], one: Comparison) -> str:
+def _marks(remarked: Mapping[tuple[str, str], Sequence[Comparison]], comparison: Comparison) -> str:
     """`` [1, 3]``: the footnotes of a row."""
-    numbers = [str(number) for number, ones in enumerate(remarked.values(), 1) if any(one is other for other in ones)]
+    numbers = [
+        str(number) for number, ones in enumerate(remarked.values(), 1) if any(comparison is other for other in ones)
+    ]
     return f" [{', '.join(numbers)}]" if numbers else ""
 
 
-def _left_out(found: Sequence[Comparison]) -> list[str]:
+def _left_out(comparisons: Sequence[Comparison]) -> list[str]:
     """How many repetitions have no other half that was measured right before or after them."""
-    count = sum(one.left_out for one in found)
+    count = sum(comparison.left_out for comparison in comparisons)
     return [f"{plural(count, 'repetition')} left out: measured without the other side right beside"] if count else []
 
 
-def _chance(found: Sequence[Comparison], confidence: float, turned: bool) -> list[str]:
-    judged = sum(one.verdict not in ("cannot tell", "not alike") for one in found)
+def _chance(comparisons: Sequence[Comparison], confidence: float, turned: bool) -> list[str]:
+    judged = sum(comparison.verdict not in ("cannot tell", "not alike") for comparison in comparisons)
     if not judged:
         return []
     lines = [
@@ -112,17 +114,22 @@ def _chance(found: Sequence[Comparison], confidence: float, turned: bool) -> lis
         lines.append(
             "both were measured in turn, round by round: what the machine did meanwhile is in both and cancels out"
         )
-    allowed = sorted({one.tolerance for one in found})
+    allowed = sorted({comparison.tolerance for comparison in comparisons})
     more = f" to {allowed[-1]:.1%}, by table, as far as rows drift meanwhile" if len(allowed) > 1 else ""
     return [*lines, f"differences below {allowed[0]:.1%}{more} get no verdict (--tolerance)"]
 
 
-def _line(one: Comparison, width: int) -> str:
-    old, new = (statistics.median(values) * one.table.factor for values in (one.before, one.after))
-    unit = one.table.shown or one.table.quantity
-    interval = f"{one.low:.3f} to {one.high:.3f}" if min(len(one.before), len(one.after)) > 1 else "no interval"
+def _line(comparison: Comparison, width: int) -> str:
+    old, new = (statistics.median(values) * comparison.table.factor for values in (comparison.before, comparison.after))
+    unit = comparison.table.shown or comparison.table.quantity
+    interval = (
+        f"{comparison.low:.3f} to {comparison.high:.3f}"
+        if min(len(comparison.before), len(comparison.after)) > 1
+        else "no interval"
+    )
     values = f"{significant(old):>10} -> {significant(new):>10} {unit:<8}"
-    counts = f"n {len(one.before)}, {len(one.after)}"
-    return f"{describe(one.point):<{width}}  {values} {one.ratio:7.3f} ({interval})  {counts}  {one.verdict}" + (
-        f" ({one.doubtful})" if one.doubtful else ""
+    counts = f"n {len(comparison.before)}, {len(comparison.after)}"
+    return (
+        f"{describe(comparison.point):<{width}}  {values} {comparison.ratio:7.3f} ({interval})  {counts}  {comparison.verdict}"
+        + (f" ({comparison.doubtful})" if comparison.doubtful else "")
     )

@@ -42,10 +42,10 @@ def _often(where: str, count: int, n: int) -> str:
 
 
 def _others(during: Sequence[Mapping[str, Any]], least: float, n: int, where: str, spare: float) -> Iterator[Note]:
-    disturbed = [one for one in during if one["others"] > least]
+    disturbed = [noise for noise in during if noise["others"] > least]
     if not disturbed:
         return
-    worst = max(disturbed, key=lambda one: float(one["others"]))
+    worst = max(disturbed, key=lambda noise: float(noise["others"]))
     busy = "short-lived or hidden ones"
     if worst["busy"]:
         busy = f"{worst['busy']} busy process{'es' if worst['busy'] > 1 else ''}"
@@ -54,12 +54,12 @@ def _others(during: Sequence[Mapping[str, Any]], least: float, n: int, where: st
         "other-load",
         f"other programs used up to {worst['others']:.2g} CPUs{_often(where, len(disturbed), n)} ({busy}): end them,"
         " or have the node to yourself (sbatch --exclusive), and repeat",
-        weight(sum(float(one["others"]) - spare > MATTERS for one in disturbed), n),
+        weight(sum(float(noise["others"]) - spare > MATTERS for noise in disturbed), n),
     )
 
 
 def _steal(during: Sequence[Mapping[str, Any]], least: float, n: int, where: str) -> Iterator[Note]:
-    disturbed = [one["steal"] for one in during if one["steal"] is not None and one["steal"] > least]
+    disturbed = [noise["steal"] for noise in during if noise["steal"] is not None and noise["steal"] > least]
     if disturbed:
         yield Note(
             "steal",
@@ -70,7 +70,7 @@ def _steal(during: Sequence[Mapping[str, Any]], least: float, n: int, where: str
 
 
 def _held_back(during: Sequence[Mapping[str, Any]], n: int, where: str) -> Iterator[Note]:
-    held = [one["throttled_s"] / one["seconds"] for one in during if one.get("throttled_s")]
+    held = [noise["throttled_s"] / noise["seconds"] for noise in during if noise.get("throttled_s")]
     if held and max(held) > 0.01:
         yield Note(
             "throttled",
@@ -78,7 +78,7 @@ def _held_back(during: Sequence[Mapping[str, Any]], n: int, where: str) -> Itera
             f"{_often(where, len(held), n)}: ask for more CPUs or for none to be limited",
             Level.UNSURE,
         )
-    hot = [one for one in during if one.get("hot")]
+    hot = [noise for noise in during if noise.get("hot")]
     if hot:
         yield Note(
             "hot",
@@ -90,17 +90,17 @@ def _held_back(during: Sequence[Mapping[str, Any]], n: int, where: str) -> Itera
 
 def _limit(noises: Sequence[Mapping[str, Any]], where: str) -> Iterator[Note]:
     """The clock that is allowed, not the one just now: CPUs that wait are slow, and that means nothing."""
-    found = [
+    limits = [
         float(noise[when]["clock_limit_hz"])
         for noise in noises
         for when in ("before", "after")
         if (noise.get(when) or {}).get("clock_limit_hz")
     ]
-    if found and max(found) / min(found) > 1.01:
+    if limits and max(limits) / min(limits) > 1.01:
         yield Note(
             "clock-limit",
-            f"the highest clock that is allowed{where} was {min(found) / 1e9:.3g} GHz at one time and"
-            f" {max(found) / 1e9:.3g} GHz at another: somebody set another governor or power limit; set it back and repeat",
+            f"the highest clock that is allowed{where} was {min(limits) / 1e9:.3g} GHz at one time and"
+            f" {max(limits) / 1e9:.3g} GHz at another: somebody set another governor or power limit; set it back and repeat",
             Level.UNSURE,
         )
 

@@ -25,9 +25,11 @@ def figures_of(table: Table, rows: Sequence[Row], layout: Layout | None = None) 
     their own; a layout that names figures of the table has those and no others. One without rows is there and empty.
     """
     measured = [row for row in rows if row.series]
-    asked = [one for one in layout.drawings if one.table.name == table.name] if layout else []
+    asked = [drawing for drawing in layout.drawings if drawing.table.name == table.name] if layout else []
     if asked:
-        return [Drawn(one.name, tuple(row for row in measured if _fits(one, row)), one) for one in asked]
+        return [
+            Drawn(drawing.name, tuple(row for row in measured if _fits(drawing, row)), drawing) for drawing in asked
+        ]
     if table.name == "memory_throughput":
         return [
             Drawn(f"{table.name}_pool", tuple(row for row in measured if row.key.variant != "block")),

@@ -140,8 +140,8 @@ def spots(rows: Iterable[Row]) -> list[Spot]:
     grouped: dict[PointOf, list[Row]] = {}
     for row in rows:
         grouped.setdefault(place(row), []).append(row)
-    found = [Spot(tuple(filter(_usable, every)), tuple(every)) for every in grouped.values()]
-    return [spot for spot in found if spot.rows]
+    measured = [Spot(tuple(filter(_usable, every)), tuple(every)) for every in grouped.values()]
+    return [spot for spot in measured if spot.rows]
 
 
 def place(row: Row) -> PointOf:
@@ -165,7 +165,7 @@ def typical(rows: Sequence[Row]) -> list[Row]:
         return list(rows)
     most = max(map(len, off.values()))
     node = min(
-        (name for name, found in off.items() if len(found) == most), key=lambda name: statistics.median(off[name])
+        (name for name, shares in off.items() if len(shares) == most), key=lambda name: statistics.median(off[name])
     )
     return [row for row in rows if row.key.node == node]
 
@@ -190,7 +190,7 @@ def slow_nodes(rows: Rows) -> list[Slow]:
             count = counts[subsystem, node]
             if count or node in apart:
                 all_slow.append(Slow(node, subsystem, count, len(shares), middle[node], node in apart))
-    return sorted(all_slow, key=lambda one: (not one.mostly, -one.behind, natural(one.node)))
+    return sorted(all_slow, key=lambda slow: (not slow.mostly, -slow.behind, natural(slow.node)))
 
 
 def _apart(behind: Mapping[str, float]) -> set[str]:

@@ -23,46 +23,46 @@ def slow(rows: Rows, mark: str = ".") -> list[str]:
     every = fleet.nodes(rows)
     if len(every) < 2:
         return []
-    found = fleet.slow_nodes(rows)
-    mostly = [one for one in found if one.mostly]
-    said = [_sentence(one, mark) for one in mostly[:NAMED]]
+    nodes = fleet.slow_nodes(rows)
+    mostly = [entry for entry in nodes if entry.mostly]
+    sentences = [_sentence(entry, mark) for entry in mostly[:NAMED]]
     if len(mostly) > NAMED:
-        rest = listed([f"{one.node} ({SUBSYSTEMS[one.subsystem].title})" for one in mostly[NAMED : 3 * NAMED]])
+        rest = listed([f"{entry.node} ({SUBSYSTEMS[entry.subsystem].title})" for entry in mostly[NAMED : 3 * NAMED]])
         more = f" and {len(mostly) - 3 * NAMED} more" if len(mostly) > 3 * NAMED else ""
-        said.append(f"Slow in most rows of a resource too: {rest}{more}.")
-    single = [one for one in found if not one.mostly]
+        sentences.append(f"Slow in most rows of a resource too: {rest}{more}.")
+    single = [entry for entry in nodes if not entry.mostly]
     if single:
-        which = len({one.node for one in single})
-        said.append(
-            f"{plural(sum(one.rows for one in single), 'single row')} of {plural(which, 'other node')} lie beyond the median, too, "
+        which = len({entry.node for entry in single})
+        sentences.append(
+            f"{plural(sum(entry.rows for entry in single), 'single row')} of {plural(which, 'other node')} lie beyond the median, too, "
             "as chance can bring it with few repetitions: the tables name them."
         )
     if not mostly:
-        said.insert(0, f"No node of {len(every)} is slow in most rows of a resource.")
-    said.append(
+        sentences.insert(0, f"No node of {len(every)} is slow in most rows of a resource.")
+    sentences.append(
         f"Slow: the whole interval of most rows is worse than the median of all nodes by more than {BEYOND}, or all rows together "
         "are, far beyond the other nodes. "
         "tables/nodes.csv has every node."
     )
-    return said
+    return sentences
 
 
-def _sentence(one: Slow, mark: str) -> str:
-    resource = SUBSYSTEMS[one.subsystem].named
-    rows = f"in all {one.of} rows" if one.rows == one.of else f"in {one.rows} of {plural(one.of, 'row')}"
-    if one.rows < fleet.MOSTLY * one.of:  # its single rows are too uncertain, all together are not
-        rows = f"in the median of {plural(one.of, 'row')}, beyond all that the other nodes show"
-    return f"{one.node} is slow: its {resource} is {percent(one.behind, mark)}\u00a0% behind the median of all nodes ({rows})."
+def _sentence(entry: Slow, mark: str) -> str:
+    resource = SUBSYSTEMS[entry.subsystem].named
+    rows = f"in all {entry.of} rows" if entry.rows == entry.of else f"in {entry.rows} of {plural(entry.of, 'row')}"
+    if entry.rows < fleet.MOSTLY * entry.of:  # its single rows are too uncertain, all together are not
+        rows = f"in the median of {plural(entry.of, 'row')}, beyond all that the other nodes show"
+    return f"{entry.node} is slow: its {resource} is {percent(entry.behind, mark)}\u00a0% behind the median of all nodes ({rows})."
 
 
 def of(rows: Sequence[Row], mark: str = ".") -> list[Finding]:
     """The findings of one table of many nodes: on the nodes, then what the rows of the typical node say."""
     typical = [replace(row, key=row.key._replace(node="any")) for row in fleet.typical(rows)]
-    said = [
-        replace(one, topic=f"{one.topic}, typical node") if one.topic in ("Limit", "Doubt") else one
-        for one in findings.of(typical, mark)
+    sentences = [
+        replace(finding, topic=f"{finding.topic}, typical node") if finding.topic in ("Limit", "Doubt") else finding
+        for finding in findings.of(typical, mark)
     ]
-    return [*of_nodes(rows, mark), *said]
+    return [*of_nodes(rows, mark), *sentences]
 
 
 def of_nodes(rows: Sequence[Row], mark: str = ".") -> list[Finding]:

@@ -104,11 +104,11 @@ class Measured:
     @property
     def server_noises(self) -> dict[str, list[Mapping[str, Any]]]:
         """The same on the nodes of the servers, by host."""
-        found: dict[str, list[Mapping[str, Any]]] = {}
+        by_host: dict[str, list[Mapping[str, Any]]] = {}
         for run in self.in_time:
             if run.context.get("server_noise"):
-                found.setdefault(str(run.context.get("server_host")), []).append(run.context["server_noise"])
-        return found
+                by_host.setdefault(str(run.context.get("server_host")), []).append(run.context["server_noise"])
+        return by_host
 
     @property
     def spare_cpus(self) -> float:
@@ -120,5 +120,5 @@ class Measured:
 
     def details(self, name: str) -> list[float]:
         """A numeric detail of every run that has it."""
-        found = [run.known(name) for run in self.runs]
-        return [float(value) for value in found if isinstance(value, int | float) and not isinstance(value, bool)]
+        values = [run.known(name) for run in self.runs]
+        return [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]

@@ -34,10 +34,10 @@ def merge(notes: Sequence[str]) -> dict[str, Merged]:
         families.setdefault(_PLURAL.sub(r"\1", _NUMBER.sub("#", note)), []).append(note)
     merged: dict[str, Merged] = {}
     for family in families.values():
-        words = _NUMBER.split(max(family, key=_plurals))
+        pieces = _NUMBER.split(max(family, key=_plurals))
         places = list(zip(*(_NUMBER.findall(note) for note in family), strict=True))
         ranges = [between(numbers) for numbers in places]
-        sentence = "".join(part for pair in zip(words, [*ranges, ""], strict=True) for part in pair)
+        sentence = "".join(part for pair in zip(pieces, [*ranges, ""], strict=True) for part in pair)
         varying = [number for number, numbers in enumerate(places) if len(set(map(float, numbers))) > 1][:MOST]
         for note in family:
             merged[note] = Merged(sentence, tuple(_quantities(note)[number] for number in varying))
@@ -46,25 +46,25 @@ def merge(notes: Sequence[str]) -> dict[str, Merged]:
 
 def _quantities(note: str) -> list[str]:
     """The numbers of a note with the units that follow them."""
-    found = []
+    quantities = []
     for number in _NUMBER.finditer(note):
         unit = _UNIT.match(note, number.end())
-        found.append(number[0] + (unit[0] if unit else ""))
-    return found
+        quantities.append(number[0] + (unit[0] if unit else ""))
+    return quantities
 
 
 def joined(owns: Sequence[tuple[str, ...]]) -> str:
     """The own numbers of one or several rows: ``7%``, of several rows ``7 – 12%``; may be empty."""
     shown = []
     for quantities in zip(*owns, strict=True):
-        numbers = [found[0] for text in quantities if (found := _NUMBER.match(text))]
+        numbers = [match[0] for text in quantities if (match := _NUMBER.match(text))]
         unit = quantities[0].removeprefix(numbers[0])
         shown.append(between(numbers) + unit)
     return " / ".join(shown)
 
 
 def _plurals(note: str) -> int:
-    return sum(bool(found[2]) for found in _PLURAL.finditer(_NUMBER.sub("#", note)))
+    return sum(bool(match[2]) for match in _PLURAL.finditer(_NUMBER.sub("#", note)))
 
 
 def between(numbers: Sequence[str]) -> str:

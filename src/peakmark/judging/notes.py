@@ -57,8 +57,8 @@ class Note:
 
 def worst(notes: Sequence[Note]) -> Level | None:
     """The heaviest level among the notes of the row itself, None without any doubt."""
-    found = {note.level for note in notes if note.doubt and not note.whole}
-    return next((level for level in ORDER if level in found), None)
+    levels = {note.level for note in notes if note.doubt and not note.whole}
+    return next((level for level in ORDER if level in levels), None)
 
 
 def widespread(rows: Sequence[tuple[Sequence[Note], frozenset[str]]]) -> frozenset[str]:

@@ -50,7 +50,7 @@ def loopback(row: Measured, _: Thresholds) -> Iterator[Note]:
     if row.subsystem != "network":
         return
     networks = [run.context.get("network") or {} for run in row.runs]
-    if any(one.get("loopback") for one in networks):
+    if any(network.get("loopback") for network in networks):
         text = "over loopback: client and server share one machine, no network lies between them; use two nodes"
         yield Note("loopback", text, Level.NOTE)
 

@@ -33,12 +33,14 @@ Turns = Mapping[int, Turn]
 
 def turns(points: Iterable[Point]) -> dict[int, Turn]:
     """The repetitions of a series by their number."""
-    found = {}
+    by_repetition = {}
     for point in points:
         context = point.record.data["context"]
         begun = datetime.fromisoformat(str(context["started"])).timestamp()
-        found[point.repetition] = Turn(point.value, begun, begun + float(context["seconds"] or 0), str(context["host"]))
-    return found
+        by_repetition[point.repetition] = Turn(
+            point.value, begun, begun + float(context["seconds"] or 0), str(context["host"])
+        )
+    return by_repetition
 
 
 def pairs(before: Turns, after: Turns) -> list[tuple[float, float]]:

@@ -37,8 +37,8 @@ def differ(rows: Sequence[Row], level: float = 0.05) -> bool:
     places: dict[float, list[int]] = {}
     for place, value in enumerate(values, 1):
         places.setdefault(value, []).append(place)
-    ranks = {value: sum(found) / len(found) for value, found in places.items()}
-    ties = 1 - sum(len(found) ** 3 - len(found) for found in places.values()) / (n**3 - n)
+    ranks = {value: sum(tied) / len(tied) for value, tied in places.items()}
+    ties = 1 - sum(len(tied) ** 3 - len(tied) for tied in places.values()) / (n**3 - n)
     if ties == 0:
         return False
     sums = sum(sum(ranks[value] for value in group) ** 2 / len(group) for group in groups)
@@ -55,18 +55,18 @@ def _chi_square_tail(value: float, freedom: int) -> float:
 
 def ratio(best: Row, worst: Row) -> float:
     """By what factor the median of the first row is better, 1 or more: as the tests are of medians, so are factors."""
-    found = best.measured.summary.median / worst.measured.summary.median
-    return 1 / found if best.table.lower_is_better else found
+    quotient = best.measured.summary.median / worst.measured.summary.median
+    return 1 / quotient if best.table.lower_is_better else quotient
 
 
 def groups(rows: Sequence[Row], words: Words) -> Iterator[tuple[str, list[Row]]]:
     """Rows that may be compared: of one node, variant and workload; each group with the name that it needs."""
     several = len({row.key.variant for row in rows}) > 1
     nodes = len({row.key.node for row in rows}) > 1
-    found: dict[tuple[str, str, str], list[Row]] = {}
+    grouped: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         # A layout may call one workload by two names, such as loads in a small and in a large area: two groups then.
-        found.setdefault((row.key.node, row.key.variant, words.workload(row)), []).append(row)
-    for (node, variant, workload), group in found.items():
+        grouped.setdefault((row.key.node, row.key.variant, words.workload(row)), []).append(row)
+    for (node, variant, workload), group in grouped.items():
         name = workload + (f" {variant}" if several and variant else "")
         yield name + (f" on {node}" if nodes else ""), group

@@ -62,29 +62,31 @@ def met(own: Series, reference: Series) -> bool:
 
 def best(row: Row) -> tuple[str, str, Series] | None:
     """(instrument, heading, series) of the best reference that has measured the row's figure on its host; None without one."""
-    found = [
-        (one.instrument, one.heading, row.series[one.instrument])
-        for one in row.table.references
-        if one.instrument in row.series and one.instrument not in NOT_ALIKE and is_measured(row.series[one.instrument])
+    candidates = [
+        (program.instrument, program.heading, row.series[program.instrument])
+        for program in row.table.references
+        if program.instrument in row.series
+        and program.instrument not in NOT_ALIKE
+        and is_measured(row.series[program.instrument])
     ]
-    found = [entry for entry in found if row.own is None or met(row.own, entry[2])]
-    if not found:
+    candidates = [entry for entry in candidates if row.own is None or met(row.own, entry[2])]
+    if not candidates:
         return None
     choose = min if row.table.lower_is_better else max
-    return choose(found, key=lambda entry: entry[2].centre)
+    return choose(candidates, key=lambda entry: entry[2].centre)
 
 
 def differences(row: Row, instrument: str) -> list[str]:
     """What is known to differ between the own kernel and a reference in this row, in words."""
     own, other = (row.series[name].points for name in (row.table.own.instrument, instrument))
-    found = []
+    known = []
     if row.series[instrument].hosts != row.series[row.table.own.instrument].hosts:
-        found.append("not on the same hosts")
+        known.append("not on the same hosts")
     if row.table.subsystem == "disk":
         huge = [any(point.details.get("huge_pages") for point in points) for points in (own, other)]
         if huge == [True, False]:
-            found.append(f"only {row.table.own.heading}'s buffers are in huge pages")
-    return found
+            known.append(f"only {row.table.own.heading}'s buffers are in huge pages")
+    return known
 
 
 def words_of_nodes(rows: Sequence[Row], mark: str = ".") -> str:

@@ -103,7 +103,7 @@ class Row:
 
     def said(self, note: Note) -> str:
         """A note as a sentence: with the program that it is about, as the row's table calls it."""
-        name = next((one.heading for one in self.table.series if one.instrument == note.about), "")
+        name = next((program.heading for program in self.table.series if program.instrument == note.about), "")
         return f"{name}: {note.text}" if name else note.text
 
     def marks_of(self, instrument: str) -> tuple[Note, ...]:
@@ -129,8 +129,8 @@ class Row:
     def ends(self) -> tuple[tuple[str, str], ...]:
         """Host of the client and host of the server, of every pair of two that measured the row; empty for one machine."""
         contexts = (point.record.data["context"] for series in self.series.values() for point in series.points)
-        found = {(str(one["host"]), str(one.get("server_host") or one["host"])) for one in contexts}
-        return tuple(sorted(pair for pair in found if pair[0] != pair[1]))
+        pairs = {(str(context["host"]), str(context.get("server_host") or context["host"])) for context in contexts}
+        return tuple(sorted(pair for pair in pairs if pair[0] != pair[1]))
 
     @property
     def loopback(self) -> bool:
@@ -140,7 +140,7 @@ class Row:
 
     def beside(self, instrument: str) -> Series | None:
         """What stands in an instrument's column: its own figures, or those of the one that filled the row for it."""
-        filling = (one for one in self.series.values() if one.instead_of == instrument)
+        filling = (series for series in self.series.values() if series.instead_of == instrument)
         return self.series.get(instrument) or next(filling, None)
 
     @property

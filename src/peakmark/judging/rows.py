@@ -45,12 +45,12 @@ def build(results: Results) -> dict[str, list[Row]]:
     centre = centre_of(results)
     layout = layout_of(results)
     sets = [published.load(str(name)) for name in results.report_config.get("published") or ()]
-    found = {table.name: _table_rows(results, table, layout, centre) for table in TABLES}
-    measured = [row for table in found.values() for row in table if row.own is not None]
+    by_table = {table.name: _table_rows(results, table, layout, centre) for table in TABLES}
+    measured = [row for table in by_table.values() for row in table if row.own is not None]
     codes = notes.widespread([(row.marks, remarks.shown_by(row)) for row in measured])
     return {
         name: [_beside(replace(row, marks=notes.shared(row.marks, codes)), sets) for row in table]
-        for name, table in found.items()
+        for name, table in by_table.items()
     }
 
 
@@ -70,22 +70,22 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     if not sets or row.key.variant == "block":
         return row
     where = (row.table.name, row.key.workload, row.key.block, row.key.concurrency, row.table.own.instrument)
-    found = {one.name: one.value(*where) for one in sets}
-    said = [
-        Note("published", f"{one.name} (published): {text}", Level.NOTE)
-        for one in sets
-        for text in one.remarks_on(*where)
+    beside = {source.name: source.value(*where) for source in sets}
+    marks = [
+        Note("published", f"{source.name} (published): {text}", Level.NOTE)
+        for source in sets
+        for text in source.remarks_on(*where)
     ]
     here = alike.terms(row.own, row.key.workload) if row.own else {}
-    for one in sets:
-        defined = alike.defined(one.definition_of(*where))
-        said += [
-            Note("defined", f"{one.name} (published): {name} {defined[name]} there, {here[name]} here", Level.NOTE)
+    for source in sets:
+        defined = alike.defined(source.definition_of(*where))
+        marks += [
+            Note("defined", f"{source.name} (published): {name} {defined[name]} there, {here[name]} here", Level.NOTE)
             for name in defined
             if name in here and defined[name] != here[name]
         ]
-    values = {name: value for name, value in found.items() if value is not None}
-    return replace(row, published=values, marks=(*row.marks, *said))
+    values = {name: value for name, value in beside.items() if value is not None}
+    return replace(row, published=values, marks=(*row.marks, *marks))
 
 
 def centre_of(results: Results) -> str:
@@ -136,33 +136,33 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
             *table.order(key.workload, key.variant, key.concurrency, key.block),
         ),
     )
-    found = [_row(results, table, key, drafts[key], centre) for key in ordered]
+    table_rows = [_row(results, table, key, drafts[key], centre) for key in ordered]
     if layout is None:
-        printed = fitted(table, (series.centre for row in found for series in row.series.values()))
-        return [replace(row, table=printed) for row in found]
-    return [replace(row, sheet=layout.sheet_of(table, row.key.workload, row.key.variant)) for row in found]
+        printed = fitted(table, (series.centre for row in table_rows for series in row.series.values()))
+        return [replace(row, table=printed) for row in table_rows]
+    return [replace(row, sheet=layout.sheet_of(table, row.key.workload, row.key.variant)) for row in table_rows]
 
 
 def _meant(results: Results) -> dict[tuple[str, str], int]:
     """(node, word) -> the number of threads that the word meant there, by the records; the largest where hosts differ."""
-    found: dict[tuple[str, str], int] = {}
+    threads: dict[tuple[str, str], int] = {}
     for record in results.records:
         cell, placed = record.cell, record.data["context"].get("placed")
         if cell.word and placed:
             place = (cell.node, cell.word)
-            found[place] = max(found.get(place, 0), int(placed["threads"]))
-    return found
+            threads[place] = max(threads.get(place, 0), int(placed["threads"]))
+    return threads
 
 
 def _areas(results: Results) -> dict[tuple[str, int | str], int]:
     """(node, concurrency as asked) -> the area that the node chose for LAT there; the largest where hosts differ."""
-    found: dict[tuple[str, int | str], int] = {}
+    areas: dict[tuple[str, int | str], int] = {}
     for record in results.records:
         cell = record.cell
         for entry in record.data["measurements"] if cell.automatic else ():
             place = (cell.node, cell.asked)
-            found[place] = max(found.get(place, 0), int(entry["block"]))
-    return found
+            areas[place] = max(areas.get(place, 0), int(entry["block"]))
+    return areas
 
 
 def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Point]]) -> None:
@@ -194,7 +194,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     missing, mixed = max(0, len(planned) - done), len(hosts) > 1
     row = Row(table, key, series, limit, missing=missing, shares=shares, mixed=mixed, unlike=reason is not None)
     checked = remarks.checked(row, facts, _nominal(results, facts))
-    said = [
+    marks = [
         *remarks.holes(results, row, planned),
         *remarks.hosts(row),
         *checked,
@@ -204,7 +204,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         *remarks.other_streams(row),
         *remarks.of_programs_and_limit(row),
     ]
-    return replace(row, marks=tuple(said))
+    return replace(row, marks=tuple(marks))
 
 
 def _series(results: Results, points: tuple[Point, ...], limit: Limit, centre: str) -> Series:
@@ -217,7 +217,7 @@ def _series(results: Results, points: tuple[Point, ...], limit: Limit, centre: s
 def _as_measured(facts: Mapping[str, Any], points: Sequence[Point]) -> Mapping[str, Any]:
     """The facts with the interface that was measured, which need not be the one of the host's default route."""
     networks = (point.record.data["context"].get("network") or {} for point in points)
-    link = next((one["link"] for one in networks if one.get("link")), None)
+    link = next((network["link"] for network in networks if network.get("link")), None)
     return {**facts, "network": link} if link else facts
 
 
@@ -252,20 +252,20 @@ def _shares(
     results: Results, table: Table, key: Key, points: Sequence[Point], facts: Mapping[str, Any], value: float
 ) -> dict[str, float]:
     """Share of the limit at the nominal and at the maximum clock; empty where no clock is in the limit."""
-    found = {}
+    shares = {}
     clocks = limits.clocks(facts, results.config.get("site_facts") or {})
     for name in ("nominal", "maximum"):
         limit = _limit(results, table, key, points, facts, clocks[name]) if clocks[name] else None
         share = limits.efficiency(value, limit) if limit and limit.clock else None
         if share is not None:
-            found[name] = share
-    return found
+            shares[name] = share
+    return shares
 
 
 def _placed(contexts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """What the row's threads could reach; where repetitions differ, the most: their limit is none too low."""
     known = [context["placed"] for context in contexts if context.get("placed")]
-    return max(known, key=lambda one: (one["cores"], one["sockets"], len(one["numa_nodes"])), default=None)
+    return max(known, key=lambda placed: (placed["cores"], placed["sockets"], len(placed["numa_nodes"])), default=None)
 
 
 def _limit(

@@ -80,12 +80,12 @@ def read(name: str) -> Side:
     if path.is_dir():
         return _campaign(path)
     if name.endswith(".csv") or (published.FOLDER / f"{name}.csv").is_file():
-        found = published.load(name)
-        values = {_published_point(key): tuple(numbers) for key, numbers in found.runs().items()}
-        remarks = {_published_point(key): texts for key, texts in found.remarks().items()}
-        terms = {_published_point(key): alike.defined(said) for key, said in found.definitions().items()}
-        return Side(found.name, values, bare=True, remarks=remarks, terms=terms)
-    known = ", ".join(sorted(one.stem for one in published.FOLDER.glob("*.csv")))
+        source = published.load(name)
+        values = {_published_point(key): tuple(numbers) for key, numbers in source.runs().items()}
+        remarks = {_published_point(key): texts for key, texts in source.remarks().items()}
+        terms = {_published_point(key): alike.defined(definition) for key, definition in source.definitions().items()}
+        return Side(source.name, values, bare=True, remarks=remarks, terms=terms)
+    known = ", ".join(sorted(file.stem for file in published.FOLDER.glob("*.csv")))
     raise ConfigError(
         f"{name!r} is neither the folder of a campaign, such as results/quick, nor published results: {known}, or the "
         "path of a CSV file"
@@ -111,8 +111,8 @@ def _campaign(path: Path) -> Side:
     mixed: dict[Point, str] = {}
     results = Results.read(path)
     beside = str(results.plan.get("beside") or "")
-    for name, found in rows.build(results).items():
-        for row in found:
+    for name, table_rows in rows.build(results).items():
+        for row in table_rows:
             key = row.key
             for instrument, series in row.series.items():
                 count = 0 if key.word else key.concurrency
@@ -162,7 +162,7 @@ def halves(in_time: Sequence[float]) -> list[float]:
 
 def drift_of(changes: Mapping[str, Sequence[float]]) -> dict[str, float]:
     """By table, what its rows have in common of what ``halves`` says of each: how the machine moved meanwhile."""
-    return {table: statistics.median(found) for table, found in changes.items() if len(found) >= LEAST_ROWS}
+    return {table: statistics.median(factors) for table, factors in changes.items() if len(factors) >= LEAST_ROWS}
 
 
 def _bare_point(side: Side, point: Point) -> Point | None:
@@ -180,18 +180,18 @@ def bare_points(side: Side) -> dict[Point, Point]:
     """A campaign's points by the names that published results give them: without variant, node and word, DRAM only,
     blocks in powers of 1024.
     """
-    found: dict[Point, Point] = {}
+    without_word: dict[Point, Point] = {}
     # Two threads as a number come before a word that meant two: the first is what was published.
-    for point in sorted(side.values, key=lambda one: bool(one.word)):
+    for point in sorted(side.values, key=lambda asked: bool(asked.word)):
         bare = _bare_point(side, point)
         if bare is None:
             continue
-        twin = found.get(bare)
+        twin = without_word.get(bare)
         if point.word and twin is not None and (twin.node, twin.variant) == (point.node, point.variant):
             continue
         # 1 MB and 1 MiB stand for one published size: the binary one does where a campaign has both.
         if twin is not None and replace(twin, block=point.block) == point:
-            found[bare] = twin if published.rounded(twin.block) == twin.block else point
+            without_word[bare] = twin if published.rounded(twin.block) == twin.block else point
             continue
         # Two nodes or two variants for one published row: which of them is meant is not for us to say.
         if twin is not None:
@@ -199,8 +199,8 @@ def bare_points(side: Side) -> dict[Point, Point]:
                 f"{side.name} has several nodes or variants of {describe(bare)}: published results name none; compare a "
                 "campaign of one node and one variant"
             )
-        found[bare] = point
-    return found
+        without_word[bare] = point
+    return without_word
 
 
 def describe(point: Point) -> str:

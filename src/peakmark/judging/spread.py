@@ -52,10 +52,10 @@ def is_wide(values: Sequence[float]) -> bool:
 
 def first_differs(values: Sequence[float]) -> float | None:
     """By what share the first value differs from the median of the others, None unless it stands out."""
-    found = statistics.first_difference(values)
-    if found is None or abs(found.relative) <= QUIET or abs(found.z) <= _threshold(_FIRST, len(values)):
+    difference = statistics.first_difference(values)
+    if difference is None or abs(difference.relative) <= QUIET or abs(difference.z) <= _threshold(_FIRST, len(values)):
         return None
-    return found.relative
+    return difference.relative
 
 
 def drifts(values: Sequence[float]) -> statistics.Drift | None:

@@ -107,23 +107,25 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
 
 def _number(spot: Spot, mark: str) -> Number:
     row = spot.middle
-    said = tuple(map(row.said, row.doubts or row.common_doubts))
+    doubts = tuple(map(row.said, row.doubts or row.common_doubts))
     if len(spot.rows) == 1:
-        return Number(describe(row), value_of(row, mark), comparison(row, mark), confidence(row), said)
+        return Number(describe(row), value_of(row, mark), comparison(row, mark), confidence(row), doubts)
     worst = f"slowest {spot.worst.key.node} with {value_of(spot.worst, mark)}"
     return Number(
         f"{SUBSYSTEMS[row.table.subsystem].title} {Words.of(row).point_on_all(row)}, median of {len(spot.rows)} nodes",
         quantity(row.table, spot.median, mark),
         f"{worst}; {comparison(row, mark)}",
         confidence(row),
-        said,
+        doubts,
     )
 
 
 def planned(rows: Rows) -> dict[str, str]:
     """Subsystem -> title of those that the plan measures, in the order of the report; all where it measures nothing."""
-    found = {row.table.subsystem for table in rows.values() for row in table}
-    return {subsystem: one.title for subsystem, one in SUBSYSTEMS.items() if subsystem in found or not found}
+    subsystems = {row.table.subsystem for table in rows.values() for row in table}
+    return {
+        subsystem: about.title for subsystem, about in SUBSYSTEMS.items() if subsystem in subsystems or not subsystems
+    }
 
 
 def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
@@ -133,16 +135,16 @@ def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
 
 def with_limit(rows: Rows) -> list[tuple[str, Row]]:
     """Title and headline row of each resource whose limit is known: what can be drawn as a share of it."""
-    found = [(title, headline(rows, subsystem)) for subsystem, title in planned(rows).items()]
-    return [(title, row) for title, row in found if row is not None and row.limit.value is not None]
+    headlines = [(title, headline(rows, subsystem)) for subsystem, title in planned(rows).items()]
+    return [(title, row) for title, row in headlines if row is not None and row.limit.value is not None]
 
 
 def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
     spot = headline_spot(rows, subsystem)
     if spot is None:
         return _none(rows, subsystem, title)
-    one = _of_node(spot.middle, subsystem, title, mark)
-    return one if spot.planned == 1 else _of_nodes(spot, one, mark)
+    of_node = _of_node(spot.middle, subsystem, title, mark)
+    return of_node if spot.planned == 1 else _of_nodes(spot, of_node, mark)
 
 
 def _of_nodes(spot: Spot, middle: Verdict, mark: str) -> Verdict:
@@ -270,13 +272,13 @@ def _best(rows: Sequence[Row]) -> Spot | None:
     """
     every = fleet.spots(rows)
     sure = [spot for spot in every if _mostly_sure(spot)]
-    for found in ([spot for spot in sure if not spot.middle.mixed], sure, every):
+    for choice in ([spot for spot in sure if not spot.middle.mixed], sure, every):
         comparable = [
-            spot for spot in found if spot.middle.limit.value is not None or ratios.best(spot.middle) is not None
+            spot for spot in choice if spot.middle.limit.value is not None or ratios.best(spot.middle) is not None
         ]
-        if found:
-            choose = min if found[0].table.lower_is_better else max
-            return choose(comparable or found, key=lambda spot: spot.median)
+        if choice:
+            choose = min if choice[0].table.lower_is_better else max
+            return choose(comparable or choice, key=lambda spot: spot.median)
     return None
 
 

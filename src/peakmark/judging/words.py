@@ -106,9 +106,9 @@ class Words:
     def place(self, row: Row, group: Sequence[Row]) -> str:
         """What makes this row in its group: ``16 MiB, 8 threads``; what is the same in all is not said."""
         parts = []
-        if len({one.key.block for one in group}) > 1:
+        if len({member.key.block for member in group}) > 1:
             parts.append(self.block(row))
-        if len({(one.key.concurrency, one.key.word) for one in group}) > 1 or not parts:
+        if len({(member.key.concurrency, member.key.word) for member in group}) > 1 or not parts:
             parts.append(self.threads(row))
         return ", ".join(parts)
 

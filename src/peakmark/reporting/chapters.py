@@ -26,11 +26,11 @@ def build(results: Results) -> dict[str, Any]:
     report = results.report_config
     given = report.get("text") or {}
     cites = bool(report.get("bibliography"))
-    found = {key: _chapter(key, check_text(f"text.{key}", given[key]), cites) for key in TEXTS if given.get(key)}
+    written = {key: _chapter(key, check_text(f"text.{key}", given[key]), cites) for key in TEXTS if given.get(key)}
     wanted = report.get("kernels")
     return {
-        "before": [found[key] for key in found if key in BEFORE],
-        "behind": [found[key] for key in found if key not in BEFORE],
+        "before": [written[key] for key in written if key in BEFORE],
+        "behind": [written[key] for key in written if key not in BEFORE],
         "kernels": kernels(_measured(results)) if (any(given.values()) if wanted is None else wanted) else [],
         "bibliography": f"author{Path(str(report['bibliography'])).suffix.lower()}" if cites else None,
     }

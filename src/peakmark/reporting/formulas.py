@@ -34,9 +34,9 @@ def build(rows: Sequence[Row], printed: Mapping[Key, Sheet], mark: str = ".") ->
     often = Counter(_split(formula)[1] for formula, _, _ in groups)
     for (formula, kind, source), members in groups.items():
         head, detail = _split(formula)
-        shown, told = (head, [detail]) if detail and often[detail] > 1 else (formula, [])
-        told += _CORES.split(source) if source else []
-        numbers = ", ".join(str(sources.setdefault(one, len(sources) + 1)) for one in told)
+        shown, cited = (head, [detail]) if detail and often[detail] > 1 else (formula, [])
+        cited += _CORES.split(source) if source else []
+        numbers = ", ".join(str(sources.setdefault(entry, len(sources) + 1)) for entry in cited)
         which = "all rows" if len(members) == len(rows) else _which(members, printed)
         lines.append(
             {"rows": which, "formula": typeset(shown + _at_clocks(members), mark), "kind": kind, "source": numbers}

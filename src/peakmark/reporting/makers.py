@@ -34,25 +34,25 @@ def of_report(section: Mapping[str, Any], root: Path = ROOT) -> str:
 def _package(root: Path, without: Iterable[str]) -> list[Path]:
     """Files of the package but those of some modules and subpackages."""
     package, left_out = root / "src" / "peakmark", set(without)
-    found = (path for path in package.rglob("*") if path.suffix in (".py", ".csv"))
-    return [path for path in found if path.relative_to(package).parts[0] not in left_out]
+    files = (path for path in package.rglob("*") if path.suffix in (".py", ".csv"))
+    return [path for path in files if path.relative_to(package).parts[0] not in left_out]
 
 
 def _named(root: Path, section: Mapping[str, Any], keys: Iterable[str]) -> list[Path]:
     """Files that ``report:`` names by path or, as layouts and published results, by name."""
     folders = {"tables": ("layouts", ".yaml"), "published": ("published", ".csv")}
-    found = []
+    paths = []
     for key, value in inputs.names(section):
         if key in keys:
             folder, suffix = folders.get(key, ("", ""))
-            found += [Path(value), root / "reports" / folder / f"{value}{suffix}"]
-    return found
+            paths += [Path(value), root / "reports" / folder / f"{value}{suffix}"]
+    return paths
 
 
 def _digest(root: Path, paths: Iterable[Path]) -> str:
     """One digest of names and contents; what is not there is told by the program that needs it."""
     total = hashlib.sha256()
-    for path in sorted(one for one in set(paths) if one.is_file()):
+    for path in sorted(file for file in set(paths) if file.is_file()):
         name = path.relative_to(root) if path.is_relative_to(root) else path
         total.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return total.hexdigest()[:16]

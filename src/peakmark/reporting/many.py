@@ -34,15 +34,15 @@ def parts(results: Results, table: Table, rows: Sequence[Row], draw: Draw, mark:
     sources = formulas.build(typical, {}, mark)
     if sources["lines"]:
         sources["sources"] = [f"Of {typical[0].key.node}, the node nearest to the median of all.", *sources["sources"]]
-    found = [_part(first, grid.title, page_tables.table(grid, members, mark))]
-    found[0]["findings"] = [vars(finding) for finding in fleet_text.of(rows, mark)]
-    found[0]["figures"] = [one for drawn in figures_of(table, rows) if (one := draw(drawn)) is not None]
-    found[0]["formulas"] = sources
+    parts = [_part(first, grid.title, page_tables.table(grid, members, mark))]
+    parts[0]["findings"] = [vars(finding) for finding in fleet_text.of(rows, mark)]
+    parts[0]["figures"] = [figure for drawn in figures_of(table, rows) if (figure := draw(drawn)) is not None]
+    parts[0]["formulas"] = sources
     if every_node:
         each = presentation.grid(results, rows[0].table, rows, mark)
         title = f"{each.title}: every node"
-        found.append(_part(False, title, page_tables.table(replace(each, title=title), rows, mark)))
-    return found
+        parts.append(_part(False, title, page_tables.table(replace(each, title=title), rows, mark)))
+    return parts
 
 
 def _part(first: bool, title: str, table: Mapping[str, Any]) -> Part:
@@ -53,7 +53,7 @@ def _part(first: bool, title: str, table: Mapping[str, Any]) -> Part:
 def alike(machines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The facts of many nodes as those of one: what all have alike, group by group, and what differs, with the nodes."""
     if len(machines) <= fleet.MANY:
-        return [dict(one) for one in machines]
+        return [dict(facts) for facts in machines]
     values: dict[tuple[str, str], dict[str, list[str]]] = {}
     for machine in machines:
         for group in machine["groups"]:
@@ -61,20 +61,20 @@ def alike(machines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 values.setdefault((group["title"], what), {}).setdefault(value, []).append(str(machine["name"]))
     groups: dict[str, list[list[str]]] = {}
     differing = []
-    for (title, what), found in values.items():
-        if len(found) == 1 and len(next(iter(found.values()))) == len(machines):
-            groups.setdefault(title, []).append([what, next(iter(found))])
+    for (title, what), by_value in values.items():
+        if len(by_value) == 1 and len(next(iter(by_value.values()))) == len(machines):
+            groups.setdefault(title, []).append([what, next(iter(by_value))])
         else:
-            differing.append([what, _differing(found)])
+            differing.append([what, _differing(by_value)])
     if differing:
         groups["What differs between the nodes"] = differing
     name = f"{len(machines)} nodes: {machines[0]['name']} to {machines[-1]['name']}"
     return [{"name": name, "groups": [{"title": title, "items": items} for title, items in groups.items()]}]
 
 
-def _differing(found: Mapping[str, Sequence[str]]) -> str:
+def _differing(by_value: Mapping[str, Sequence[str]]) -> str:
     """``A (60 nodes); B (node3 and node9)``; of more than four values the most frequent ones and how many others there are."""
-    ordered = sorted(found.items(), key=lambda pair: -len(pair[1]))
+    ordered = sorted(by_value.items(), key=lambda pair: -len(pair[1]))
     shown = [f"{value} ({who(names)})" for value, names in ordered[:4]]
     more = f"; {len(ordered) - 4} other values" if len(ordered) > 4 else ""
     return "; ".join(shown) + more

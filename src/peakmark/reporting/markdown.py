@@ -86,18 +86,18 @@ def _word(node: SyntaxTreeNode, name: str, cites: bool) -> Iterator[Node]:
 def _cited(text: str) -> Iterator[Node]:
     """A text with its citations: ``[@key]``, ``[@one; @two]``."""
     at = 0
-    for found in CITED.finditer(text):
-        if found.start() > at:
-            yield {"kind": "text", "text": text[at : found.start()]}
-        yield {"kind": "cite", "keys": [key.strip().removeprefix("@") for key in found[1].split(";")]}
-        at = found.end()
+    for citation in CITED.finditer(text):
+        if citation.start() > at:
+            yield {"kind": "text", "text": text[at : citation.start()]}
+        yield {"kind": "cite", "keys": [key.strip().removeprefix("@") for key in citation[1].split(";")]}
+        at = citation.end()
     if at < len(text):
         yield {"kind": "text", "text": text[at:]}
 
 
-def plain(words: Sequence[Node]) -> str:
+def plain(nodes: Sequence[Node]) -> str:
     """Words without their marks."""
-    return "".join(plain(word["words"]) if "words" in word else word.get("text", "") for word in words)
+    return "".join(plain(word["words"]) if "words" in word else word.get("text", "") for word in nodes)
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -113,7 +113,7 @@ class Rows:
 
     def back(self) -> list[Task]:
         """All jobs that stay back."""
-        return [task for tasks in self.kept.values() for task in tasks]
+        return [task for tasks in list(self.kept.values()) for task in tasks]  # asked by another thread at the end
 
 
 def _row(task: Task) -> str | None:

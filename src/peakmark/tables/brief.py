@@ -9,7 +9,7 @@ from peakmark.catalogue.tables import Series
 from peakmark.formatting import percent, significant, size
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
-from peakmark.tables import presentation
+from peakmark.tables import footnotes, presentation
 from peakmark.tables.presentation import NOT_MEASURED, Column, Grid, where, where_heading
 
 MOST = 7
@@ -62,7 +62,7 @@ def grid(rows: Sequence[Row]) -> Grid:
     seen = [level for level in MARKS if any(row.level is level for row in rows)]
     counted = sorted({row.own.summary.n for row in rows if row.own})
     repeated = f"n = {counted[0]}" if len(counted) == 1 else f"n = {counted[0]} to {counted[-1]}" if counted else ""
-    said = [
+    parts = [
         f"{table.title}{unit}",
         f"N {'streams' if table.subsystem == 'network' else 'threads'}",
         repeated,
@@ -75,7 +75,7 @@ def grid(rows: Sequence[Row]) -> Grid:
         columns=tuple(columns),
         body=tuple(line(row) for row in rows),
         notes=(),
-        remarks=(f"{'; '.join(filter(None, said))}.",),
+        remarks=(f"{'; '.join(filter(None, parts))}.",),
     )
 
 
@@ -86,10 +86,10 @@ def starred(grid: Grid) -> Grid:
     stars = {str(level): mark for level, mark in MARKS.items()}
     plain = presentation.without(presentation.without(grid, "Doubt"), "Notes")
     body = tuple((line[0] + stars.get(doubt, ""), *line[1:]) for line, doubt in zip(plain.body, doubts, strict=True))
-    said = tuple(f"{text}." for level, text in _SAID.items() if str(level) in doubts)
-    columns = tuple(replace(one, kind="text") if not place else one for place, one in enumerate(plain.columns))
-    shared = tuple(one for one in plain.shared if one != presentation.closed(presentation.BESIDE))
-    return replace(plain, columns=columns, body=body, notes=(), shared=shared, remarks=(*plain.remarks, *said))
+    legend = tuple(f"{text}." for level, text in _SAID.items() if str(level) in doubts)
+    columns = tuple(replace(item, kind="text") if not place else item for place, item in enumerate(plain.columns))
+    shared = tuple(item for item in plain.shared if item != footnotes.closed(footnotes.BESIDE))
+    return replace(plain, columns=columns, body=body, notes=(), shared=shared, remarks=(*plain.remarks, *legend))
 
 
 def _references(rows: Sequence[Row]) -> list[Series]:
@@ -97,5 +97,5 @@ def _references(rows: Sequence[Row]) -> list[Series]:
     counted = {
         series.instrument: sum(series.instrument in row.series for row in rows) for series in rows[0].table.references
     }
-    found = [series for series in rows[0].table.references if counted[series.instrument]]
-    return sorted(found, key=lambda series: -counted[series.instrument])
+    measured = [series for series in rows[0].table.references if counted[series.instrument]]
+    return sorted(measured, key=lambda series: -counted[series.instrument])

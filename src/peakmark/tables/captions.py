@@ -27,24 +27,28 @@ def text(name: str, limit: bool = True, absent: Collection[str] = ()) -> str:
     """The caption of a figure, on one line; without ``limit`` no sentence about its dashed line, and none about programs that
     are ``absent`` from it.
     """
-    words = " ".join((FOLDER / f"{_file(name)}.rst").read_text(encoding="utf-8").split())
-    sentences = re.split(r"(?<=\.) ", words)
+    caption = " ".join((FOLDER / f"{_file(name)}.rst").read_text(encoding="utf-8").split())
+    sentences = re.split(r"(?<=\.) ", caption)
     dropped = [*absent, *(() if limit else ("dashed",))]
-    return " ".join(one for one in sentences if not any(re.search(rf"\b{re.escape(word)}\b", one) for word in dropped))
+    return " ".join(
+        sentence
+        for sentence in sentences
+        if not any(re.search(rf"\b{re.escape(word)}\b", sentence) for word in dropped)
+    )
 
 
 def of_drawing(drawing: Drawing, limit: bool, references: bool, beyond: bool = False) -> str:
     """The caption of a figure that a layout asks for: its title, then how to read its kind. ``limit``, ``references`` and
     ``beyond`` (references above the upper edge) say what is in it.
     """
-    words = text(drawing.kind if drawing.kind in KINDS else WORKLOAD, limit)
+    caption = text(drawing.kind if drawing.kind in KINDS else WORKLOAD, limit)
     absent = {
         "repetitions": drawing.value == "measured",
         "reference tools": references,
         "beyond": beyond,
     }
     dropped = [word for word, there in absent.items() if not there]
-    kept = [one for one in re.split(r"(?<=\.) ", words) if not any(word in one for word in dropped)]
+    kept = [sentence for sentence in re.split(r"(?<=\.) ", caption) if not any(word in sentence for word in dropped)]
     return " ".join([f"{drawing.title}.", *kept])
 
 
@@ -59,10 +63,10 @@ def _file(name: str) -> str:
 def doubts(rows: Sequence[Row]) -> str:
     """What the table says of the rows of a figure and its marks do not: `` Of its 6 rows 1 is wrong and 2 are unsure; 2 mix hosts.``"""
     counts = {level: sum(row.level is level for row in rows) for level in (Level.WRONG, Level.UNSURE)}
-    said = [f"{count} {'is' if count == 1 else 'are'} {level}" for level, count in counts.items() if count]
+    counted = [f"{count} {'is' if count == 1 else 'are'} {level}" for level, count in counts.items() if count]
     mixed = sum(row.mixed for row in rows)
     more = [f"{mixed} {'mixes' if mixed == 1 else 'mix'} hosts"] if mixed else []
-    parts = [*([listed(said)] if said else []), *more]
+    parts = [*([listed(counted)] if counted else []), *more]
     return f" Of its {plural(len(rows), 'row')} {'; '.join(parts)}." if parts else ""
 
 

@@ -16,8 +16,9 @@ from peakmark.judging import fleet
 from peakmark.judging.fleet import Spot
 from peakmark.judging.row import Row
 from peakmark.storage.results import Results
-from peakmark.tables import presentation
-from peakmark.tables.presentation import Column, Grid, Notes
+from peakmark.tables import footnotes, presentation
+from peakmark.tables.footnotes import Notes
+from peakmark.tables.presentation import Column, Grid
 
 NAMED = 3
 
@@ -38,10 +39,10 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         columns=_columns(table),
         body=body,
         notes=tuple((at, typeset(_where(at, sentence, notes, rows, every), mark)) for at, sentence in notes.sentences),
-        remarks=tuple(typeset(presentation.closed(one), mark) for one in remarks),
-        shared=tuple(typeset(presentation.closed(one), mark) for one in notes.said_of_all),
+        remarks=tuple(typeset(footnotes.closed(remark), mark) for remark in remarks),
+        shared=tuple(typeset(footnotes.closed(remark), mark) for remark in notes.said_of_all),
         reading=f"A line for each point: {every} nodes. "
-        + (typeset(presentation.closed(table.remark), mark) if table.remark else ""),
+        + (typeset(footnotes.closed(table.remark), mark) if table.remark else ""),
     )
     return presentation.without_empty(whole), [spot.middle for spot in spots]
 
@@ -67,14 +68,16 @@ def brief(rows: Sequence[Row]) -> Grid:
 
     numbers = [Column(name, kind="number") for name in ("N", "median", "low", "high")]
     unit = f" in {table.shown}" if table.shown else ""
-    said = f"{table.title}{unit} of {len({row.key.node for row in rows})} nodes"
+    caption = f"{table.title}{unit} of {len({row.key.node for row in rows})} nodes"
     return Grid(
         name=table.name,
         title=table.title,
         columns=(Column(table.first), *([Column("Size")] if blocks else []), *numbers, Column("Slowest")),
         body=tuple(map(line, spots)),
         notes=(),
-        remarks=(f"{said}: median, lowest and highest; N {'streams' if table.subsystem == 'network' else 'threads'}.",),
+        remarks=(
+            f"{caption}: median, lowest and highest; N {'streams' if table.subsystem == 'network' else 'threads'}.",
+        ),
     )
 
 
@@ -121,8 +124,8 @@ def _cells(table: Table, spot: Spot, mark: str) -> tuple[str, ...]:
 
 
 def _median(spot: Spot, instrument: str) -> float | None:
-    found = [row.series[instrument].centre for row in spot.rows if instrument in row.series]
-    return statistics.median(found) if found else None
+    values = [row.series[instrument].centre for row in spot.rows if instrument in row.series]
+    return statistics.median(values) if values else None
 
 
 def _apart(spot: Spot) -> str:
@@ -133,11 +136,11 @@ def _apart(spot: Spot) -> str:
 
 def _where(at: str, sentence: str, notes: Notes, rows: Sequence[Row], every: int) -> str:
     """A note's sentence with the nodes that it is about."""
-    found = {row.key.node: None for row in rows if any(notes.letters.get(note) == at for note in row.notes)}
-    if len(found) in (0, every):
+    nodes = {row.key.node: None for row in rows if any(notes.letters.get(note) == at for note in row.notes)}
+    if len(nodes) in (0, every):
         return sentence
-    which = listed([*found]) if len(found) <= NAMED else f"{len(found)} of {every} nodes"
-    return presentation.closed(f"{sentence.rstrip('.')} (on {which})")
+    which = listed([*nodes]) if len(nodes) <= NAMED else f"{len(nodes)} of {every} nodes"
+    return footnotes.closed(f"{sentence.rstrip('.')} (on {which})")
 
 
 def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:

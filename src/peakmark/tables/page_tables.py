@@ -72,7 +72,7 @@ def _headings(grid: Grid) -> tuple[list[dict[str, Any]], list[str]]:
 
 def _wrapped(heading: str) -> str:
     """A heading with its unit, and what is narrower in two lines, on lines of their own."""
-    for words, lines in (
+    for part, lines in (
         (" (", "\n("),
         ("Theoretical ", "Theoretical\n"),
         ("Standard ", "Standard\n"),
@@ -83,7 +83,7 @@ def _wrapped(heading: str) -> str:
         ("Benchmark Run", "Benchmark\nRun"),
         ("Average ", "Average\n"),
     ):
-        heading = heading.replace(words, lines)
+        heading = heading.replace(part, lines)
     return heading
 
 

@@ -7,20 +7,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from string import ascii_lowercase
 from typing import Any
 
 from peakmark.catalogue.tables import Table, count
 from peakmark.formatting import listed, percent, significant, size, typeset
-from peakmark.judging.merging import joined, merge
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
+from peakmark.tables.footnotes import Notes
+from peakmark.tables.footnotes import closed as closed
 
 NOT_MEASURED = "not measured"
-BESIDE = "A number beside a letter is what the note says of that row"
-BETWEEN = ", "  # two letters of notes
-BOUND = "\u00a0"  # a letter and its number stay on one line
 ENDS = "Client → server"
 _KEY = re.compile(r"\b([a-z]+\.[a-z]+)\.([A-Z]+)\b")  # of a site file, for one workload: disk.throughput.RS
 _KEY_HOLE = re.compile(r"\.#")
@@ -80,19 +77,19 @@ def without_empty(grid: Grid) -> Grid:
     """The grid without the columns that say nothing: those empty in all rows, and n or a variant that is the same in all,
     which a remark then says.
     """
-    kept, said = [], []
+    kept, remarks = [], []
     for number, column in enumerate(grid.columns):
         texts = {line[number] for line in grid.body}
         if len(texts) == 1 and len(grid.body) > 1 and column.label in SAID_ONCE:
             (text,) = texts
-            said.append(SAID_ONCE[column.label].format(text) if text not in USUAL else "")
+            remarks.append(SAID_ONCE[column.label].format(text) if text not in USUAL else "")
         elif texts != {""}:
             kept.append(number)
     return replace(
         grid,
         columns=tuple(grid.columns[number] for number in kept),
         body=tuple(tuple(line[number] for number in kept) for line in grid.body),
-        remarks=(*filter(None, said), *grid.remarks),
+        remarks=(*filter(None, remarks), *grid.remarks),
     )
 
 
@@ -199,70 +196,6 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
     return without_empty(whole) if rows else whole
 
 
-@dataclass(frozen=True)
-class Notes:
-    """The notes of some rows: ``letters`` by note, the ``sentences`` they stand for, and what is said of all rows.
-
-    own  the numbers that a note has of its own, where its sentence has ranges
-    """
-
-    letters: Mapping[str, str]
-    sentences: tuple[tuple[str, str], ...]
-    common: tuple[str, ...]
-    own: Mapping[str, tuple[str, ...]]
-
-    @classmethod
-    def of(cls, rows: Sequence[Row]) -> Notes:
-        """Notes that differ in numbers alone share a letter; what holds for all measured rows has none."""
-        common = _common(rows)
-        merged = merge([note for row in rows for note in row.notes if note not in common])
-        sentences = dict.fromkeys(one.sentence for one in merged.values())
-        letters = {sentence: letter(number) for number, sentence in enumerate(sentences)}
-        return cls(
-            letters={note: letters[one.sentence] for note, one in merged.items()},
-            sentences=tuple((mark, closed(sentence)) for sentence, mark in letters.items()),
-            common=tuple(f"All rows: {note}" for note in common),
-            own={note: one.own for note, one in merged.items()},
-        )
-
-    @property
-    def said_of_all(self) -> tuple[str, ...]:
-        """What is said below the table of all rows, and of the numbers beside letters."""
-        return (*self.common, *([BESIDE] if any(self.own.values()) else ()))
-
-    def marks(self, rows: Sequence[Row], mark: str = ".") -> str:
-        """The letters of what a line's rows note, each once with the line's own numbers: ``a 11 %, b, c 2.74 GHz``."""
-        found: dict[str, list[tuple[str, ...]]] = {}
-        for note in (note for row in rows for note in row.notes if note in self.letters):
-            found.setdefault(self.letters[note], []).append(self.own[note])
-        ordered = sorted(found, key=lambda one: (len(one), one))
-        texts = (f"{one} {typeset(joined(found[one]), mark)}".strip().replace(" ", BOUND) for one in ordered)
-        return BETWEEN.join(texts)
-
-
-def closed(sentence: str) -> str:
-    """The sentence with its full stop."""
-    return f"{sentence.rstrip('.')}."
-
-
-def _common(rows: Sequence[Row]) -> list[str]:
-    """Notes of all measured rows alike: said once below the table instead of in every row."""
-    measured = [row for row in rows if row.own is not None]
-    if len(measured) < 2:
-        return []
-    return [note for note in measured[0].notes if all(note in row.notes for row in measured)]
-
-
-def letter(number: int) -> str:
-    """a, b, ... z, aa, ab, ..."""
-    text = ""
-    number += 1
-    while number:
-        number, rest = divmod(number - 1, 26)
-        text = ascii_lowercase[rest] + text
-    return text
-
-
 def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...]:
     def shown(value: float | None, step: float = 0.0) -> str:
         return "" if value is None else significant(value * table.factor, mark=mark, step=step * table.factor)
@@ -274,12 +207,12 @@ def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...
         cells.append(size(key.block) or table.unsized)
     if table.variant:
         cells.append(table.variant_label(key.variant))
-    found = [row.series.get(series.instrument) for series in table.series]
-    cells += [shown(entry.centre, entry.step) if entry else "" for entry in found]
+    entries = [row.series.get(series.instrument) for series in table.series]
+    cells += [shown(entry.centre, entry.step) if entry else "" for entry in entries]
     if row.own is None:
-        cells[-len(found)] = NOT_MEASURED
+        cells[-len(entries)] = NOT_MEASURED
     cells.append(shown(row.limit.value))
-    cells += [percent(entry.efficiency, mark) if entry and entry.efficiency is not None else "" for entry in found]
+    cells += [percent(entry.efficiency, mark) if entry and entry.efficiency is not None else "" for entry in entries]
     own = row.own.summary if row.own else None
     cells += [
         significant(own.stdev * table.factor, 3, mark) if own and own.stdev is not None else "",
@@ -314,8 +247,8 @@ def unknown_reasons(rows: Sequence[Row]) -> list[str]:
     reasons = dict.fromkeys(row.limit.reason for row in rows if row.limit.value is None and row.limit.reason)
     families: dict[str, list[str]] = {}
     for reason in reasons:
-        found = _KEY.search(reason)
-        families.setdefault(_KEY.sub(r"\1.#", reason), []).append(found[2] if found else "")
+        key = _KEY.search(reason)
+        families.setdefault(_KEY.sub(r"\1.#", reason), []).append(key[2] if key else "")
     return [_KEY_HOLE.sub(_listed(names), family) if names != [""] else family for family, names in families.items()]
 
 
@@ -341,6 +274,6 @@ def empty_reason(results: Results, instrument: str) -> str:
 
 
 def _reasons(results: Results, instrument: str) -> str:
-    found: list[Mapping[str, Any]] = [record.data for record in results.records if not record.ok]
-    found += [attempt.data for attempt in results.attempts]
-    return "; ".join(dict.fromkeys(str(data["reason"]) for data in found if data["cell"]["instrument"] == instrument))
+    stored: list[Mapping[str, Any]] = [record.data for record in results.records if not record.ok]
+    stored += [attempt.data for attempt in results.attempts]
+    return "; ".join(dict.fromkeys(str(data["reason"]) for data in stored if data["cell"]["instrument"] == instrument))

@@ -14,7 +14,7 @@ from peakmark.judging import notes as notes_of
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
-from peakmark.tables import presentation
+from peakmark.tables import footnotes, presentation
 from peakmark.tables.presentation import Grid
 
 Rows = Mapping[str, Sequence[Row]]
@@ -73,14 +73,14 @@ def left_over(layout: Layout, name: str, rows: Sequence[Row]) -> list[Row]:
 
 def frame(sheet: Sheet, rows: Sequence[Row]) -> pd.DataFrame:
     """A sheet under its headings, values with full precision; an empty field where nothing was measured."""
-    found = lines(sheet, rows)
-    where = presentation.where_heading([row for line in found for row in line.rows])
+    sheet_lines = lines(sheet, rows)
+    where = presentation.where_heading([row for line in sheet_lines for row in line.rows])
     body = [
         [
             *([presentation.where(line.rows)] if where else []),
             *(_field(sheet, column, line) for column in sheet.columns),
         ]
-        for line in found
+        for line in sheet_lines
     ]
     return pd.DataFrame(body, columns=headings(sheet, where))
 
@@ -111,8 +111,8 @@ def value(sheet: Sheet, column: Column, line: Line) -> float | None:
             return None if series.efficiency is None else 100 * series.efficiency
         return evaluate(column.formula, {"measured": series.centre, "theoretical": row.limit.value})
     if column.value == "run":
-        found = [point.value for point in series.points if point.repetition == column.run - 1]
-        return found[0] * sheet.factor if found else None
+        values = [point.value for point in series.points if point.repetition == column.run - 1]
+        return values[0] * sheet.factor if values else None
     summary = series.summary
     chosen = {
         "measured": series.centre,
@@ -133,20 +133,20 @@ def row_of(column: Column, line: Line) -> Row | None:
 
 def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -> Grid:
     """A sheet as text, with the notes of its rows: headings as in the layout, and a column of letters for the notes."""
-    found = lines(sheet, rows)
-    shown = [row for line in found for row in line.rows]
+    sheet_lines = lines(sheet, rows)
+    shown = [row for line in sheet_lines for row in line.rows]
     where = presentation.where_heading(shown)
-    notes = presentation.Notes.of(shown)
+    notes = footnotes.Notes.of(shown)
     # Beside a line of several rows a published value could stand for any of them.
-    published = published_names(shown) if len(found) == len(shown) else []
+    published = published_names(shown) if len(sheet_lines) == len(shown) else []
     body = []
-    for line in found:
+    for line in sheet_lines:
         cells = [presentation.where(line.rows)] if where else []
         cells += [_text(sheet, column, line, mark) for column in sheet.columns]
         cells += presentation.published_cells(line.rows[0], published, sheet.factor, mark)
         body.append((*cells, _level(line.rows), notes.marks(line.rows, mark)))
     columns = [presentation.Column(where)] if where else []
-    columns += [_described(column, found) for column in sheet.columns]
+    columns += [_described(column, sheet_lines) for column in sheet.columns]
     columns += presentation.published_columns(sheet.table, published)
     whole = Grid(
         name=sheet.name,
@@ -154,11 +154,11 @@ def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -
         columns=(*columns, presentation.Column("Doubt"), presentation.Column("Notes", kind="notes")),
         body=tuple(body),
         notes=tuple((letter, typeset(sentence, mark)) for letter, sentence in notes.sentences),
-        remarks=tuple(typeset(presentation.closed(remark), mark) for remark in _remarks(results, sheet, shown)),
-        shared=tuple(typeset(presentation.closed(note), mark) for note in notes.said_of_all),
-        reading=typeset(presentation.closed(sheet.remark), mark) if sheet.remark else "",
+        remarks=tuple(typeset(footnotes.closed(remark), mark) for remark in _remarks(results, sheet, shown)),
+        shared=tuple(typeset(footnotes.closed(note), mark) for note in notes.said_of_all),
+        reading=typeset(footnotes.closed(sheet.remark), mark) if sheet.remark else "",
     )
-    return presentation.without_empty(whole) if found else whole
+    return presentation.without_empty(whole) if sheet_lines else whole
 
 
 def _level(rows: Sequence[Row]) -> str:
@@ -166,11 +166,11 @@ def _level(rows: Sequence[Row]) -> str:
     return str(notes_of.worst([note for row in rows for note in row.marks_of(row.table.own.instrument)]) or "")
 
 
-def _described(column: Column, found: Sequence[Line]) -> presentation.Column:
+def _described(column: Column, sheet_lines: Sequence[Line]) -> presentation.Column:
     """Texts that are numbers, such as thread counts, stand to the right as numbers do."""
     if column.text is None:
         return presentation.Column(column.heading, kind="number")
-    texts = [column.text.format(**line.names) for line in found]
+    texts = [column.text.format(**line.names) for line in sheet_lines]
     digits = bool(texts) and all(text[:1].isdigit() and " " not in text for text in texts)
     return presentation.Column(column.heading, kind="number" if digits else "text")
 

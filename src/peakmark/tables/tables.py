@@ -56,7 +56,7 @@ def build(campaign: Path | Judged) -> list[Path]:
     (folder / "nodes.csv").unlink(missing_ok=True)  # of an earlier choice of nodes
     for name, content in (
         ("summary", summary(everything)),
-        ("findings", said(rows)),
+        ("findings", sentences(rows)),
         *((("nodes", nodes.frame(rows)),) if len(fleet.nodes(rows)) > 1 else ()),
         ("runs", runs(measurements.build(results))),
     ):
@@ -144,9 +144,9 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
     if table.variant:
         line[table.variant] = table.variant_label(row.key.variant)
     for series in table.series:
-        found = row.series.get(series.instrument)
-        line[table.measured_heading(series)] = shown(found.centre) if found else None
-        share = found.efficiency if found else None
+        measured = row.series.get(series.instrument)
+        line[table.measured_heading(series)] = shown(measured.centre) if measured else None
+        share = measured.efficiency if measured else None
         line[table.efficiency_heading(series)] = None if share is None else 100 * share
     line[table.theoretical_heading] = shown(row.limit.value)
     line["Standard Deviation"] = shown(own.stdev) if own else None
@@ -210,10 +210,10 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(lines).astype({"block": "Int64"}) if lines else pd.DataFrame(columns=["table"])
 
 
-def said(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
+def sentences(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
     """What the rows of each table say: table, topic, sentence."""
     find = fleet_text.of if fleet.is_many(rows) else findings.of
-    lines = [(name, finding.topic, finding.text) for name, found in rows.items() for finding in find(found)]
+    lines = [(name, finding.topic, finding.text) for name, table_rows in rows.items() for finding in find(table_rows)]
     return pd.DataFrame(lines, columns=["table", "topic", "sentence"])
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from peakmark.tables.presentation import BETWEEN, BOUND, NOT_MEASURED
+from peakmark.tables.footnotes import BETWEEN, BOUND
+from peakmark.tables.presentation import NOT_MEASURED
 
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
@@ -31,15 +32,15 @@ def grid(table: Data, mark: str) -> str:
     head, sub = "", []
     leaves = iter(table["subhead"])
     for entry in table["head"]:
-        words = "<br>".join(escape(line) for line in entry["title"].split("\n"))
+        heading = "<br>".join(escape(line) for line in entry["title"].split("\n"))
         if entry["rows"] == 1 and table["subhead"]:
-            head += f'<th class="group" scope="colgroup" colspan="{entry["span"]}">{words}</th>'
+            head += f'<th class="group" scope="colgroup" colspan="{entry["span"]}">{heading}</th>'
             for _ in range(entry["span"]):
                 sub.append(f'<th class="number" scope="col" data-column="{place}">{escape(next(leaves))}</th>')
                 place += 1
         else:
             kind = ' class="number"' if entry["kind"] == "number" else ""
-            head += f'<th{kind} scope="col" rowspan="{entry["rows"]}" data-column="{place}">{words}</th>'
+            head += f'<th{kind} scope="col" rowspan="{entry["rows"]}" data-column="{place}">{heading}</th>'
             place += 1
     rows = ""
     for number, line in enumerate(table["body"]):
@@ -105,8 +106,8 @@ def plain(headings: Sequence[str], lines: Iterable[Sequence[str]], caption: str 
         + "</tr>"
         for line in lines
     )
-    said = f"<caption>{escape(caption)}</caption>" if caption else ""
-    table = f'<table class="plain wide">{said}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    above = f"<caption>{escape(caption)}</caption>" if caption else ""
+    table = f'<table class="plain wide">{above}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption or headings[0])}">{table}</div>'
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import zipfile
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.unit import campaign_data as make
 
 from peakmark import cli
 from peakmark.bundling import anonymise, staging
+from peakmark.errors import RecordError
 from peakmark.storage import records
 from peakmark.storage.results import Results
 
@@ -123,3 +125,18 @@ def test_nodes_that_were_not_measured_have_no_name_left_either(campaign: Path) -
     path.write_text(json.dumps({**plan, "cluster": {"nodes": ["any"], "left_out": {"slim-7": "down"}, "kinds": kinds}}))
     replace = anonymise.replacer(Results.read(campaign))
     assert "fat-99" not in replace("on fat-99") and "slim-7" not in replace("not slim-7")
+
+
+def test_a_user_without_a_name_has_none_to_take_out(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that runs under a number that nobody has."""
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    assert "alice" not in anonymise.replacer(Results.read(campaign))("/home/alice/peakmark")
+
+
+def test_a_damaged_configuration_is_one_sentence(campaign: Path, tmp_path: Path) -> None:
+    (campaign / "config.json").write_text('{"a": ')
+    results = Results.read(campaign)
+    with pytest.raises(RecordError, match=r"config\.json is damaged .*: delete it, the next run writes it anew"):
+        staging.copy(results, tmp_path / "copy", anonymise.replacer(results))

@@ -10,7 +10,7 @@ from tests.unit import campaign_data as make
 from peakmark.judging import rows
 from peakmark.reporting import document, formulas, runs_text, shorter
 from peakmark.storage.results import Results
-from peakmark.tables import presentation, webtables
+from peakmark.tables import footnotes, webtables
 
 REMEDY = "repeat on an idle node."
 
@@ -92,6 +92,6 @@ def test_a_failure_that_recurs_is_one_line(tmp_path: Path) -> None:
 
 
 def test_letters_lead_to_notes_and_own_numbers_stand_beside_them() -> None:
-    text = f"a{presentation.BOUND}7{presentation.BOUND}%{presentation.BETWEEN}b"
+    text = f"a{footnotes.BOUND}7{footnotes.BOUND}%{footnotes.BETWEEN}b"
     cell = webtables._cell(3, text, "notes", "cpu", ".")
     assert cell == '<td><a href="#cpu-a">a</a>\u00a07\u00a0%, <a href="#cpu-b">b</a></td>'

@@ -13,7 +13,7 @@ from peakmark.catalogue.tables import BY_NAME, TABLES
 from peakmark.judging import rows
 from peakmark.judging.merging import joined, merge
 from peakmark.storage.results import Results
-from peakmark.tables import presentation, tables
+from peakmark.tables import footnotes, presentation, tables
 
 # As printed in the reports that students and administrators write by hand.
 CLASSIC = {
@@ -371,10 +371,10 @@ def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path)
     notes = dict(grid.notes)
     (letter,) = [name for name, sentence in notes.items() if "spread" in sentence]
     assert "20 – 30\u00a0%" in notes[letter]
-    marks = [line[at].split(presentation.BETWEEN) for line in grid.body]
+    marks = [line[at].split(footnotes.BETWEEN) for line in grid.body]
     own = [next((mark for mark in line if mark.startswith(letter)), "") for line in marks]
     assert own == [f"{letter}\u00a030\u00a0%", f"{letter}\u00a020\u00a0%", ""]
-    assert f"{presentation.BESIDE}." in grid.shared
+    assert f"{footnotes.BESIDE}." in grid.shared
 
 
 def test_own_numbers_have_their_units_and_of_several_rows_are_a_range() -> None:
@@ -413,4 +413,4 @@ def test_a_value_above_its_limit_is_doubtful(tmp_path: Path) -> None:
 
 
 def test_letters_go_on_after_z() -> None:
-    assert [presentation.letter(number) for number in (0, 25, 26, 27, 52)] == ["a", "z", "aa", "ab", "ba"]
+    assert [footnotes.letter(number) for number in (0, 25, 26, 27, 52)] == ["a", "z", "aa", "ab", "ba"]
