@@ -41,8 +41,8 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
     """The figure of one table, None when none of its rows was measured; ``mark`` is the decimal mark.
 
     Horizontal is the block size or the concurrency, whichever has more values; the other distinguishes lines, named at
-    their right end. Vertical is logarithmic where the values span more than a factor of 20, else it starts at zero;
-    panels of one line share it, except those of the CPU, whose workloads differ by their operand size. Panels of a single
+    their right end. Vertical is logarithmic where the values, or they and the limit, span more than a factor of 20, else it
+    starts at zero; panels of one line share it, except those of the CPU, whose workloads differ by their operand size. Panels of a single
     place are rows of dots below the others.
     """
     measured = [row for row in rows if row.series]
@@ -161,7 +161,8 @@ def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
     values += [value * table.factor for row in rows for value in row.published.values()]
     limits = [row.limit.value * table.factor for row in rows if row.limit.value is not None]
     lowest, highest = min(values), max(values)
-    logarithmic = highest > 20 * lowest
+    # Far below its limit, all that was measured would lie on the lower edge.
+    logarithmic = highest > single.SPAN * lowest or max(limits, default=0.0) > single.SPAN * highest
     highest = max([highest, *limits])
     if table.lower_is_better and logarithmic:
         lowest = min([lowest / 1.4, *(limit / 3 for limit in limits)])  # room for the word below the limit

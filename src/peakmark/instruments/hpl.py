@@ -16,6 +16,7 @@ from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.instruments import common, hplsize
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.lean import Any, ClassVar
+from peakmark.units import gigabytes
 
 HPCC_OUTPUT = "hpccoutf.txt"
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
@@ -107,7 +108,7 @@ class Hpl(common.Program):
         if n is None:
             raise Unavailable(
                 f"HPL in {tool.name} cannot solve even N = {2 * nb} in budget_s = {budget:g} s and "
-                f"{workspace.memory_bytes} B of memory: raise budget_s or lower nb"
+                f"{gigabytes(workspace.memory_bytes)} of memory: raise budget_s or lower nb"
             )
         environment = {
             **common.ENV,

@@ -23,6 +23,7 @@ def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> 
         *_whole(measured),
         *_machine(measured),
         *_part_of_node(rows, verdicts),
+        *_narrower(verdicts),
         *_scaled(config),
     ]
     return [*found, *_limits(verdicts), *_loopback(measured), *_holes(rows)]
@@ -51,6 +52,14 @@ def _part_of_node(rows: Rows, verdicts: list[Verdict]) -> Iterator[str]:
             ]
             why = "its rows of more threads are slower or in doubt" if more else "concurrency: [cores] loads them all"
             yield f"{one.title}: measured on {used} of the node's {cores} cores{share}; {why}."
+
+
+def _narrower(verdicts: list[Verdict]) -> Iterator[str]:
+    """That a share on page one is of instructions that were asked for, not of the node."""
+    for one in verdicts:
+        for note in one.row.marks if one.row else ():
+            if note.code == "narrower":
+                yield f"{one.title}: {note.text}."
 
 
 def _nothing_sure(verdicts: list[Verdict]) -> Iterator[str]:

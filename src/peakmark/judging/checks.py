@@ -93,6 +93,7 @@ CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (
     on_cores.clock,
     on_cores.clock_lowered,
     on_cores.below_nominal,
+    on_cores.narrower,
     on_cores.placement,
     on_network.udp_loss,
     on_network.lost_round_trips,

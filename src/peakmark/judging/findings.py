@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from peakmark import statistics
 from peakmark.config.layouts import Sheet
-from peakmark.formatting import percent, significant
-from peakmark.judging import ratios, strata, trends
+from peakmark.formatting import significant
+from peakmark.judging import ratios, strata, to_limit, trends
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.notes import Level
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
@@ -52,7 +52,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         *(Finding(topic, text) for topic, text in together),
         *(Finding("Reference", text) for text in _references(words, right, beside)),
         *(Finding("Disagreement", text) for text in _disagreements(words, alike)),
-        *(Finding("Limit", text) for text in _limits(words, alike)),
+        *(Finding("Limit", text) for text in to_limit.sentences(words, alike)),
         *(
             Finding("Machine", text)
             for text in dict.fromkeys(f"{one.limit.finding}." for one in rows if one.limit.finding)
@@ -193,24 +193,6 @@ def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:
                 f" {significant(factor, 3, words.mark)} ({words.row(row)}): a finding about the measurement, not about"
                 " the machine; the notes say what to look at."
             )
-
-
-def _limits(words: Words, rows: Sequence[Row]) -> Iterator[str]:
-    known = [(row, row.measured.efficiency) for row in rows if row.measured.efficiency is not None]
-    shares = [(share, row) for row, share in known if share is not None]
-    if not shares:
-        return
-    inside = sorted([(share, row) for share, row in shares if share <= DEFAULT.limit], key=lambda pair: pair[0])
-    if inside:
-        (low, lowest), (high, highest) = inside[0], inside[-1]
-        text = f"{words.program(words.table.own)} reaches {percent(low, words.mark)} % ({words.row(lowest)})"
-        if len(inside) > 1:
-            text += f" to {percent(high, words.mark)} % ({words.row(highest)})"
-        yield f"{text} of the limit."
-    above = len(shares) - len(inside)
-    if above:
-        rest = f"{above} row{' is' if above == 1 else 's are'} above the limit, which cannot be"
-        yield f"{rest}: the limit or the figure is wrong, as the notes say."
 
 
 def _mixed(rows: Sequence[Row]) -> Iterator[str]:

@@ -145,6 +145,21 @@ def idle_clock(runs: Sequence[Run]) -> float | None:
     return statistics.median(found) if found else None
 
 
+def narrower(row: Measured, _: Thresholds) -> Iterator[Note]:
+    """Plain arithmetic or narrow vectors, where they were asked for, beside a limit that only the widest ones reach."""
+    asked = {str(run.options.get("isa") or "auto") for run in row.runs}
+    if row.instrument != KERNELS["cpu"] or row.limit.value is None or asked & {"auto", row.fact("cpu", "isa_best")}:
+        return
+    named = " and ".join(
+        "plain arithmetic" if isa == "scalar" else f"{isa.upper()} instructions" for isa in sorted(asked)
+    )
+    text = (
+        f"{named} as asked, beside the limit of the processor's widest multiply-add, which they cannot reach: the share is"
+        " that of the program's instructions, not of the node; without isa in its grid the kernel takes the widest"
+    )
+    yield Note("narrower", text, Level.NOTE)
+
+
 def placement(row: Measured, _: Thresholds) -> Iterator[Note]:
     """Repetitions that were given other cores measured other things."""
     placed = [run.context["placed"] for run in row.runs if run.context.get("placed")]

@@ -126,7 +126,7 @@ def done_otherwise(row: Row) -> Iterator[Note]:
     for name, series in row.series.items():
         differ = alike.otherwise(own, name, alike.terms(series, row.key.workload))
         if name != row.table.own.instrument and differ:
-            yield Note("otherwise", f"not done alike: {'; '.join(differ)}", Level.NOTE, name)
+            yield Note("otherwise", f"not done alike ({'; '.join(differ)})", Level.NOTE, name)
 
 
 def other_streams(row: Row) -> Iterator[Note]:

@@ -245,7 +245,7 @@ def _sentence(words: Words, one: Together) -> str:
     many = "at both points" if total == 2 else f"at all {total} points that both have"
     if one.behind:
         many = f"at {len(one.ahead)} of {total} points"
-    text = f"{one.first} {one.verb} than {one.second} {many} ({low} to {high} times its figure; by chance {_probability(one.p, words.mark)})"
+    text = f"{one.first} {one.verb} than {one.second} {many} ({low} to {high} times its figure; by chance {probability(one.p, words.mark)})"
     if one.behind and len(one.behind) <= MANY:
         text += f"; the other way round with {', '.join(words.row(row) for row in one.behind)}"
     return f"{text}."
@@ -255,14 +255,15 @@ def _clause(words: Words, one: Together) -> str:
     """``IOZone says more at 62 of 84 points, by chance 8e-17``."""
     winner, count = max((one.first, len(one.ahead)), (one.second, len(one.behind)), key=lambda side: side[1])
     points = f"{count} of {len(one.factors)}" if count < len(one.factors) else f"all {count}"
-    return f"{winner} {one.verb} at {points} points, by chance {_probability(one.p, words.mark)}"
+    return f"{winner} {one.verb} at {points} points, by chance {probability(one.p, words.mark)}"
 
 
 def _undecided(words: Words, one: Together) -> str:
     one = _turned(one)
     points = f"{len(one.ahead)} of {len(one.factors)} points"
-    return f"{one.first} {one.verb} than {one.second} at {points} (by chance {_probability(one.p, words.mark)})"
+    return f"{one.first} {one.verb} than {one.second} at {points} (by chance {probability(one.p, words.mark)})"
 
 
-def _probability(p: float, mark: str) -> str:
+def probability(p: float, mark: str) -> str:
+    """One digit, as ``0.005`` or ``8e-17``."""
     return significant(p, 1, mark) if p >= 1e-4 else f"{p:.0e}".replace("e-0", "e-")

@@ -27,6 +27,7 @@ DEFAULT_SIZE = 1 << 30
 MOST_CELLS = 1_000_000  # weeks of measuring on a hundred nodes
 READS = ("RS", "RR")  # workloads of a disk for which it does not matter how files are written
 SHORTEST_S = 0.01  # what a scaled time is never below
+SHORTEST_HPL_S = 3.0  # the same of HPL: in less it solves nothing, and its column stays empty
 Planned = tuple[Cell, Criterion | None]
 
 
@@ -220,7 +221,7 @@ def _reference_cells(
                 if key in narrow:
                     options[key] = narrow[key]
             if "budget_s" in narrow:
-                options["budget_s"] = _scaled(config, narrow["budget_s"], SHORTEST_S)
+                options["budget_s"] = _scaled(config, narrow["budget_s"], min(narrow["budget_s"], SHORTEST_HPL_S))
             if "count" in narrow:
                 options["count"] = _scaled_count(config, narrow["count"])
             yield _cell(subsystem, name, point, node, repetition, options), criterion

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import POOLS
 from peakmark.formatting import binary, duration, plural, typeset
-from peakmark.judging import fleet, verdict
-from peakmark.judging.row import Row
-from peakmark.judging.rows import centre_of
-from peakmark.judging.words import Words
+from peakmark.judging import fleet
 from peakmark.reporting import many
 from peakmark.storage.results import Results
 
-Rows = Mapping[str, Sequence[Row]]
 Lines = list[list[str]]
+PROGRAMS = ["Programs", "in the chapter Method; Python packages pinned in envs/requirements.txt"]
 
 
-def build(results: Results, rows: Rows, mark: str = ".") -> dict[str, Any]:
-    """Lines of what and value for hardware, software and time; steps as sentence and command; the expected results."""
+def build(results: Results, mark: str = ".", page: bool = False) -> dict[str, Any]:
+    """Lines of what and value for hardware, software and time; steps as sentence and command; the expected results. On paper
+    the chapter on the machine has hardware and system already; of the ``page`` they stand here too, where links lead.
+    """
     return {
-        "hardware": [[name, typeset(text, mark)] for name, text in _hardware(results)],
-        "software": _software(results),
+        "hardware": [[name, typeset(text, mark)] for name, text in _hardware(results)] if page else [],
+        "software": _software(results) if page else [PROGRAMS],
         "steps": _steps(results),
-        "expected_head": ["Resource", "Row", centre_of(results).capitalize(), "Lowest", "Highest", "Unit", "n"],
-        "expected": _expected(rows, mark),
-        "expected_text": "What this campaign measured in the rows that speak for each resource. Another run on this machine "
-        "should come close to the range of its repetitions; another machine has limits of its own. `peakmark compare` tells "
-        "for every row whether two campaigns are shown to differ.",
+        "expected": "Page one has the rows that speak for each resource, with the range of what was measured. Another run on "
+        "this machine should come close to it; another machine has limits of its own. `peakmark compare` tells for every row "
+        "whether two campaigns are shown to differ.",
         "time": [[what, typeset(text, mark)] for what, text in _time(results)],
     }
 
@@ -63,12 +59,8 @@ def _software(results: Results) -> Lines:
         f"Linux {(facts.get('os') or {}).get('kernel') or 'unknown'}, glibc {(facts.get('os') or {}).get('glibc') or 'unknown'}"
         for facts in results.facts.values()
     )
-    versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
     lines = [["Operating system", system] for system in systems]
-    lines.append(["peakmark", ", ".join(versions) or "no record yet"])
-    lines.append(["Programs", "in the chapter Method, with their versions"])
-    lines.append(["Python packages", "pinned with hashes in envs/requirements.txt of peakmark"])
-    return lines
+    return [*lines, PROGRAMS]
 
 
 def _steps(results: Results) -> Lines:
@@ -81,20 +73,6 @@ def _steps(results: Results) -> Lines:
         ["Or build this report again from the records, without measuring, from the bundle of the campaign.",
          f"peakmark report {results.name}.zip"],
     ]  # fmt: skip
-
-
-def _expected(rows: Rows, mark: str) -> Lines:
-    """Resource, row, value, range of the repetitions, and their number, for each headline row."""
-    lines = []
-    for subsystem, one in SUBSYSTEMS.items():
-        row = verdict.headline(rows, subsystem)
-        if row is not None:
-            summary = row.measured.summary
-            words = Words.of(row, mark)
-            low, high = (words.quantity(value).partition(" ")[0] for value in (summary.minimum, summary.maximum))
-            number, _, unit = words.quantity(row.measured.centre).partition(" ")
-            lines.append([one.title, verdict.point(row), number, low, high, unit, str(summary.n)])
-    return lines
 
 
 def _time(results: Results) -> Lines:

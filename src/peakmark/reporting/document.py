@@ -70,7 +70,7 @@ def build(
         "sections": sections if page else shorter.sections(sections),
         "runs": runs_text.elsewhere() if fleet.is_many(rows) else runs_text.runs(rows, mark),
         "problems": runs_text.problems(results),
-        "artifact": artifact.build(results, rows, mark),
+        "artifact": artifact.build(results, mark, page),
         "provenance": provenance.build(results),
     }
 
@@ -92,7 +92,8 @@ def figure_names(rows: Rows, layout: Layout | None = None) -> list[str]:
     drawn = [one.name for table in TABLES for one in figures_of(table, rows[table.name], asked) if one.rows]
     if len(fleet.nodes(rows)) > 1:
         return [FLEET, *drawn] if any(verdict.headline(rows, one) for one in verdict.planned(rows)) else drawn
-    return ["overview", *drawn] if verdict.with_limit(rows) else drawn
+    # A bar alone would be the table's line again.
+    return ["overview", *drawn] if len(verdict.with_limit(rows)) > 1 else drawn
 
 
 def newest(results: Results) -> datetime:

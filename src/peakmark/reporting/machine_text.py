@@ -126,11 +126,7 @@ def _cpu(cpu: Facts) -> Lines:
         if clocks.get(name):
             pairs[f"Clock, {name}"] = f"{clocks[name] / 1e9:.3f} GHz ({sources.get(name) or 'source unknown'})"
     pairs["Instruction sets"] = " ".join(cpu.get("isa") or ())
-    for cache in cpu.get("caches") or ():
-        shared = "" if cache.get("shared_by") == 1 else f", shared by {cache.get('shared_by')} threads"
-        pairs[f"Cache L{cache['level']} {cache['type']}"] = (
-            f"{binary(cache['size'])}{shared}, {cache.get('count')} in all"
-        )
+    pairs["Caches"] = "; ".join(map(_cache, cpu.get("caches") or ()))
     pairs["NUMA nodes"] = _numa(cpu)
     pairs["Hardware threads"] = _yes(cpu.get("smt"), "several a core (SMT on)", "one a core (SMT off)")
     pairs["Idle states"] = ", ".join(cpu.get("idle_states") or ())
@@ -140,6 +136,12 @@ def _cpu(cpu: Facts) -> Lines:
     pairs["Microcode"] = cpu.get("microcode")
     pairs["Mitigations"] = "; ".join(f"{name}: {state}" for name, state in (cpu.get("mitigations") or {}).items())
     return _lines(pairs)
+
+
+def _cache(cache: Facts) -> str:
+    """``L2 unified 2 MiB, shared by 2 threads, 4 in all``."""
+    shared = "" if cache.get("shared_by") == 1 else f", shared by {cache.get('shared_by')} threads"
+    return f"L{cache['level']} {cache['type']} {binary(cache['size'])}{shared}, {cache.get('count')} in all"
 
 
 def _numa(cpu: Facts) -> str | None:

@@ -37,16 +37,18 @@ COUNTED = (
         "write (write-allocate) is not counted; the limit of rows with ordinary stores is lower by it. Rows of a pool "
         "stream their stores around the caches unless they say otherwise.",
     ),
-    ("Memory", "RR WR RWR", "The same, blocks in random order."),
-    ("Memory", "LAT", "Loads of which each needs the result of the one before."),
+    (
+        "Memory",
+        "RR WR RWR LAT",
+        "The same, blocks in random order. LAT: loads of which each needs the result of the one before.",
+    ),
     ("Disk", "RS WS RR WR", "Bytes with direct I/O, one file per thread, the flush to the device inside the clock."),
     (
         "Network",
-        "TCP UDP",
+        "TCP UDP LAT",
         "Payload that reached the receiver; lost, repeated and reordered datagrams counted apart. TCP may join messages"
-        " of which eight or more fit into a segment.",
+        " of which eight or more fit into a segment. LAT: round trips of a one-byte message.",
     ),
-    ("Network", "LAT", "Round trips of a one-byte message."),
 )
 
 
@@ -59,6 +61,7 @@ def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") 
             {"title": "How a number arises", "paragraphs": [typeset(one, mark) for one in _arises(results)]},
             {"title": "How to read a row", "paragraphs": _reading(rows)},
         ],
+        "adaptive": bool(results.decisions),
         "workloads": [list(line) for line in COUNTED if line[0] in subsystems.values()],
         "programs": ran,
         "programs_text": _in_a_sentence(ran),

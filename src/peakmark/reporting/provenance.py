@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from peakmark.formatting import natural, plural
+from peakmark.resources import schema
 from peakmark.storage.results import Results
 
 MAX_CHECKSUMS = 300
@@ -47,11 +48,37 @@ def build(results: Results) -> dict[str, Any]:
         "commands": commands(results),
         "first_commands": commands(results, by_workload=False),
         "config": yaml.dump(
-            dict(results.config), Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=64
+            _filled(_without_formulas(results.config), schema("config")["properties"]),
+            Dumper=_Dumper,
+            sort_keys=False,
+            allow_unicode=True,
+            default_flow_style=None,
+            width=46,
         ),
         "checksums_text": text,
         "checksums": [list(pair) for pair in sums] if len(sums) <= MAX_CHECKSUMS else [],
     }
+
+
+def _without_formulas(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration without the formulas of its site file, pages of them: those that were used stand with the limits."""
+    facts = config.get("site_facts") or {}
+    return (
+        {**config, "site_facts": {key: value for key, value in facts.items() if key != "formulas"}}
+        if facts
+        else {**config}
+    )
+
+
+def _filled(config: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration without keys that hold nothing, where the schema's properties say that they then hold it by themselves."""
+    kept = {}
+    for key, value in config.items():
+        known = described.get(key, {})
+        shown = _filled(value, known["properties"]) if isinstance(value, dict) and "properties" in known else value
+        if shown or isinstance(shown, bool | int | float) or "default" not in known or known["default"]:
+            kept[key] = shown
+    return kept
 
 
 class _Dumper(yaml.SafeDumper):

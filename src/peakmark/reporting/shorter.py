@@ -11,17 +11,28 @@ DOUBT = "Doubt"
 
 def sections(every: Sequence[Data]) -> list[Data]:
     """The chapters of the resources, changed in place: a remedy stands at the first note that names it, later notes state what
-    was seen; a word of doubt that all rows of a table share is a sentence below it.
+    was seen; a word of doubt that all rows of a table share is a sentence below it, and no finding counts the words of its column.
     """
     seen: set[str] = set()
-    for table in (part["table"] for section in every for part in section["parts"] if part["table"]):
+    for part in (part for section in every for part in section["parts"] if part["table"]):
+        table = part["table"]
+        if any(heading["title"] == DOUBT for heading in table["head"]):
+            part["findings"] = [one for one in part["findings"] if one["topic"] != DOUBT]
         for note in table["notes"]:
             fact, told, remedy = note[1].rpartition(": ")
-            if told and remedy in seen:
-                note[1] = f"{fact}."
-            seen.add(remedy)
+            if told and _says_something(fact):
+                if remedy in seen:
+                    note[1] = f"{fact}."
+                seen.add(remedy)
         _doubt(table)
     return list(every)
+
+
+def _says_something(fact: str) -> bool:
+    """Whether what stands before a colon is a fact, and not the name of what the fact behind it is about: a program, ``theoretical
+    value``.
+    """
+    return len(fact.rpartition(": ")[2].split()) > 2
 
 
 def _doubt(table: Data) -> None:

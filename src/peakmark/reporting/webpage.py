@@ -266,11 +266,10 @@ def _problems(problems: Data) -> str:
 
 def _artifact(artifact: Data) -> str:
     steps = "".join(f"<li>{escape(text)}<pre>{escape(command)}</pre></li>" for text, command in artifact["steps"])
-    headings = artifact["expected_head"]
     return (
         f"<h3>Hardware</h3>{webtables.facts(artifact['hardware'])}<h3>Software</h3>{webtables.facts(artifact['software'])}"
-        f"<h3>How to reproduce</h3><ol>{steps}</ol><h3>Expected results</h3><p>{webtables.rich(artifact['expected_text'])}</p>"
-        f"{webtables.plain(headings, artifact['expected'])}<h3>Time and space</h3>{webtables.facts(artifact['time'])}"
+        f"<h3>How to reproduce</h3><ol>{steps}</ol><h3>Expected results</h3><p>{webtables.rich(artifact['expected'])}</p>"
+        f"<h3>Time and space</h3>{webtables.facts(artifact['time'])}"
     )
 
 

@@ -108,6 +108,19 @@ def test_a_legend_names_programs_where_the_last_panel_cannot_and_is_not_cut_off(
     assert box.x1 <= figure.bbox.x1 and box.x0 >= figure.bbox.x0
 
 
+@pytest.mark.parametrize(("limit", "scale"), [(4e8, "linear"), (6e10, "log")])
+def test_what_lies_far_below_its_limit_is_no_flat_line(tmp_path: Path, limit: float, scale: str) -> None:
+    records = []
+    for threads in (1, 2, 4):
+        of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=threads)
+        records.append(make.record(of, [make.measurement(of, "throughput", 1e8 * threads)]))
+    config = {"site_facts": {"disk": {"throughput": {"RS": limit}}}}
+    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))["disk_throughput"]
+    figure = panels.plot(BY_NAME["disk_throughput"], built)
+    assert figure is not None
+    assert figure.axes[0].get_yscale() == scale
+
+
 def test_figures_carry_the_names_units_and_order_of_the_layout(tmp_path: Path) -> None:
     records = []
     for workload in ("RS", "WS"):

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,9 @@ from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Completed
 from peakmark.instruments.diskbench import engine_of
 from peakmark.instruments.iozone import USUAL_LARGEST, Iozone
+from peakmark.machine import storage
+from peakmark.machine.host import Host
+from peakmark.resources import ROOT
 
 MIB = 1 << 20
 
@@ -169,6 +176,50 @@ def test_a_record_that_no_sector_holds_has_a_reason_and_the_next_size(name: str)
         ):
             REGISTRY[name].prepare(disk(name, workload, "psync", block, 1), samples.tool(name), workspace)
     assert REGISTRY[name].prepare(disk(name, workload, "psync", 4096, 1), samples.tool(name), workspace)
+
+
+@pytest.fixture
+def large_sectors(tmp_path: Path) -> Iterator[Path]:
+    """A file system on a disk whose sectors have 4096 bytes: a loop device of this machine's kernel."""
+    image, place = tmp_path / "image", tmp_path / "place"
+    place.mkdir()
+    with image.open("wb") as stream:
+        stream.truncate(32 * MIB)
+    if os.geteuid() != 0 or not shutil.which("losetup") or not shutil.which("mkfs.ext4"):
+        pytest.skip("a loop device needs root, losetup and mkfs.ext4")
+    made = subprocess.run(
+        ["losetup", "--sector-size", "4096", "--show", "--find", image], capture_output=True, text=True, check=False
+    )
+    if made.returncode != 0:
+        pytest.skip(f"no loop device here: {made.stderr.strip()}")
+    device = made.stdout.strip()
+    try:
+        subprocess.run(["mkfs.ext4", "-q", device], check=True)
+        mounted = subprocess.run(["mount", device, place], capture_output=True, text=True, check=False)
+        if mounted.returncode != 0:
+            pytest.skip(f"no mount here: {mounted.stderr.strip()}")
+        try:
+            yield place
+        finally:
+            subprocess.run(["umount", place], check=True)
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def test_a_disk_of_large_sectors_refuses_small_records_and_says_what_it_takes(large_sectors: Path) -> None:
+    facts = {"storage": storage.collect(Host(), large_sectors)}
+    assert facts["storage"]["logical_block_size"] == 4096
+    workspace = dataclasses.replace(samples.workspace(), directory=large_sectors, facts=facts)
+    for name, workload in (("iozone", "ALL"), ("fio", "RR")):
+        with pytest.raises(Unavailable, match="moves multiples of 4096 B; the next larger record is 4KiB"):
+            REGISTRY[name].prepare(disk(name, workload, "psync", 1024, 1), samples.tool(name), workspace)
+    kernel = ROOT / "build" / "kernels" / "diskbench"
+    if kernel.exists():
+        said = subprocess.run(
+            [kernel, "--workload", "RR", "--record", "1KiB", "--size", "1MiB", "--directory", large_sectors],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert said.returncode == 77 and "the next larger record has 4096" in said.stderr
 
 
 def test_iozone_sleeps_are_in_its_estimate() -> None:

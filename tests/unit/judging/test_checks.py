@@ -440,7 +440,22 @@ def test_a_core_that_does_less_than_its_pipes_allow_is_unsure() -> None:
     stolen = [replace(run, context={"noise": noise}) for run in slow.runs]
     assert codes(replace(slow, runs=stolen)) == ["steal"]
     scalar = [replace(run, options={"isa": "scalar"}) for run in slow.runs]
-    assert codes(replace(slow, runs=scalar)) == []
+    assert codes(replace(slow, runs=scalar)) == ["narrower"]
+
+
+@pytest.mark.parametrize(
+    ("isa", "best", "said"),
+    [("scalar", "avx512", "plain arithmetic as asked"), ("avx2", "avx512", "AVX2 instructions as asked"),
+     ("auto", "avx512", ""), ("avx2", "avx2", ""), ("scalar", None, "plain arithmetic as asked")],
+)  # fmt: skip
+def test_a_share_of_narrow_instructions_is_said_to_be_theirs(isa: str, best: str | None, said: str) -> None:
+    facts = {**VM, "cpu": {**VM["cpu"], "isa_best": best}}
+    measured = row([3.0] * 6, facts=facts, limit=limit(100.0))
+    measured = replace(measured, runs=[replace(run, options={"isa": isa}) for run in measured.runs])
+    (text,) = [note.text for note in check_row(measured) if note.code == "narrower"] or [""]
+    assert text.startswith(said) and bool(text) == bool(said)
+    unknown = [note.code for note in check_row(replace(measured, limit=replace(measured.limit, value=None)))]
+    assert "narrower" not in unknown
 
 
 def test_advice_fits_the_row() -> None:

@@ -85,7 +85,7 @@ def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path: Path)
         ),
     ]
     (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["disk_throughput"]
-    assert [note.text for note in row.marks if note.code == "otherwise"] == ["not done alike: fill overwrite, not new"]
+    assert [note.text for note in row.marks if note.code == "otherwise"] == ["not done alike (fill overwrite, not new)"]
 
 
 @pytest.mark.parametrize(("isa", "codes"), [("auto", {"disagreement"}), ("scalar", {"otherwise"})])

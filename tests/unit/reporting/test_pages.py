@@ -15,7 +15,7 @@ from peakmark.figures import figures
 from peakmark.reporting import report
 
 DPI = 20
-TOP_MM, END_MM = 17, 281  # as in reports/template
+TOP_MM, END_MM = 16, 282  # as in reports/template
 PALE = 200
 LEAST = 0.5
 MOST = {"sweep": 8, "full": 13}  # pages

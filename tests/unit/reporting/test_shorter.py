@@ -26,7 +26,8 @@ def _section(notes: list[list[str]], doubts: list[str]) -> dict[str, Any]:
         "remarks": [],
         "notes": notes,
     }
-    return {"parts": [{"table": table}, {"table": None}]}
+    findings = [{"topic": topic, "text": f"{topic}."} for topic in ("Limit", "Doubt")]
+    return {"parts": [{"table": table, "findings": findings}, {"table": None, "findings": []}]}
 
 
 def test_a_remedy_stands_at_the_first_note_that_names_it() -> None:
@@ -37,6 +38,20 @@ def test_a_remedy_stands_at_the_first_note_that_names_it() -> None:
     assert [text for _, text in second] == ["Mine: it spread by 9 %.", "Mine: something else: see there."]
 
 
+def test_a_fact_behind_the_name_of_a_program_is_no_remedy() -> None:
+    """Said of two tables it is true of both."""
+    facts = [
+        "Mine: 1 of 3 not measured.",
+        "theoretical value: that of two cores.",
+        "Mine: server: 4 threads shared 2 CPUs.",
+    ]
+    sections = [
+        _section([[letter, text] for letter, text in zip("abc", facts, strict=True)], ["unsure", ""]) for _ in "12"
+    ]
+    for section in shorter.sections(sections):
+        assert [text for _, text in section["parts"][0]["table"]["notes"]] == facts
+
+
 def test_a_doubt_that_all_rows_share_is_a_sentence() -> None:
     (one, other) = shorter.sections([_section([], ["unsure", "unsure"]), _section([], ["unsure", "wrong"])])
     table = one["parts"][0]["table"]
@@ -45,6 +60,15 @@ def test_a_doubt_that_all_rows_share_is_a_sentence() -> None:
     assert all(line[-1] == "a" and "unsure" not in line for line in table["body"])
     assert table["remarks"] == ["All rows are unsure."]
     assert [entry["title"] for entry in other["parts"][0]["table"]["head"]][2] == "Doubt"
+
+
+def test_words_of_a_column_are_not_counted_below_it() -> None:
+    with_doubt, without = _section([], ["unsure", ""]), _section([], ["unsure", ""])
+    table = without["parts"][0]["table"]
+    table["head"] = [entry for entry in table["head"] if entry["title"] != "Doubt"]
+    shorter.sections([with_doubt, without])
+    topics = [[one["topic"] for one in section["parts"][0]["findings"]] for section in (with_doubt, without)]
+    assert topics == [["Limit"], ["Limit", "Doubt"]], "a layout without that column has the sentence"
 
 
 def test_the_page_keeps_doubts_and_remedies_where_readers_filter(tmp_path: Path) -> None:
@@ -89,6 +113,15 @@ def test_a_failure_that_recurs_is_one_line(tmp_path: Path) -> None:
     assert runs_text.problems(Results.read(folder))["lines"] == [
         ["hpl DP_none_x1 any 0", "failed (5 times)", "no output (node1)"]
     ]
+
+
+def test_what_an_unfinished_campaign_lacks_is_counted(tmp_path: Path) -> None:
+    planned = [make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads) for threads in range(1, 31)]
+    few, many = (
+        make.write(tmp_path / name, [], planned=cells) for name, cells in (("few", planned[:3]), ("many", planned))
+    )
+    assert len(runs_text.problems(Results.read(few))["lines"]) == 3
+    assert runs_text.problems(Results.read(many))["lines"] == [["cpubench: 30 cells", "not measured", "no record yet"]]
 
 
 def test_letters_lead_to_notes_and_own_numbers_stand_beside_them() -> None:

@@ -16,6 +16,7 @@ from peakmark.catalogue.tables import BY_NAME, TABLES
 from peakmark.cell import Cell
 from peakmark.config import given, layouts
 from peakmark.errors import ConfigError
+from peakmark.instruments import hplsize
 from peakmark.judging.rows import build as build_rows
 from peakmark.planning import plan
 from peakmark.reporting import document
@@ -234,6 +235,16 @@ def test_scale_shortens_every_total_size_and_time_but_leaves_a_block_for_each_th
         if cell.subsystem == "memory" and "total" in cell.options and cell.block:
             # A copy reads and writes: below two blocks a thread would have nothing to show.
             assert int(str(cell.options["total"])) >= 2 * cell.block * cell.concurrency, name
+
+
+def test_a_short_run_leaves_hpl_time_to_solve_something() -> None:
+    budgets = {
+        cell.options["budget_s"]
+        for cell in planned("four-subsystems-2018-hyperion", scale=0.01).cells
+        if cell.instrument == "hpl"
+    }
+    assert budgets == {3.0}
+    assert hplsize.choose_n(3.0, 1e11, 8 << 30, 192, hpcc=True)
 
 
 def test_a_scale_of_one_changes_nothing() -> None:

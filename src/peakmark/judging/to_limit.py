@@ -1,0 +1,76 @@
+"""What share of the limit the programs of a table reach over all its rows: lowest, highest and median, and where one reaches it.
+
+Whether a program stays short of the limit is a sign test over the points: each is short of it or not, and without any
+difference both would be as likely (Conover, Practical Nonparametric Statistics, 3rd edition, section 3.4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from peakmark import statistics
+from peakmark.catalogue.tables import Series as Entry
+from peakmark.formatting import percent
+from peakmark.judging import ratios
+from peakmark.judging.measured import DEFAULT
+from peakmark.judging.row import Row
+from peakmark.judging.strata import LEVEL, MANY, probability
+from peakmark.judging.words import Words
+
+Share = tuple[float, Row]
+
+
+def sentences(words: Words, rows: Sequence[Row]) -> Iterator[str]:
+    """One for the own program and one for each reference that measured the same; and how many rows are beyond the limit."""
+    programs = [entry for entry in words.table.series if entry.instrument not in ratios.NOT_ALIKE]
+    for entry in programs:
+        shares = _shares(rows, entry)
+        inside = sorted((one for one in shares if one[0] <= DEFAULT.limit), key=lambda one: one[0])
+        above = len(shares) - len(inside)
+        if inside:
+            yield _sentence(words, entry, inside, whole=not above)
+        if above:
+            of = "" if entry is words.table.own else f" of {words.program(entry)}"
+            rest = f"{above} row{' is' if above == 1 else 's are'} above the limit, which cannot be"
+            yield f"{rest}: the limit or the figure{of} is wrong, as the notes say."
+
+
+def _shares(rows: Sequence[Row], entry: Entry) -> list[Share]:
+    found = [(row.series[entry.instrument], row) for row in rows if entry.instrument in row.series]
+    return [(one.efficiency, row) for one, row in found if one.efficiency is not None and ratios.is_measured(one)]
+
+
+def _sentence(words: Words, entry: Entry, shares: Sequence[Share], whole: bool) -> str:
+    """``whole``: these are all rows; where others are above the limit, it is not known well enough to stay short of."""
+    (low, lowest), (high, highest) = shares[0], shares[-1]
+    text = f"{words.program(entry)} reaches {percent(low, words.mark)} % ({words.row(lowest)})"
+    if len(shares) == 1:
+        return f"{text} of the limit."
+    text += f" to {percent(high, words.mark)} % ({words.row(highest)}) of the limit"
+    if len(shares) > 2:
+        middle = percent(statistics.median([share for share, _ in shares]), words.mark)
+        text += f", {middle} % in the median of {len(shares)} rows"
+    return f"{text}{_short(words, shares) if whole else ''}."
+
+
+def _short(words: Words, shares: Sequence[Share]) -> str:
+    """At how many points it stays short of the limit, and where it does not; nothing of too few points to tell."""
+    total = len(shares)
+    if chance(total, total) > LEVEL:
+        return ""
+    there = [row for share, row in shares if share >= 1]
+    p = chance(total - len(there), total)
+    if p > LEVEL:
+        return f"; not told apart from it (by chance {probability(p, words.mark)})"
+    if 2 * len(there) > total:
+        return f"; beyond it at {len(there)} of {total} points (by chance {probability(p, words.mark)})"
+    points = f"at all {total} points" if not there else f"at {total - len(there)} of {total} points"
+    named = f", not with {', '.join(map(words.row, there))}" if 0 < len(there) <= MANY else ""
+    return f"; short of it {points} (by chance {probability(p, words.mark)}){named}"
+
+
+def chance(short: int, total: int) -> float:
+    """Two-sided probability of so uneven a number of points on one side, where both sides are as likely."""
+    fewer = min(short, total - short)
+    return float(min(1.0, 2 * sum(math.comb(total, count) for count in range(fewer + 1)) / 2.0**total))

@@ -1,0 +1,206 @@
+"""Limits of memory and of the caches above it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.limits.machines import VM, machine, memory
+
+
+def test_memory_channels_read_stated_or_tabled() -> None:
+    read = machine(memory={"channels": 8, "speed_mts": 3200})
+    assert memory("RWS", "pool", 1024, 1, read).value == pytest.approx(204.8e9)
+    assert memory("RWS", "pool", 1024, 1, read).kind == "read"
+    stated = memory("RWR", "pool", 1024, 1, read, site={"name": "x", "memory": {"channels": 4, "source": "label"}})
+    assert stated.value == pytest.approx(102.4e9)
+    assert (stated.kind, stated.source) == ("site", "site file x (label)")
+    metal = machine(cpu={"virtualised": None, "model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 2})
+    tabled = memory("RS", "pool", 1024, 1, metal)
+    assert tabled.value == pytest.approx(2 * 204.8e9)
+    assert tabled.kind == "datasheet"
+    assert "max for the CPU" in tabled.formula
+    virtual = machine(cpu={"model_name": "AMD EPYC 7763 64-Core Processor"})
+    assert memory("RS", "pool", 1024, 1, virtual).value is None
+    assert "virtual machine" in (memory("RS", "pool", 1024, 1, virtual).reason or "")
+    strange = machine(cpu={"virtualised": None, "model_name": "New Chip 9000"})
+    assert "site file" in (memory("RS", "pool", 1024, 1, strange).reason or "")
+
+
+@pytest.mark.parametrize(
+    ("workload", "block", "per_cycle", "level"),
+    [
+        ("RS", 1 << 10, 64, "L1"),
+        ("WS", 1 << 10, 32, "L1"),
+        ("RWS", 1 << 10, 64, "L1"),
+        ("RWR", 12 << 10, 64, "L1"),
+        # Source, target and the odd lines between them: 2112 B more than a first level of 32 KiB.
+        ("RWR", 16 << 10, 64, "L2"),
+        ("RS", 256 << 10, 32 * 256 / (256 - 32), "L2"),
+        ("RWS", 128 << 10, 32 * 256 / (256 - 32), "L2"),
+        # All that L1 cannot keep passes between L2 and L1, wherever it comes from.
+        ("RS", 8 << 20, 32 * 8192 / (8192 - 32), "L3"),
+    ],
+)
+def test_a_block_that_is_used_again_meets_its_cache(workload: str, block: int, per_cycle: float, level: str) -> None:
+    limit = memory(workload, "block", block, 2, VM, clock_hz=3e9)
+    assert limit.value == pytest.approx(2 * 3e9 * per_cycle)
+    assert f"fits {level}" in limit.formula
+
+
+def test_threads_share_the_last_cache() -> None:
+    alone = memory("RS", "block", 24 << 20, 1, VM, clock_hz=3e9)
+    assert "fits L3" in alone.formula
+    both = memory("RS", "block", 24 << 20, 2, VM, clock_hz=3e9)
+    assert both.value is None
+    assert "between the L3 cache and memory" in (both.reason or "")
+    far = memory("RS", "block", 256 << 20, 2, machine(memory={"channels": 2, "speed_mts": 3200}), clock_hz=3e9)
+    assert far.value == pytest.approx(51.2e9)
+
+
+@pytest.mark.parametrize(
+    ("name", "channels"),
+    [
+        ("AMD EPYC 7251 8-Core Processor", 8),
+        ("AMD EPYC 9755 128-Core Processor", 12),
+        ("Intel(R) Xeon(R) 6710E", 8),
+        ("AMD EPYC 4564P 16-Core Processor", None),
+        ("Intel(R) Xeon(R) CPU Max 9480", None),
+    ],
+)
+def test_a_cpu_whose_memory_speed_no_source_states_has_no_limit_and_says_how_to_give_it_one(
+    name: str, channels: int | None
+) -> None:
+    facts = machine(cpu={"virtualised": None, "model_name": name, "sockets": 2})
+    limit = memory("RS", "pool", 1 << 20, 1, facts)
+    assert limit.value is None and "write memory.channels and memory.speed_mts in the site file" in (limit.reason or "")
+    assert (f"{channels} channels a socket" in (limit.reason or "")) is (channels is not None)
+    # What to do then helps, and so do modules that can be read; one channel without a module is still found.
+    stated = memory("RS", "pool", 1 << 20, 1, facts, site={"name": "x", "memory": {"channels": 24, "speed_mts": 6000}})
+    assert stated.value == pytest.approx(24 * 6000 * 8e6)
+    read = memory("RS", "pool", 1 << 20, 1, {**facts, "memory": {"channels": 7, "speed_mts": 2400}})
+    assert read.value == pytest.approx(7 * 2400 * 8e6) and (read.finding is not None) is (channels is not None)
+
+
+def test_latency_of_caches_and_of_memory() -> None:
+    assert memory("LAT", "", 16 << 10, 1, VM, clock_hz=4e9).value == pytest.approx(1e-9)
+    second = memory("LAT", "", 512 << 10, 1, VM, clock_hz=4e9)
+    assert second.value == pytest.approx((4 * 32 + 12 * 480) / 512 / 4e9)
+    assert memory("LAT", "", 256 << 20, 1, VM, clock_hz=4e9).value is None
+    stated = memory("LAT", "", 256 << 20, 1, VM, site={"memory": {"latency": 80e-9}})
+    assert stated.value == 80e-9
+    near = memory("LAT", "", 48 << 20, 1, VM, site={"memory": {"latency": 80e-9}})  # VM's L3 has 32 MiB
+    assert near.value is None and "L3 cache or between it and memory" in (near.reason or "")
+
+
+def test_a_last_level_cache_without_threads_holds_nothing() -> None:
+    caches = [
+        {"level": 1, "type": "data", "size": 32 << 10, "shared_by": 2, "count": 32},
+        {"level": 3, "type": "unified", "size": 32 << 20, "shared_by": 32, "count": 2},
+    ]
+    facts = machine(cpu={"caches": caches})
+    block = 3 << 20  # of each of 16 threads: 48 MiB
+    one = {"cores": 16, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
+    assert "fits L3" not in memory("RS", "block", block, 16, facts, clock_hz=3e9, placed=one).formula
+    both = {**one, "sockets": 2, "numa_nodes": [0, 1], "last_level_bytes": 64 << 20}
+    assert "fits L3" in memory("RS", "block", block, 16, facts, clock_hz=3e9, placed=both).formula
+
+
+@pytest.mark.parametrize(
+    ("workload", "share"), [("WS", 1 / 2), ("WR", 1 / 2), ("RWS", 2 / 3), ("RWR", 2 / 3), ("RS", 1)]
+)
+def test_an_ordinary_store_reads_its_line_first(workload: str, share: float) -> None:
+    site = {"memory": {"channels": 8, "speed_mts": 3200}}
+    best = memory(workload, "pool", 1 << 20, 2, VM, site=site, store="streaming")
+    assert best.value == pytest.approx(204.8e9)
+    ordinary = memory(workload, "pool", 1 << 20, 2, VM, site=site, store="temporal")
+    assert ordinary.value == pytest.approx(204.8e9 * share)
+    assert ("first reads the line" in ordinary.formula) == (share < 1)
+    assert memory(workload, "pool", 1 << 20, 2, VM, site=site).value == best.value  # a record that does not tell
+
+
+def test_designs_that_write_without_that_read_keep_the_whole_limit() -> None:
+    site = {"memory": {"channels": 8, "speed_mts": 3200}}
+    facts = machine(cpu={"microarchitecture": "Emerald Rapids"})
+    limit = memory("WS", "pool", 1 << 20, 2, facts, site=site, store="temporal")
+    assert limit.value == pytest.approx(204.8e9) and "without reading them first" in (limit.note or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "channels", "speed"),
+    [
+        ("AMD EPYC 7601 32-Core Processor", 8, 2666),
+        ("AMD EPYC 7R13 Processor", 8, 3200),
+        ("AMD EPYC 8324P 32-Core Processor", 6, 4800),
+        ("Intel(R) Xeon(R) CPU E5-2670 v3 @ 2.30GHz", 4, 2133),
+        ("Intel(R) Xeon(R) Gold 6126 CPU @ 2.60GHz", 6, 2666),
+        ("Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", 8, 3200),
+        ("Intel(R) Xeon(R) 6980P", 12, 6400),
+        ("INTEL(R) XEON(R) GOLD 6530", 8, 4800),
+        ("INTEL(R) XEON(R) GOLD 6548Y+", 8, 5200),
+        ("INTEL(R) XEON(R) PLATINUM 8558", 8, 5200),
+        ("INTEL(R) XEON(R) PLATINUM 8558P", 8, 5200),
+        ("INTEL(R) XEON(R) PLATINUM 8562Y+", 8, 5200),
+        ("INTEL(R) XEON(R) PLATINUM 8568Y+", 8, 5600),
+        ("INTEL(R) XEON(R) PLATINUM 8592+", 8, 5600),
+        ("INTEL(R) XEON(R) PLATINUM 8592V", 8, 4800),
+        ("Intel(R) Xeon(R) Gold 6430", 8, 4400),
+        ("Intel(R) Xeon(R) Platinum 8480+", 8, 4800),
+        ("Intel(R) Xeon(R) Gold 6428N", 8, 4400),
+        ("Intel(R) Xeon(R) Gold 6438N", 8, 4800),
+        ("Intel(R) Xeon(R) Gold 6403N", 8, 4000),
+        ("Intel(R) Xeon(R) Gold 5418N", 8, 4400),
+        ("Intel(R) Xeon(R) Platinum 8352V CPU @ 2.10GHz", 8, 2933),
+        ("Intel(R) Xeon(R) Platinum 8380H CPU @ 2.90GHz", 6, 3200),
+        ("Intel(R) Xeon(R) Gold 6348H CPU @ 2.30GHz", 6, 2933),
+        ("Intel(R) Xeon(R) Gold 6348 CPU @ 2.60GHz", 8, 3200),
+        ("Intel(R) Xeon(R) Gold 6262V CPU @ 1.90GHz", 6, 2400),
+        ("Intel(R) Xeon(R) CPU E5-2650L v2 @ 1.70GHz", 4, 1600),
+        ("Intel(R) Xeon(R) Gold 6330 CPU @ 2.00GHz", 8, 2933),
+        ("Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz", 8, 3200),
+        ("Intel(R) Xeon(R) Silver 4314 CPU @ 2.40GHz", 8, 2666),
+        ("Intel(R) Xeon(R) Gold 6248R CPU @ 3.00GHz", 6, 2933),
+        ("Intel(R) Xeon(R) Gold 5218 CPU @ 2.30GHz", 6, 2666),
+        ("Intel(R) Xeon(R) Gold 5122 CPU @ 3.60GHz", 6, 2666),
+        ("Intel(R) Xeon(R) CPU E5-2630 v3 @ 2.40GHz", 4, 1866),
+        ("Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz", 4, 2133),
+        ("Intel(R) Xeon(R) CPU E5-2640 v4 @ 2.40GHz", 4, 2133),
+        ("Intel(R) Xeon(R) CPU E5-2699 v4 @ 2.20GHz", 4, 2400),
+        ("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz", 4, 1600),
+        ("AMD EPYC 7282 16-Core Processor", 4, 2667),
+        ("AMD EPYC 7742 64-Core Processor", 8, 3200),
+        ("AMD EPYC 7763 64-Core Processor", 8, 3200),
+        ("AMD EPYC 9654 96-Core Processor", 12, 4800),
+    ],
+)
+def test_memory_is_that_of_the_model_not_of_its_familys_best(name: str, channels: int, speed: int) -> None:
+    facts = machine(
+        cpu={"model_name": name, "sockets": 2, "virtualised": None}, memory={"channels": None, "speed_mts": None}
+    )
+    limit = memory("RS", "pool", 1 << 20, 2, facts)
+    assert limit.value == pytest.approx(2 * channels * speed * 1e6 * 8)
+
+
+TWO_NODES = [{"node": number, "cpus": f"{number}", "memory": 1 << 36, "distances": [10, 21]} for number in (0, 1)]
+
+
+def test_memorys_limit_is_that_of_the_channels_the_threads_reach() -> None:
+    facts = machine(
+        cpu={"model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 2, "virtualised": None, "numa": TWO_NODES},
+        memory={"channels": 16, "speed_mts": 3200},
+    )
+    placed = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
+    whole = memory("RS", "pool", 1 << 20, 2, facts)
+    half = memory("RS", "pool", 1 << 20, 2, facts, placed=placed)
+    assert whole.value == pytest.approx(16 * 3200e6 * 8) and half.value == pytest.approx(8 * 3200e6 * 8)
+    assert "1 of 2 NUMA nodes" in half.formula
+    both = memory("RS", "pool", 1 << 20, 2, facts, placed={**placed, "sockets": 2, "numa_nodes": [0, 1]})
+    assert both.value == whole.value and whole.finding is None
+
+
+def test_a_missing_module_is_a_finding() -> None:
+    facts = machine(
+        cpu={"model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 1, "virtualised": None},
+        memory={"channels": 7, "speed_mts": 3200},
+    )
+    limit = memory("RS", "pool", 1 << 20, 2, facts)
+    assert limit.value == pytest.approx(7 * 3200e6 * 8)
+    assert "7 of 8 memory channels populated" in str(limit.finding)
