@@ -27,12 +27,13 @@ def sentences(words: Words, rows: Sequence[Row]) -> Iterator[str]:
     for entry in programs:
         shares = _shares(rows, entry)
         inside = sorted((one for one in shares if one[0] <= DEFAULT.limit), key=lambda one: one[0])
-        if inside:
-            yield _sentence(words, entry, inside)
         above = len(shares) - len(inside)
-        if above and entry is words.table.own:
+        if inside:
+            yield _sentence(words, entry, inside, whole=not above)
+        if above:
+            of = "" if entry is words.table.own else f" of {words.program(entry)}"
             rest = f"{above} row{' is' if above == 1 else 's are'} above the limit, which cannot be"
-            yield f"{rest}: the limit or the figure is wrong, as the notes say."
+            yield f"{rest}: the limit or the figure{of} is wrong, as the notes say."
 
 
 def _shares(rows: Sequence[Row], entry: Entry) -> list[Share]:
@@ -40,7 +41,8 @@ def _shares(rows: Sequence[Row], entry: Entry) -> list[Share]:
     return [(one.efficiency, row) for one, row in found if one.efficiency is not None and ratios.is_measured(one)]
 
 
-def _sentence(words: Words, entry: Entry, shares: Sequence[Share]) -> str:
+def _sentence(words: Words, entry: Entry, shares: Sequence[Share], whole: bool) -> str:
+    """``whole``: these are all rows; where others are above the limit, it is not known well enough to stay short of."""
     (low, lowest), (high, highest) = shares[0], shares[-1]
     text = f"{words.program(entry)} reaches {percent(low, words.mark)} % ({words.row(lowest)})"
     if len(shares) == 1:
@@ -49,7 +51,7 @@ def _sentence(words: Words, entry: Entry, shares: Sequence[Share]) -> str:
     if len(shares) > 2:
         middle = percent(statistics.median([share for share, _ in shares]), words.mark)
         text += f", {middle} % in the median of {len(shares)} rows"
-    return f"{text}{_short(words, shares)}."
+    return f"{text}{_short(words, shares) if whole else ''}."
 
 
 def _short(words: Words, shares: Sequence[Share]) -> str:

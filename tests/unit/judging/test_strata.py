@@ -127,6 +127,16 @@ def test_where_a_program_reaches_the_limit_is_named(tmp_path: Path) -> None:
     assert text.endswith("short of it at 8 of 9 points (by chance 0.04), not with RS of 1 MiB, 9 threads.")
 
 
+def test_of_a_limit_that_some_rows_exceed_nobody_is_said_to_stay_short(tmp_path: Path) -> None:
+    own, theirs, above = beside_a_limit(tmp_path / "c", [0.5] * 6, [0.5, 0.6, 0.7, 0.8, 0.9, 2.0])
+    assert own.endswith("at all 6 points (by chance 0.03).")
+    assert theirs.endswith("of the limit, 70.0 % in the median of 5 rows.")
+    assert (
+        above
+        == "1 row is above the limit, which cannot be: the limit or the figure of IOZone is wrong, as the notes say."
+    )
+
+
 @pytest.mark.parametrize(
     ("shares", "words"),
     [
