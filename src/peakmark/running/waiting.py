@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from peakmark import slurm
 
-_GONE = ("ReqNodeNotAvail", "DOWN", "DRAINED", "NodeDown")
+_GONE = ("ReqNodeNotAvail", "DOWN", "DRAINED", "NodeDown", "BadConstraints")
 _STUCK = (
     *_GONE,
-    *("BadConstraints", "PartitionDown", "PartitionInactive", "Held", "held"),
+    *("PartitionDown", "PartitionInactive", "Held", "held"),
     *("Invalid", "NotAllowed", "PartitionNodeLimit", "PartitionTimeLimit"),
 )
 """Words in Slurm's reason why a job waits that no other job's end will change."""
@@ -25,7 +25,7 @@ def stuck(job: slurm.Job) -> bool:
 
 
 def nodes_gone(job: slurm.Job) -> bool:
-    """Whether the nodes that it asks for take no jobs."""
+    """Whether the nodes that it asks for take no jobs, or not this one."""
     return any(word in job.reason for word in _GONE)
 
 

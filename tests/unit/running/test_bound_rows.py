@@ -63,6 +63,7 @@ def test_a_first_job_that_ended_between_two_looks_tells_its_node_at_once(rows: p
     [
         ({"n2": "drained: disk"}, ("PENDING", "Resources"), "n2 is drained: disk"),
         ({}, ("PENDING", "ReqNodeNotAvail, UnavailableNodes:n2"), "Slurm says ReqNodeNotAvail"),
+        ({}, ("PENDING", "BadConstraints"), "Slurm says BadConstraints"),  # n2 is too small for a program of the row
         ({}, ("PENDING", "Priority"), "others have had n2 for 15 min"),
     ],
 )
