@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.unit import campaign_data as make
 
 from peakmark.figures import figures
 from peakmark.judging import caveats, findings, verdict
 from peakmark.judging.judged import Judged
 from peakmark.judging.notes import Level
+from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 
@@ -289,7 +291,14 @@ def test_a_doubt_has_the_same_word_in_the_files(tmp_path: Path) -> None:
     judged(tmp_path / "c", WILD)
     tables.build(tmp_path / "c")
     written = (tmp_path / "c" / "tables" / "cpu.csv").read_text().splitlines()
-    assert dict(zip(*csv.reader(written), strict=True))["Doubt"] == "unsure"
+    line = dict(zip(*csv.reader(written), strict=True))
+    assert line["Doubt"] == "unsure"
+    assert float(line[tables.INTERVAL[2]]) == 75.0, "so much do three repetitions enclose"
+
+
+def test_quick_repeats_references_as_often_as_the_own_kernels() -> None:
+    quick = yaml.safe_load((ROOT / "config" / "presets" / "quick.yaml").read_text())
+    assert quick["reference_repetitions"] == quick["repetitions"]
 
 
 def test_a_ratio_says_of_how_many_rounds_it_is_and_how_far_they_differ(tmp_path: Path) -> None:
