@@ -76,7 +76,7 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
 
 def _dot_rows(panels: Sequence[Panel], horizontal: across.Dimension) -> list[tuple[str, list[Row]]]:
     """A row of dots for each panel of one place, and for each block or number of threads that it has lines of."""
-    found: dict[str, list[Row]] = {}
+    grouped: dict[str, list[Row]] = {}
     for panel in panels:
         others = {across.place_of(row, across.other_of(horizontal)) for row in panel.rows}
         for row in sorted(panel.rows, key=lambda row: across.place_of(row, across.other_of(horizontal))):
@@ -84,8 +84,8 @@ def _dot_rows(panels: Sequence[Panel], horizontal: across.Dimension) -> list[tup
                 across.name_of(row, horizontal),
                 *([across.name_of(row, across.other_of(horizontal))] if len(others) > 1 else []),
             ]
-            found.setdefault(", ".join([panel.title, *filter(None, point)]), []).append(row)
-    return list(found.items())
+            grouped.setdefault(", ".join([panel.title, *filter(None, point)]), []).append(row)
+    return list(grouped.items())
 
 
 def _draw(
@@ -275,9 +275,9 @@ def _line(
 def _published(axis: Axes, table: Table, rows: Sequence[Row], horizontal: across.Dimension) -> None:
     """A mark for each value that others published, in the middle of its place."""
     for number, name in enumerate(published_names(rows)):
-        found = [row for row in rows if name in row.published]
+        shown = [row for row in rows if name in row.published]
         axis.scatter(
-            [across.place_of(row, horizontal) for row in found], [row.published[name] * table.factor for row in found], s=20,
+            [across.place_of(row, horizontal) for row in shown], [row.published[name] * table.factor for row in shown], s=20,
             marker=style.published_marker(number), facecolor="none", edgecolor=style.PUBLISHED, linewidth=0.9, zorder=5,
         )  # fmt: skip
 

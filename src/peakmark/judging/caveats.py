@@ -17,7 +17,7 @@ from peakmark.statistics import ENOUGH
 def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> list[str]:
     """Sentences for the first page, the weightiest first."""
     measured = [row for table in rows.values() for row in table if row.own is not None]
-    found = [
+    sentences = [
         *_nothing_sure(verdicts),
         *_doubtful(measured),
         *_whole(measured),
@@ -26,7 +26,7 @@ def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> 
         *_narrower(verdicts),
         *_scaled(config),
     ]
-    return [*found, *_limits(verdicts), *_loopback(measured), *_holes(rows)]
+    return [*sentences, *_limits(verdicts), *_loopback(measured), *_holes(rows)]
 
 
 def _machine(measured: list[Row]) -> Iterator[str]:
@@ -37,21 +37,21 @@ def _machine(measured: list[Row]) -> Iterator[str]:
 
 def _part_of_node(rows: Rows, verdicts: list[Verdict]) -> Iterator[str]:
     """A share of the limit of four cores says nothing about a node with 128."""
-    for one in verdicts:
-        contexts = [point.record.data["context"] for point in one.row.measured.points] if one.row else []
+    for entry in verdicts:
+        contexts = [point.record.data["context"] for point in entry.row.measured.points] if entry.row else []
         known = [
             (c["placed"]["cores"], c["allowed"].get("node_cores"))
             for c in contexts
             if c.get("placed") and c.get("allowed")
         ]
         used, cores = max(known, default=(0, None), key=lambda pair: pair[0])
-        if one.row and SUBSYSTEMS[one.subsystem].pinned and cores and used < cores:
-            share = ", and so is its share of the limit" if one.share else ""
+        if entry.row and SUBSYSTEMS[entry.subsystem].pinned and cores and used < cores:
+            share = ", and so is its share of the limit" if entry.share else ""
             more = [
-                row for row in rows[one.row.table.name] if row.own and row.key.concurrency > one.row.key.concurrency
+                row for row in rows[entry.row.table.name] if row.own and row.key.concurrency > entry.row.key.concurrency
             ]
             why = "its rows of more threads are slower or in doubt" if more else "concurrency: [cores] loads them all"
-            yield f"{one.title}: measured on {used} of the node's {cores} cores{share}; {why}."
+            yield f"{entry.title}: measured on {used} of the node's {cores} cores{share}; {why}."
 
 
 def _narrower(verdicts: list[Verdict]) -> Iterator[str]:
@@ -64,10 +64,10 @@ def _narrower(verdicts: list[Verdict]) -> Iterator[str]:
 
 def _nothing_sure(verdicts: list[Verdict]) -> Iterator[str]:
     """That none of the figures above is to be quoted, where that is so."""
-    found = [one for one in verdicts if one.row is not None]
-    if len(found) > 1 and all(one.row is not None and one.row.level is not None for one in found):
+    judged = [entry for entry in verdicts if entry.row is not None]
+    if len(judged) > 1 and all(entry.row is not None and entry.row.level is not None for entry in judged):
         yield (
-            f"None of the {len(found)} figures above is sure: another run may well give others. Measure again on a node that "
+            f"None of the {len(judged)} figures above is sure: another run may well give others. Measure again on a node that "
             "does nothing else before you quote one."
         )
 
@@ -75,10 +75,10 @@ def _nothing_sure(verdicts: list[Verdict]) -> Iterator[str]:
 def _doubtful(measured: list[Row]) -> Iterator[str]:
     means = {"wrong": "a wrong row speaks for nothing", "unsure": "another run of an unsure one may well differ"}
     counts = {word: sum(row.level == word for row in measured) for word in means}
-    said = [f"{count} {'is' if count == 1 else 'are'} {word}" for word, count in counts.items() if count]
-    if said:
+    parts = [f"{count} {'is' if count == 1 else 'are'} {word}" for word, count in counts.items() if count]
+    if parts:
         what = "; ".join(means[word] for word, count in counts.items() if count)
-        yield f"Of {len(measured)} measured rows {listed(said)}: {what}; the notes say why."
+        yield f"Of {len(measured)} measured rows {listed(parts)}: {what}; the notes say why."
 
 
 def _whole(measured: list[Row]) -> Iterator[str]:
@@ -107,20 +107,20 @@ def _scaled(config: Mapping[str, object]) -> Iterator[str]:
 
 
 def _limits(verdicts: list[Verdict]) -> Iterator[str]:
-    unknown = [one for one in verdicts if one.row is not None and one.limit == UNKNOWN]
+    unknown = [entry for entry in verdicts if entry.row is not None and entry.limit == UNKNOWN]
     if unknown:
-        names = [SUBSYSTEMS[one.subsystem].named for one in unknown]
+        names = [SUBSYSTEMS[entry.subsystem].named for entry in unknown]
         which = listed(names)
-        lines = ", ".join(one.subsystem for one in unknown)  # as the sections of a site file are called
+        lines = ", ".join(entry.subsystem for entry in unknown)  # as the sections of a site file are called
         plural = len(unknown) > 1
         yield (
             f"{which[:1].upper()}{which[1:]} {'have' if plural else 'has'} no known limit, so no share of one: this machine "
             f"does not tell it. State it in a site file (section{'s' if plural else ''} {lines}; see config/sites/example.yaml) "
             "and run the same command again: finished cells stay."
         )
-    for one in verdicts:
-        if one.what == NO_ROW:
-            yield f"{one.title}: {NO_ROW}: {one.why}."
+    for entry in verdicts:
+        if entry.what == NO_ROW:
+            yield f"{entry.title}: {NO_ROW}: {entry.why}."
 
 
 def _loopback(measured: list[Row]) -> Iterator[str]:
@@ -137,8 +137,8 @@ def _holes(rows: Rows) -> Iterator[str]:
     if holes:
         yield f"{holes} of {len(everything)} rows {'is' if holes == 1 else 'are'} not measured."
     most = max((row.own.summary.n for row in everything if row.own), default=0)
-    said = any(note.code == "few" and note.whole for row in everything for note in row.marks)
-    if 0 < most < ENOUGH and not said:
+    few = any(note.code == "few" and note.whole for row in everything for note in row.marks)
+    if 0 < most < ENOUGH and not few:
         yield (
             f"With at most {plural(most, 'repetition')} no single row is called faster than another; {ENOUGH} "
             "or more allow it."

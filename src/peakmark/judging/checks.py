@@ -5,7 +5,7 @@ Pure functions. A note marks a row; it never changes or removes a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import POOLS
@@ -30,11 +30,13 @@ def check_agreement(
     own: str | None = None,
     compare: str = SUBSYSTEMS["cpu"].differs,
     headings: Mapping[str, str] | None = None,
+    explained: Collection[str] = (),
 ) -> list[Note]:
     """Notes for instruments that disagree about one quantity by more than the band.
 
     values  summarised value by instrument, in one unit; own: compare this one with each other (default: all pairs)
     compare  in what they may differ; headings: what instruments are called, if not by their names
+    explained  instruments of which it is known in what they differ: a doubt from a larger factor on only
     """
     notes = []
     names = [name for name, value in values.items() if value > 0]
@@ -50,7 +52,8 @@ def check_agreement(
                     f"{one} and {other} are a factor of {significant(factor, 2)} apart: they do not measure the same, or one did"
                     f" not run as meant; compare their {compare} and what each counts before using either"
                 )
-                notes.append(Note("disagreement", text, Level.UNSURE))
+                known = factor <= thresholds.explained and not {first, second}.isdisjoint(explained)
+                notes.append(Note("disagreement", text, Level.NOTE if known else Level.UNSURE))
     return notes
 
 

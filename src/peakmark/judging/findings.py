@@ -42,7 +42,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
     alike = [row for row in measured if not row.mixed]
     right = [row for row in alike if row.level is not Level.WRONG]
     together, beside = strata.sentences(words, right)
-    found = [
+    findings = [
         *_extremes(words, right),
         *(
             Finding("Threads" if noun(words.table) == "thread" else "Streams", text)
@@ -55,7 +55,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         *(Finding("Limit", text) for text in to_limit.sentences(words, alike)),
         *(
             Finding("Machine", text)
-            for text in dict.fromkeys(f"{one.limit.finding}." for one in rows if one.limit.finding)
+            for text in dict.fromkeys(f"{row.limit.finding}." for row in rows if row.limit.finding)
         ),
         *(Finding("Hosts", text) for text in _mixed(measured)),
         *(Finding("Doubt", text) for text in _doubtful(words, measured)),
@@ -68,8 +68,8 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
             "All rows have" if len(few) == len(alike) == len(measured) else f"{len(few)} of {len(measured)} rows have"
         )
         text = f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
-        found.append(Finding("Not claimed", text))
-    return found
+        findings.append(Finding("Not claimed", text))
+    return findings
 
 
 def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[Finding]:
@@ -146,15 +146,15 @@ def _references(words: Words, rows: Sequence[Row], beside: Mapping[str, str]) ->
         if not pairs:
             continue
         each = [ratios.of(row.measured, theirs) for row, theirs in pairs]
-        middle = significant(statistics.median([one.value for one in each]), 3, words.mark)
+        middle = significant(statistics.median([quotient.value for quotient in each]), 3, words.mark)
         text = f"{words.program(words.table.own)} measured {middle} times what {words.program(entry)} did"
-        runs = sorted({one.runs for one in each})
-        said = [f"n = {runs[0]}" if len(runs) == 1 else f"n = {runs[0]} to {runs[-1]}"]
+        runs = sorted({quotient.runs for quotient in each})
+        parts = [f"n = {runs[0]}" if len(runs) == 1 else f"n = {runs[0]} to {runs[-1]}"]
         if len(pairs) > 1:
-            low, high = (significant(value(one.value for one in each), 3, words.mark) for value in (min, max))
-            said.insert(0, f"median of {len(pairs)} rows; from {low} to {high}")
-        said += dict.fromkeys(known for row, _ in pairs for known in ratios.differences(row, entry.instrument))
-        text += f" ({'; '.join(said)})"
+            low, high = (significant(value(quotient.value for quotient in each), 3, words.mark) for value in (min, max))
+            parts.insert(0, f"median of {len(pairs)} rows; from {low} to {high}")
+        parts += dict.fromkeys(known for row, _ in pairs for known in ratios.differences(row, entry.instrument))
+        text += f" ({'; '.join(parts)})"
         judged = [(row, theirs) for row, theirs in pairs if row.measured.summary.enough and theirs.summary.enough]
         if judged:
             distinct = [(row, theirs) for row, theirs in judged if apart(row.measured, theirs)]
@@ -196,20 +196,20 @@ def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _mixed(rows: Sequence[Row]) -> Iterator[str]:
-    found = sum(row.mixed for row in rows)
-    if found:
+    count = sum(row.mixed for row in rows)
+    if count:
         yield (
-            f"{found} of {len(rows)} rows {'mixes' if found == 1 else 'mix'} hosts, and nothing above is said of"
-            f" {'it' if found == 1 else 'them'}: repetitions on different nodes tell no row apart from another; name the nodes (nodes:)."
+            f"{count} of {len(rows)} rows {'mixes' if count == 1 else 'mix'} hosts, and nothing above is said of"
+            f" {'it' if count == 1 else 'them'}: repetitions on different nodes tell no row apart from another; name the nodes (nodes:)."
         )
 
 
 def _doubtful(words: Words, rows: Sequence[Row]) -> Iterator[str]:
     for level in (Level.WRONG, Level.UNSURE):
-        found = [row for row in rows if row.level is level]
+        doubtful = [row for row in rows if row.level is level]
         # Where all rows have the same word, their column says it.
-        if found and (level is Level.WRONG or len(found) < len(rows) or len(rows) == 1):
-            names = f" ({'; '.join(words.row(row) for row in found)})" if len(found) <= MANY else ""
+        if doubtful and (level is Level.WRONG or len(doubtful) < len(rows) or len(rows) == 1):
+            names = f" ({'; '.join(words.row(row) for row in doubtful)})" if len(doubtful) <= MANY else ""
             what = "used for no claim" if level is Level.WRONG else "another run may well differ"
-            is_are = "is" if len(found) == 1 else "are"
-            yield f"{len(found)} of {len(rows)} rows {is_are} {level}{names}: {what}; the notes say why."
+            is_are = "is" if len(doubtful) == 1 else "are"
+            yield f"{len(doubtful)} of {len(rows)} rows {is_are} {level}{names}: {what}; the notes say why."

@@ -19,7 +19,7 @@ class Thresholds:
     loss     share of UDP messages that did not arrive: above it a rate is not a throughput in the sense of RFC 2544, which has
              no loss at all; ``heavy``: so much that the sender's rate decides what arrives; ``most``: more than did arrive
     device   least share of the bytes that the disk moved    pool   least multiple of the last cache that a pool must be
-    band     factor between two instruments for the same quantity
+    band     factor between two instruments for the same quantity; ``explained``: where it is known in what they differ
     lowered  by how much less the clock is under the work than before and after it
     others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by the hypervisor
     shortest seconds that a run should last                  core   least share of a core's pipes
@@ -36,6 +36,7 @@ class Thresholds:
     device: float = 0.9
     pool: float = 4.0
     band: float = 1.5
+    explained: float = 2.0
     others: float = 0.2
     steal: float = 0.02
     shortest: float = 0.5

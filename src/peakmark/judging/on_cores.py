@@ -48,7 +48,7 @@ def waited(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     held = [share for share in shares if share < thresholds.cpu]
     if held:
         text = (
-            f"its threads lost up to {1 - min(held):.1%} of their CPUs' time{often(len(held), len(shares))} to other programs,"
+            f"threads lost up to {1 - min(held):.1%} of their CPUs' time{often(len(held), len(shares))} to other programs,"
             " the kernel or the hypervisor: have the node to yourself (sbatch --exclusive), and repeat"
         )
         yield Note("waited", text, Level.UNSURE if lost_time(row) else Level.NOTE)

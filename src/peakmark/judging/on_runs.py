@@ -48,7 +48,7 @@ def few(row: Measured, _: Thresholds) -> Iterator[Note]:
         yield Note("few", text, Level.NOTE)
     elif not row.summary.enough:
         text = (
-            f"n = {n}: the range from lowest to highest value encloses the median with {row.summary.level:.0%} only;"
+            f"n = {n}: the range from lowest to highest value encloses the median in {row.summary.level:.0%} of cases only;"
             f" no single row is called faster than another; set repetitions: {statistics.ENOUGH} or more for 95 %"
         )
         yield Note("few", text, Level.NOTE)

@@ -68,7 +68,10 @@ def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None)
     compare = SUBSYSTEMS[table.subsystem].differs
     if table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
         compare = f"buffers ({table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
-    yield from checks.check_agreement(centres, own=table.own.instrument, compare=compare, headings=headings)
+    known = [name for name in centres if row.own and name != table.own.instrument and ratios.differences(row, name)]
+    yield from checks.check_agreement(
+        centres, own=table.own.instrument, compare=compare, headings=headings, explained=known
+    )
 
 
 def shown_by(row: Row) -> frozenset[str]:

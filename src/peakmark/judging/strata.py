@@ -229,11 +229,13 @@ def _together(
 
 
 def _turned(one: Together) -> Together:
-    """The same with the one first that is ahead at most points."""
-    if len(one.behind) <= len(one.ahead):
-        return one
-    factors = tuple(1 / factor for factor in one.factors)
-    return replace(one, first=one.second, second=one.first, ahead=one.behind, behind=one.ahead, factors=factors)
+    """The same with the one first that is ahead at most points: ``1 thread is faster``, ``2 threads are faster``."""
+    if len(one.behind) > len(one.ahead):
+        factors = tuple(1 / factor for factor in one.factors)
+        one = replace(one, first=one.second, second=one.first, ahead=one.behind, behind=one.ahead, factors=factors)
+    if one.first.startswith("1 "):
+        one = replace(one, verb=one.verb.replace("are ", "is ").replace("have ", "has "))
+    return one
 
 
 def _sentence(words: Words, one: Together) -> str:

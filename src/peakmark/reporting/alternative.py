@@ -22,13 +22,13 @@ def text(caption: str, rows: Sequence[Row], mark: str, value: str = "measured") 
         return caption
     low, high = measured[0], measured[-1]
 
-    def said(row: Row) -> str:
+    def shown_of(row: Row) -> str:
         words, number = Words.of(row, mark), of(row) or 0.0
         shown = f"{percent(number, mark)} % of the limit" if value == "efficiency" else words.quantity(number)
         return f"{shown} ({words.row(row)})"
 
     name = Words.of(high, mark).program(high.table.own)
-    values = f"{name}: {said(high)}" if low is high else f"{name}: from {said(low)} to {said(high)}"
+    values = f"{name}: {shown_of(high)}" if low is high else f"{name}: from {shown_of(low)} to {shown_of(high)}"
     limit = ""
     if value == "measured" and high.limit.value is not None:
         limit = f"; limit there {Words.of(high, mark).quantity(high.limit.value)}"

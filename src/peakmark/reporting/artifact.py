@@ -76,8 +76,8 @@ def _steps(results: Results) -> Lines:
 
 
 def _time(results: Results) -> Lines:
-    begun = [datetime.fromisoformat(str(one.data["context"]["started"])) for one in results.records]
-    seconds = [float(one.data["context"]["seconds"] or 0) for one in results.records]
+    begun = [datetime.fromisoformat(str(entry.data["context"]["started"])) for entry in results.records]
+    seconds = [float(entry.data["context"]["seconds"] or 0) for entry in results.records]
     if not begun:
         return [["Measuring", "no record yet"]]
     ended = [start + timedelta(seconds=length) for start, length in zip(begun, seconds, strict=True)]
@@ -99,4 +99,4 @@ def _pool(record: Mapping[str, Any]) -> int:
     """Bytes of the pool that a record's program walked, 0 where it had none."""
     pools = [entry["details"].get("pool") for entry in record["measurements"] if entry["variant"] in POOLS]
     asked = record["cell"]["options"].get("pool") if pools else None
-    return max([int(one) for one in (*pools, asked) if isinstance(one, int)], default=0)
+    return max([int(size) for size in (*pools, asked) if isinstance(size, int)], default=0)

@@ -31,7 +31,7 @@ from peakmark.reporting import (
     shorter,
 )
 from peakmark.storage.results import Results
-from peakmark.tables import captions, page_tables, presentation, sheets
+from peakmark.tables import captions, footnotes, page_tables, presentation, sheets
 from peakmark.tables.presentation import Grid
 
 FLEET = "fleet"
@@ -89,9 +89,9 @@ def _other_layout(results: Results, rows: Rows) -> list[str]:
 def figure_names(rows: Rows, layout: Layout | None = None) -> list[str]:
     """The figures that the report shows, the overview first."""
     asked = None if fleet.is_many(rows) else layout
-    drawn = [one.name for table in TABLES for one in figures_of(table, rows[table.name], asked) if one.rows]
+    drawn = [entry.name for table in TABLES for entry in figures_of(table, rows[table.name], asked) if entry.rows]
     if len(fleet.nodes(rows)) > 1:
-        return [FLEET, *drawn] if any(verdict.headline(rows, one) for one in verdict.planned(rows)) else drawn
+        return [FLEET, *drawn] if any(verdict.headline(rows, entry) for entry in verdict.planned(rows)) else drawn
     # A bar alone would be the table's line again.
     return ["overview", *drawn] if len(verdict.with_limit(rows)) > 1 else drawn
 
@@ -113,7 +113,7 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
     return {
         "title": str(config.get("title") or "Performance report"),
         "author": people.line(config),
-        "authors": [one.name for one in people.authors(config)],
+        "authors": [author.name for author in people.authors(config)],
         "course": str(config.get("course") or ""),
         "logo": logo,
         "date": date(newest(results), str(config.get("date_language") or config.get("language") or "en"))
@@ -176,48 +176,48 @@ def _verdict(entry: verdict.Verdict, mark: str) -> list[list[str]]:
     ]
 
 
-def _figure(one: Drawn, figures: Mapping[str, int], mark: str = ".") -> dict[str, Any] | None:
+def _figure(figure: Drawn, figures: Mapping[str, int], mark: str = ".") -> dict[str, Any] | None:
     """A figure with its caption, and with what it says to those who listen."""
-    if one.name not in figures:
+    if figure.name not in figures:
         return None
-    limit = any(row.limit.value is not None for row in one.rows)
-    doubts = captions.doubts(one.rows)
-    used = {name for row in one.rows for name in row.series}
-    if one.drawing is not None:
-        value, bar = one.drawing.value, one.drawing.kind == "bars"
+    limit = any(row.limit.value is not None for row in figure.rows)
+    doubts = captions.doubts(figure.rows)
+    used = {name for row in figure.rows for name in row.series}
+    if figure.drawing is not None:
+        value, bar = figure.drawing.value, figure.drawing.kind == "bars"
         drawn = value == "efficiency" or (value == "measured" and limit and not bar)
-        beyond = bars.goes_beyond(one.drawing, one.rows)
-        caption = captions.of_drawing(one.drawing, drawn, value != "deviation" and len(used) > 1, beyond) + doubts
-        alt = alternative.text(caption, one.rows, mark, value)
-    elif one.rows:
-        absent = {series.instrument for series in one.rows[0].table.references} - used
-        caption = captions.text(one.name, limit, absent)
-        if one.name not in captions.FIGURES:
-            caption = f"{Words.of(one.rows[0]).workload(one.rows[0])}: {captions.inside(caption)}"
+        beyond = bars.goes_beyond(figure.drawing, figure.rows)
+        caption = captions.of_drawing(figure.drawing, drawn, value != "deviation" and len(used) > 1, beyond) + doubts
+        alt = alternative.text(caption, figure.rows, mark, value)
+    elif figure.rows:
+        absent = {series.instrument for series in figure.rows[0].table.references} - used
+        caption = captions.text(figure.name, limit, absent)
+        if figure.name not in captions.FIGURES:
+            caption = f"{Words.of(figure.rows[0]).workload(figure.rows[0])}: {captions.inside(caption)}"
         caption += doubts
-        alt = alternative.text(caption, one.rows, mark)
+        alt = alternative.text(caption, figure.rows, mark)
     else:
-        caption = alt = captions.text(one.name)
-    return {"file": f"figures/{one.name}.svg", "width": figures[one.name], "caption": caption, "alt": alt}
+        caption = alt = captions.text(figure.name)
+    return {"file": f"figures/{figure.name}.svg", "width": figures[figure.name], "caption": caption, "alt": alt}
 
 
 def _overview(figures: Mapping[str, int], several: bool, judged: Sequence[verdict.Verdict]) -> dict[str, Any] | None:
     """The figure of page one; what it draws is told to those who listen: shares of the limit, of several nodes the slowest."""
     figure = _figure(Drawn(FLEET if several else "overview", ()), figures)
     if several:
-        said = [f"{one.title}: slowest {one.slowest}" for one in judged if one.slowest]
+        values = [f"{entry.title}: slowest {entry.slowest}" for entry in judged if entry.slowest]
     else:
-        said = [f"{one.title} {one.share} of {one.limit}" for one in judged if one.share]
-    return {**figure, "alt": f"{figure['caption']} {'; '.join(said)}."} if figure and said else figure
+        values = [f"{entry.title} {entry.share} of {entry.limit}" for entry in judged if entry.share]
+    return {**figure, "alt": f"{figure['caption']} {'; '.join(values)}."} if figure and values else figure
 
 
-def _dots(figures: Mapping[str, int], mark: str, one: Drawn) -> dict[str, Any] | None:
+def _dots(figures: Mapping[str, int], mark: str, figure: Drawn) -> dict[str, Any] | None:
     """A figure of many nodes; all have the same caption."""
-    if one.name not in figures:
+    if figure.name not in figures:
         return None
     caption = captions.text(captions.NODES)
-    alt = " ".join([caption, *(found.text for found in fleet_text.of_nodes(one.rows, mark)[:2])])
-    return {"file": f"figures/{one.name}.svg", "width": figures[one.name], "caption": caption, "alt": alt}
+    alt = " ".join([caption, *(finding.text for finding in fleet_text.of_nodes(figure.rows, mark)[:2])])
+    return {"file": f"figures/{figure.name}.svg", "width": figures[figure.name], "caption": caption, "alt": alt}
 
 
 def _sections(
@@ -227,7 +227,7 @@ def _sections(
     if fleet.is_many(rows):
         return [
             {
-                "title": one.title,
+                "title": about.title,
                 "parts": [
                     part
                     for table in subsystem_tables(subsystem)
@@ -236,7 +236,7 @@ def _sections(
                     )
                 ],
             }
-            for subsystem, one in SUBSYSTEMS.items()
+            for subsystem, about in SUBSYSTEMS.items()
         ]
     layout = layout_of(results)
     first = [sheet.table.subsystem for sheet in layout.sheets] if layout else []
@@ -258,7 +258,7 @@ def _findings(rows: Sequence[Row], mark: str, sheet: Sheet | None) -> list[dict[
     """What the rows say, without what their notes say one by one, and what page one says of the whole campaign."""
     few = any(note.code == "few" and note.whole for row in rows for note in row.marks)
     elsewhere = ("Disagreement", *(("Not claimed",) if few else ()))
-    return [vars(one) for one in findings.of(rows, mark, sheet) if one.topic not in elsewhere]
+    return [vars(finding) for finding in findings.of(rows, mark, sheet) if finding.topic not in elsewhere]
 
 
 def _said_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:
@@ -281,18 +281,18 @@ def _parts(
     """
     shown = [sheet for sheet in layout.sheets if sheet.table is table] if layout else []
     grids: list[tuple[Grid, list[Row]]] = []
-    said: list[tuple[set[Key], Sheet | None]] = []  # the rows that each grid shows
+    shown_rows: list[tuple[set[Key], Sheet | None]] = []  # the rows that each grid shows
     for sheet in shown:
         lines = sheets.lines(sheet, rows)
         if lines:
             grids.append((sheets.grid(results, sheet, rows, mark), [line.rows[0] for line in lines]))
-            said.append(({row.key for line in lines for row in line.rows}, sheet))
+            shown_rows.append(({row.key for line in lines for row in line.rows}, sheet))
     rest = sheets.left_over(layout, table.name, rows) if layout and shown else rows
     if rest:
         grids.append((presentation.grid(results, rest[0].table, rest, mark), list(rest)))
-        said.append(({row.key for row in rest}, None))
-    for number, (keys, _) in enumerate(said):  # two sheets of the same rows have their notes once, below the last
-        again = [later for later in range(number + 1, len(said)) if said[later][0] == keys]
+        shown_rows.append(({row.key for row in rest}, None))
+    for number, (keys, _) in enumerate(shown_rows):  # two sheets of the same rows have their notes once, below the last
+        again = [later for later in range(number + 1, len(shown_rows)) if shown_rows[later][0] == keys]
         if again and (grids[number][0].notes or grids[number][0].shared):
             grid, members = grids[number]
             grids[number] = (presentation.without_notes(grid, grids[again[-1]][0].title), members)
@@ -323,17 +323,19 @@ def _parts(
         }
         for number, (grid, members) in enumerate(grids)
     ]
-    for number, (keys, of_sheet) in enumerate(said):
-        if keys not in [later for later, _ in said[number + 1 :]]:  # two sheets of the same rows say it once
+    for number, (keys, of_sheet) in enumerate(shown_rows):
+        if keys not in [later for later, _ in shown_rows[number + 1 :]]:  # two sheets of the same rows say it once
             chosen = [row for row in rows if row.key in keys]
             parts[number]["findings"] = _findings(chosen, mark, of_sheet)
-    printed = {key: of_sheet for keys, of_sheet in said if of_sheet is not None for key in keys}
-    for one in figures_of(table, rows, layout):
-        figure = _figure(one, figures, mark)
+    printed = {key: of_sheet for keys, of_sheet in shown_rows if of_sheet is not None for key in keys}
+    for drawn in figures_of(table, rows, layout):
+        figure = _figure(drawn, figures, mark)
         if figure is not None:
-            shown_by = [number for number, (keys, _) in enumerate(said) if {row.key for row in one.rows} <= keys]
+            shown_by = [
+                number for number, (keys, _) in enumerate(shown_rows) if {row.key for row in drawn.rows} <= keys
+            ]
             parts[shown_by[0] if shown_by else -1]["figures"].append(figure)
-        elif one.drawing is not None:
-            parts[-1]["table"]["remarks"].append(presentation.closed(without_rows(one.drawing)))
+        elif drawn.drawing is not None:
+            parts[-1]["table"]["remarks"].append(footnotes.closed(without_rows(drawn.drawing)))
     parts[-1]["formulas"] = formulas.build(rows, printed, mark)
     return parts

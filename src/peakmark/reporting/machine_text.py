@@ -39,24 +39,24 @@ def nodes(results: Results, mark: str = ".") -> list[dict[str, Any]]:
 
 def _core_types(results: Results) -> dict[str, list[str]]:
     """Host -> the core types that the BLAS took in HPL's runs there: what it takes by itself may be another."""
-    found: dict[str, list[str]] = {}
+    by_host: dict[str, list[str]] = {}
     for record in results.records:
         core = (record.data["context"].get("library") or {}).get("core_type")
-        cores = found.setdefault(str(record.data["context"]["host"]), [])
+        cores = by_host.setdefault(str(record.data["context"]["host"]), [])
         if core and core not in cores:
             cores.append(str(core))
-    return found
+    return by_host
 
 
 def _link(facts: Facts, results: Results, host: str) -> Facts:
     """The interface that was measured on a host, by its records; that of its default route says that it was not."""
     contexts = (record.data["context"] for record in results.records)
-    seen = [one["network"] for one in contexts if one["host"] == host and one.get("network")]
+    seen = [entry["network"] for entry in contexts if entry["host"] == host and entry.get("network")]
     if not seen:
         network = facts.get("network") or {}
         return {**network, "remark": "of the default route; not measured"} if network.get("interface") else network
     first = seen[0]
-    others = sorted({str(one["interface"]) for one in seen} - {str(first["interface"])})
+    others = sorted({str(entry["interface"]) for entry in seen} - {str(first["interface"])})
     remark = f"measured; others too: {', '.join(others)}" if others else "measured"
     if first.get("loopback"):
         loopback = {"kind": "loopback", "speed_note": "loopback has no line rate: no network was crossed"}
@@ -261,8 +261,8 @@ def _programs(facts: Facts, cores: Sequence[str] = ()) -> Lines:
         "BLAS": _blas(facts.get("blas") or {}, cores),
     }
     # Where those that measured lie is told with the method.
-    found = (facts.get("tools") or {}).items()
-    pairs["Programs"] = ", ".join(f"{name} {_version(tool['version'])}" for name, tool in found)
+    tools = (facts.get("tools") or {}).items()
+    pairs["Programs"] = ", ".join(f"{name} {_version(tool['version'])}" for name, tool in tools)
     # The file behind the name holds the version.
     pairs["Libraries"] = ", ".join(path.rpartition("/")[2] for path in (facts.get("libraries") or {}).values())
     return _lines(pairs)

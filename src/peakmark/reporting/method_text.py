@@ -58,7 +58,10 @@ def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") 
     ran = programs(results, tuple(subsystems))
     return {
         "parts": [
-            {"title": "How a number arises", "paragraphs": [typeset(one, mark) for one in _arises(results)]},
+            {
+                "title": "How a number arises",
+                "paragraphs": [typeset(paragraph, mark) for paragraph in _arises(results)],
+            },
             {"title": "How to read a row", "paragraphs": _reading(rows)},
         ],
         "adaptive": bool(results.decisions),
@@ -70,11 +73,11 @@ def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") 
 
 def _in_a_sentence(lines: Sequence[Sequence[str]]) -> str:
     """The same programs where paper is short: the commands of the appendix have their paths."""
-    found = [f"{name} {version}" for name, version, _ in lines if version != MISSING]
+    present = [f"{name} {version}" for name, version, _ in lines if version != MISSING]
     missing = [f"{name} ({why})" for name, version, why in lines if version == MISSING]
-    said = [f"{'; '.join(found)}. Their paths stand in the commands of the appendix." if found else ""]
-    said += [f"Missing: {'; '.join(missing)}." if missing else ""]
-    return " ".join(filter(None, said)) or "No program ran."
+    sentences = [f"{'; '.join(present)}. Their paths stand in the commands of the appendix." if present else ""]
+    sentences += [f"Missing: {'; '.join(missing)}." if missing else ""]
+    return " ".join(filter(None, sentences)) or "No program ran."
 
 
 def _arises(results: Results) -> list[str]:
@@ -113,13 +116,13 @@ def _adaptive(results: Results) -> list[str]:
     """How the number of repetitions was decided, where it was."""
     if not results.decisions:
         return []
-    criteria = dict.fromkeys(one.criterion for one in results.decisions.values())
-    words = "; ".join(f"{one.least} to {one.most} until ±{one.until * 100:g} %" for one in criteria)
-    reached = sum(one.decision == "narrow" for one in results.decisions.values())
+    criteria = dict.fromkeys(entry.criterion for entry in results.decisions.values())
+    bounds = "; ".join(f"{entry.least} to {entry.most} until ±{entry.until * 100:g} %" for entry in criteria)
+    reached = sum(entry.decision == "narrow" for entry in results.decisions.values())
     return [
         "Repetitions were made in rounds, each half as long as all before it together. After a round a row got no "
         "further repetition once half the interval of its median was narrow enough, in every figure that its program "
-        f"reports: {words}. {reached} of {len(results.decisions)} rows became as sure as that, and {len(results.spared)} "
+        f"reports: {bounds}. {reached} of {len(results.decisions)} rows became as sure as that, and {len(results.spared)} "
         "planned repetitions were spared. Each look between rounds is one more chance to stop by luck, so the 5 % of cases in which "
         "an interval may miss were divided among the looks beforehand (Lan and DeMets 1983): whenever a row ended, its interval "
         "holds the median in at least 95 % of cases, and is wider than that of a fixed number of repetitions."
@@ -148,18 +151,19 @@ def programs(results: Results, subsystems: Collection[str] = tuple(SUBSYSTEMS)) 
     """Name with what the tables call it, version and path of each program that ran, then those of the subsystems that are
     missing, with the reason.
     """
-    found: dict[tuple[str, str, str], None] = {}
+    versions: dict[tuple[str, str, str], None] = {}
     for record in results.records:
         tool = record.data["context"]["tool"]
         if record.ok and tool is not None:
             library = record.data["context"].get("library") or {}
             extra = "; ".join(f"{name} {value}" for name, value in sorted(library.items()) if value is not None)
             version = str(tool["version"]) + (f" ({extra})" if extra else "")
-            found[(record.cell.instrument, version, str(tool["path"]))] = None
-    ran = {name for name, _, _ in found}
+            versions[(record.cell.instrument, version, str(tool["path"]))] = None
+    ran = {name for name, _, _ in versions}
     order = [series.instrument for table in TABLES if table.subsystem in subsystems for series in table.series]
     lines = [
-        list(line) for line in sorted(found, key=lambda line: (order.index(line[0]) if line[0] in order else 99, line))
+        list(line)
+        for line in sorted(versions, key=lambda line: (order.index(line[0]) if line[0] in order else 99, line))
     ]
     for name in dict.fromkeys(order):
         # A layout has its own choice of programs: others are not missing.
@@ -179,4 +183,4 @@ def _called(results: Results) -> dict[str, str]:
         for series in called.series if table.name in printed else ():
             if series.heading.lower() != series.instrument:
                 names.setdefault(series.instrument, {})[series.heading] = None
-    return {instrument: f"{instrument} ({', '.join(found)})" for instrument, found in names.items()}
+    return {instrument: f"{instrument} ({', '.join(headings)})" for instrument, headings in names.items()}

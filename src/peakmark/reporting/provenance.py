@@ -30,8 +30,8 @@ def build(results: Results) -> dict[str, Any]:
     versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
     started = (str(record.data["context"]["started"]) for record in results.records)
     times = sorted(started, key=datetime.fromisoformat)  # the clocks may have been changed in between
-    found = {record.data["context"].get("job_id") for record in results.records} - {None}
-    jobs = sorted(map(str, found), key=natural)
+    numbers = {record.data["context"].get("job_id") for record in results.records} - {None}
+    jobs = sorted(map(str, numbers), key=natural)
     facts = [
         ["Campaign", results.name],
         ["peakmark", ", ".join(versions) or "no record yet"],
@@ -99,12 +99,12 @@ _Dumper.add_representer(float, _float)
 
 def commands(results: Results, by_workload: bool = True) -> list[str]:
     """What was executed for the first record of each program, and of each of its workloads, as a shell would read it."""
-    found: dict[tuple[str, str], str] = {}
+    by_program: dict[tuple[str, str], str] = {}
     for record in results.records:
         key = (record.cell.instrument, record.cell.workload if by_workload else "")
-        if record.ok and key not in found and record.data["context"]["commands"]:
-            found[key] = "; ".join(_shell(command) for command in record.data["context"]["commands"][:1])
-    return list(found.values())
+        if record.ok and key not in by_program and record.data["context"]["commands"]:
+            by_program[key] = "; ".join(_shell(command) for command in record.data["context"]["commands"][:1])
+    return list(by_program.values())
 
 
 def _shell(command: Mapping[str, Any]) -> str:

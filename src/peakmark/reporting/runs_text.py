@@ -25,15 +25,15 @@ def runs(rows: Rows, mark: str = ".") -> dict[str, Any]:
     the tables.
     """
     groups: dict[tuple[str, str], list[list[str]]] = {}
-    said: set[tuple[str, ...]] = set()  # echoes of ping stand beside several rows
+    listed: set[tuple[str, ...]] = set()  # echoes of ping stand beside several rows
     for row in (row for table in rows.values() for row in table):
         words = Words.of(row, mark)
         for entry in row.table.series:
             series = row.series.get(entry.instrument)
-            made = tuple(str(point.record.path) for point in series.points) if series else ()
-            if series is None or ((row.table.name, *made) in said and series.points[0].record.cell.workload == ECHO):
+            paths = tuple(str(point.record.path) for point in series.points) if series else ()
+            if series is None or ((row.table.name, *paths) in listed and series.points[0].record.cell.workload == ECHO):
                 continue
-            said.add((row.table.name, *made))
+            listed.add((row.table.name, *paths))
             point = _point(words, row) if series.points[0].record.cell.workload != ECHO else "ICMP"
             group = groups.setdefault((words.program(entry), words.unit), [])
             group.append([point, "  ".join(words.number(value, series.step) for value in series.values)])
@@ -64,17 +64,17 @@ def problems(results: Results) -> dict[str, Any]:
     """Cells that could not be measured, attempts that failed, and planned cells without a record: cell, what,
     reason.
     """
-    found = [(record.cell, "not possible here", str(record.data["reason"])) for record in results.refused]
+    events = [(record.cell, "not possible here", str(record.data["reason"])) for record in results.refused]
     answered = {record.cell.id for record in results.records}
     for record in results.attempts:
         later = "failed, repeated later" if record.cell.id in answered else "failed"
-        found.append((record.cell, later, f"{record.data['reason']} ({record.data['context']['host']})"))
+        events.append((record.cell, later, f"{record.data['reason']} ({record.data['context']['host']})"))
     failed = {record.cell.id for record in results.attempts}
     waiting = [(cell, "not measured", "no record yet") for cell in results.missing if cell.id not in failed]
     if len({cell.node for cell in results.cells}) > fleet.MANY:
-        lines = _of_nodes([*found, *waiting])
+        lines = _of_nodes([*events, *waiting])
     else:
-        often = Counter((_name(cell), what, reason) for cell, what, reason in found)
+        often = Counter((_name(cell), what, reason) for cell, what, reason in events)
         lines = [[name, f"{what} ({n} times)" if n > 1 else what, reason] for (name, what, reason), n in often.items()]
         numbers: dict[str, list[int]] = defaultdict(list)
         for cell, _, _ in waiting:
@@ -91,10 +91,10 @@ def problems(results: Results) -> dict[str, Any]:
     return {"text": text, "lines": lines}
 
 
-def _of_nodes(found: Sequence[tuple[Cell, str, str]]) -> list[list[str]]:
+def _of_nodes(events: Sequence[tuple[Cell, str, str]]) -> list[list[str]]:
     """The same of many nodes: what befell a row on several of them is one line."""
     together: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for cell, what, reason in found:
+    for cell, what, reason in events:
         together[f"{cell.instrument} {cell.point}", what, reason].append(cell.node)
     return [
         [f"{name} on {many.who(list(dict.fromkeys(nodes)))} ({plural(len(nodes), 'cell')})", what, reason]

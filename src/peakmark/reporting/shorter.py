@@ -19,8 +19,8 @@ def sections(every: Sequence[Data]) -> list[Data]:
         if any(heading["title"] == DOUBT for heading in table["head"]):
             part["findings"] = [one for one in part["findings"] if one["topic"] != DOUBT]
         for note in table["notes"]:
-            fact, told, remedy = note[1].rpartition(": ")
-            if told and _says_something(fact):
+            fact, colon, remedy = note[1].rpartition(": ")
+            if colon and _says_something(fact):
                 if remedy in seen:
                     note[1] = f"{fact}."
                 seen.add(remedy)
@@ -39,10 +39,10 @@ def _doubt(table: Data) -> None:
     """Take out the column of doubt where all rows have the same word in it."""
     place = 0
     for number, heading in enumerate(table["head"]):
-        words = {line[place] for line in table["body"]} if heading["title"] == DOUBT else set()
-        if len(table["body"]) > 1 and len(words) == 1:
+        levels = {line[place] for line in table["body"]} if heading["title"] == DOUBT else set()
+        if len(table["body"]) > 1 and len(levels) == 1:
             del table["head"][number], table["columns"][place]
             table["body"] = [[*line[:place], *line[place + 1 :]] for line in table["body"]]
-            table["remarks"] = [f"All rows are {words.pop()}.", *table["remarks"]]
+            table["remarks"] = [f"All rows are {levels.pop()}.", *table["remarks"]]
             return
         place += heading["span"]

@@ -93,7 +93,9 @@ def page(data: Data, folder: Path, mark: str = ".") -> str:
 def _written(chapters: Iterable[Data]) -> list[tuple[str, str]]:
     """The author's chapters; one written in Typst stands in the PDF alone."""
     elsewhere = "<p>This chapter is written in Typst; it stands in the PDF.</p>"
-    return [(one["title"], elsewhere if one["file"] else prose.blocks(one["blocks"])) for one in chapters]
+    return [
+        (chapter["title"], elsewhere if chapter["file"] else prose.blocks(chapter["blocks"])) for chapter in chapters
+    ]
 
 
 _DIALOG = (
@@ -146,7 +148,7 @@ def _summary(data: Data, folder: Path) -> str:
         "How close each resource comes to its limit, by the row that speaks for it",
     )
     figure = _figure(data["overview"], "Overview", folder) if data["overview"] else ""
-    slow = "".join(f"<p>{escape(one)}</p>" for one in data["slow"])
+    slow = "".join(f"<p>{escape(sentence)}</p>" for sentence in data["slow"])
     return (
         f'<section aria-label="Summary" id="summary">{partial}<p>{escape(meta["lead"])}</p>'
         f"{verdicts}{slow}{figure}{_caveats(data['caveats'])}</section>"
@@ -154,7 +156,7 @@ def _summary(data: Data, folder: Path) -> str:
 
 
 def _caveats(caveats: Sequence[str]) -> str:
-    items = "".join(f"<li>{escape(one)}</li>" for one in caveats)
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in caveats)
     return f"<p><strong>Before you use these numbers</strong></p><ul>{items}</ul>" if caveats else ""
 
 
@@ -197,7 +199,7 @@ def _machine(nodes: Sequence[Data]) -> str:
 
 def _method(method: Data) -> str:
     text = "".join(
-        f"<h3>{escape(part['title'])}</h3>" + "".join(f"<p>{escape(one)}</p>" for one in part["paragraphs"])
+        f"<h3>{escape(part['title'])}</h3>" + "".join(f"<p>{escape(paragraph)}</p>" for paragraph in part["paragraphs"])
         for part in method["parts"]
     )
     return (

@@ -14,8 +14,7 @@ from peakmark.formatting import listed, percent, significant, size, typeset
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
-from peakmark.tables.footnotes import Notes
-from peakmark.tables.footnotes import closed as closed
+from peakmark.tables.footnotes import Notes, closed
 
 NOT_MEASURED = "not measured"
 ENDS = "Client → server"

@@ -368,9 +368,7 @@ def test_threads_that_waited_for_their_cpus_are_told() -> None:
     assert [note.code for note in of(1.0, 0.99, 1.0)] == []
     [note] = of(1.0, 0.861, 1.0)
     assert (note.code, note.level) == ("waited", Level.NOTE)
-    assert note.fact.startswith(
-        "its threads lost up to 13.9% of their CPUs' time in 1 of 3 repetitions to other programs"
-    )
+    assert note.fact.startswith("threads lost up to 13.9% of their CPUs' time in 1 of 3 repetitions to other programs")
     assert of(0.94, 0.93, 1.0)[0].level is Level.UNSURE
     # As of the hypervisor's share: what takes less than a quiet machine spreads changes no figure.
     assert of(0.96, 0.96, 0.96)[0].level is Level.NOTE

@@ -198,6 +198,46 @@ def test_what_was_not_asked_alike_is_not_judged(tmp_path: Path) -> None:
     assert "link: A has loopback, B has interface eth1" in first
 
 
+@pytest.mark.parametrize(
+    ("subsystem", "option", "values", "said"),
+    [
+        ("memory", "pool", (1 << 28, 1 << 30), "pool: A has 256 MiB, B has 1 GiB"),
+        ("disk", "size", (1 << 26, 1 << 28), "file size: A has 64 MiB, B has 256 MiB"),
+        ("disk", "engine", ("psync", "io_uring"), "engine: A has psync, B has io_uring"),
+        ("disk", "depth", (1, 8), "queue depth: A has 1, B has 8"),
+        ("cpu", "placement", ("compact", "scatter"), "placement: A has compact, B has scatter"),
+        ("memory", "huge_pages", ("try", "never"), "huge pages: A has try, B has never"),
+        ("network", "interface", ("eth0", "eth1"), "interface: A has eth0, B has eth1"),
+    ],
+)
+def test_each_choice_that_changes_what_is_measured_is_said(
+    tmp_path: Path, subsystem: str, option: str, values: tuple[int | str, int | str], said: str
+) -> None:
+    instrument, workload, metric, variant, block = {
+        "cpu": ("cpubench", "DP", "rate", "", None), "memory": ("rambench", "RS", "throughput", "pool", 1 << 20),
+        "disk": ("diskbench", "RS", "throughput", "psync", 1 << 20),
+        "network": ("netbench", "TCP", "throughput", "", 1024),
+    }[subsystem]  # fmt: skip
+    both = []
+    for name, asked, factor in zip("ab", values, (1.0, 0.5), strict=True):
+        records = []
+        for number, value in enumerate(STEADY):
+            of = make.cell(
+                instrument,
+                workload,
+                subsystem=subsystem,
+                variant=variant,
+                block=block,
+                repetition=number,
+                **{option: asked},
+            )
+            records.append(make.record(of, [make.measurement(of, metric, 1e9 * factor * value)]))
+        both.append(sides.read(str(make.write(tmp_path / name, records))))
+    text, counts = compare_text.report(*both)
+    assert counts == {"not alike": 1}
+    assert said in text.splitlines()[0]
+
+
 def test_another_cpu_is_said_first_and_judged(tmp_path: Path) -> None:
     before = sides.read(str(changed(tmp_path / "a")))
     after = sides.read(str(changed(tmp_path / "b", model="CPU two", factor=0.5)))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+import yaml
 from tests.unit import campaign_data as make
 
 from peakmark.figures import figures
-from peakmark.judging import caveats, verdict
+from peakmark.judging import caveats, findings, verdict
 from peakmark.judging.judged import Judged
 from peakmark.judging.notes import Level
+from peakmark.resources import ROOT
 from peakmark.storage.results import Results
+from peakmark.tables import tables
 
 QUIET = (1.0, 1.002, 0.998)
 WILD = (1.0, 1.5, 0.5)
@@ -138,6 +143,68 @@ def test_neither_a_tiny_matrix_nor_an_estimate_is_a_reference(tmp_path: Path) ->
     assert reference("real", "pmbw", {}, "memory") == "1.00 × pmbw (n = 1)"
 
 
+def test_a_tiny_matrix_and_an_estimate_contradict_nobody(tmp_path: Path) -> None:
+    def disagreement(
+        name: str, instrument: str, tool: str, workload: str, details: dict[str, Any], **place: Any
+    ) -> bool:
+        records = []
+        for program, value, more in ((instrument, 5e10, {}), (tool, 2e10, details)):
+            of = make.cell(program, workload, **place)
+            metric = "rate" if place["subsystem"] == "cpu" else "throughput"
+            records.append(make.record(of, [make.measurement(of, metric, value, details=more)]))
+        rows = Judged(Results.read(make.write(tmp_path / name, records))).rows
+        (row,) = (row for table in rows.values() for row in table)
+        found = {one.topic for one in findings.of([row])}
+        assert ("Disagreement" in found) == any(note.code == "disagreement" for note in row.marks)
+        return "Disagreement" in found
+
+    assert not disagreement("tiny", "cpubench", "hpl", "DP", {"seconds": 0.08}, subsystem="cpu")
+    assert disagreement("whole", "cpubench", "hpl", "DP", {"seconds": 20.0}, subsystem="cpu")
+    memory = {"subsystem": "memory", "variant": "block", "block": 1 << 20}
+    assert not disagreement("guess", "rambench", "pmbw", "RS", {"estimate": True}, **memory)
+    assert disagreement("real", "rambench", "pmbw", "RS", {}, **memory)
+
+
+def test_the_numbers_of_a_sentence_agree_with_what_it_says(tmp_path: Path) -> None:
+    def told(name: str, *factors: float) -> list[str]:
+        """A disk's rows of three repetitions, wild where the factor is above one; a negative one is cached."""
+        records = []
+        for row, factor in enumerate(factors):
+            for number in range(3):
+                cell = make.cell(
+                    "diskbench", "RS", subsystem="disk", variant="psync", block=4096 << row, repetition=number
+                )
+                details = {"device_bytes": 1e9 * (factor > 0), "work": 1e9, "filesystem": "ext4"}
+                value = 1e9 * abs(factor) ** number
+                records.append(make.record(cell, [make.measurement(cell, "throughput", value, details=details)]))
+        return said(Judged(Results.read(make.write(tmp_path / name, records))))
+
+    assert "Of 2 measured rows 1 is unsure: another run of an unsure one may well differ; the notes say why." in told(
+        "one", 1.0, 1.5
+    )
+    found = told("both", 1.5, 1.5, -1.0)
+    assert any(
+        text.startswith("Of 3 measured rows 1 is wrong and 2 are unsure: a wrong row speaks for nothing; another run")
+        for text in found
+    )
+    assert any(text.startswith("In all 4 rows, n = 3: ") for text in told("four", 1.0, 1.0, 1.0, 1.0))
+
+
+def test_more_threads_are_not_advised_where_they_were_measured(tmp_path: Path) -> None:
+    records = []
+    for threads, wobble in ((1, QUIET), (2, WILD)):
+        for number, factor in enumerate(wobble):
+            of = make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=number)
+            placed = {"word": "", "threads": threads, "placement": "compact", "cpus": list(range(threads)), "cores": threads,
+                      "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}  # fmt: skip
+            given = {"cpus": [0, 1], "cores": 2, "cpu_quota": None, "memory_bytes": 1 << 38,
+                     "memory_limited_by": None, "memory_nodes": None, "node_cores": 2}  # fmt: skip
+            context = {"placed": placed, "allowed": given}
+            records.append(make.record(of, [make.measurement(of, "rate", 5e10 * factor * threads)], context=context))
+    found = said(Judged(Results.read(make.write(tmp_path / "c", records))))
+    assert "CPU: measured on 1 of the node's 2 cores; its rows of more threads are slower or in doubt." in found
+
+
 def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> None:
     """Threads that had half of their CPUs: in one row of eight a doubt about that row, in six a sentence about the campaign."""
 
@@ -153,16 +220,14 @@ def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> N
 
     one, most = of(1), of(6)
     assert [row.level for row in one.rows["cpu"]].count(Level.UNSURE) == 1
-    assert not any("its threads lost" in text for text in said(one))
+    assert not any("threads lost" in text for text in said(one))
     assert {row.level for row in most.rows["cpu"]} == {None}
-    assert (
-        sum(text.startswith("In 6 of 8 rows, its threads lost up to 50.0% of their CPUs'") for text in said(most)) == 1
-    )
+    assert sum(text.startswith("In 6 of 8 rows, threads lost up to 50.0% of their CPUs'") for text in said(most)) == 1
     # What speaks for the CPU is not called without doubt, on the page and in the terminal.
     (cpu,) = verdict.verdicts(most.rows)
-    assert (cpu.confidence, cpu.why[:38]) == ("no doubt of its own", "as most rows: its threads lost up to 5")
+    assert (cpu.confidence, cpu.why[:34]) == ("no doubt of its own", "as most rows: threads lost up to 5")
     (number,) = verdict.telling_numbers(most.rows)
-    assert number.confidence == "no doubt of its own" and "its threads lost" in number.doubts[0]
+    assert number.confidence == "no doubt of its own" and "threads lost" in number.doubts[0]
 
 
 def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path: Path) -> None:
@@ -194,6 +259,46 @@ def test_a_ratio_names_buffers_that_only_one_had_in_huge_pages(tmp_path: Path) -
     heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
     (disk,) = (one for one in heads if one.subsystem == "disk")
     assert disk.reference == "1.00 × fio (n = 1; only MyDiskBench's buffers are in huge pages)"
+
+
+def test_a_ratio_of_two_times_says_so(tmp_path: Path) -> None:
+    """Repetitions of which no round has both: the machine may have been another."""
+    records = []
+    for tool, number in (("diskbench", 1), ("diskbench", 2), ("fio", 0)):
+        of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number)
+        records.append(make.record(of, [make.measurement(of, "throughput", 1e9)]))
+    heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
+    (disk,) = (one for one in heads if one.subsystem == "disk")
+    assert disk.reference == "1.00 × fio (n = 1; measured at another time)"
+
+
+@pytest.mark.parametrize(
+    ("huge", "factor", "level"),
+    [(True, 1.4, None), (True, 1.8, Level.NOTE), (True, 2.5, Level.UNSURE), (False, 1.8, Level.UNSURE)],
+)
+def test_a_known_difference_explains_a_factor_of_two(
+    tmp_path: Path, huge: bool, factor: float, level: Level | None
+) -> None:
+    records = []
+    for tool, value, details in (("diskbench", factor, {"huge_pages": huge}), ("fio", 1.0, {})):
+        of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20)
+        records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * value, details=details)]))
+    (row,) = Judged(Results.read(make.write(tmp_path / "c", records))).rows["disk_throughput"]
+    assert [note.level for note in row.marks if note.code == "disagreement"] == ([level] if level else [])
+
+
+def test_a_doubt_has_the_same_word_in_the_files(tmp_path: Path) -> None:
+    judged(tmp_path / "c", WILD)
+    tables.build(tmp_path / "c")
+    written = (tmp_path / "c" / "tables" / "cpu.csv").read_text().splitlines()
+    line = dict(zip(*csv.reader(written), strict=True))
+    assert line["Doubt"] == "unsure"
+    assert float(line[tables.INTERVAL[2]]) == 75.0, "so much do three repetitions enclose"
+
+
+def test_quick_repeats_references_as_often_as_the_own_kernels() -> None:
+    quick = yaml.safe_load((ROOT / "config" / "presets" / "quick.yaml").read_text())
+    assert quick["reference_repetitions"] == quick["repetitions"]
 
 
 def test_a_ratio_says_of_how_many_rounds_it_is_and_how_far_they_differ(tmp_path: Path) -> None:

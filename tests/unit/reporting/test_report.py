@@ -132,6 +132,9 @@ def test_one_node_comes_and_two_come_to_their_limits(tmp_path: Path) -> None:
     (folder / "machine").mkdir(exist_ok=True)
     for host in ("node1", "node2"):
         (folder / "machine" / f"{host}.json").write_text("{}")
+    guest = {"host": "vm", "cpu": {"model_name": "CPU", "cores": 2, "virtualised": "KVM"}}
+    virtual = _data(make.write(tmp_path / "v", [], planned=[of], facts=guest))["meta"]
+    assert "how close vm, CPU, 2 cores of a virtual machine, comes to" in virtual["lead"]
     results = Results.read(folder)
     two = document.build(results, rows.build(results), {}, None, partial=True)["meta"]
     assert "how close 2 nodes come to the limits of their processor" in two["lead"]
