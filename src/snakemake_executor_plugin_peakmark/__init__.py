@@ -77,7 +77,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
             else:
                 self.report_job_error(info, msg=ended.words)
         # While Snakemake thinks, jobs come a few at a time: whoever slept meanwhile would submit at half the speed.
-        pause = 0.0 if self.queue.waiting or self.added else SHORT_S if added else PAUSE_S
+        pause = 0.0 if self.queue.hands_over or self.added else SHORT_S if added else PAUSE_S
         self.next_seconds_between_status_checks = pause
         for info in active_jobs:
             if id(info) not in over:

@@ -82,6 +82,11 @@ class Queue:
             self.active[number] = task
             self.rows.took_over(task)
 
+    @property
+    def hands_over(self) -> bool:
+        """Whether another step would submit at once: there are jobs, and Slurm takes them."""
+        return bool(self.waiting) and len(self.active) < self.max_jobs and self.clock() >= self._submit_at
+
     def step(self) -> list[Ended]:
         """Submit for at most about a second, then look how jobs are, if it is time to. Returns those that have ended."""
         with self._turn:

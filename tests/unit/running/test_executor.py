@@ -52,7 +52,7 @@ def test_a_disk_that_takes_no_folder_is_a_failed_job(tmp_path: Path, monkeypatch
 
 def test_while_jobs_come_nobody_sleeps_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RemoteExecutor, "__init__", lambda *_: None)
-    queue = SimpleNamespace(waiting=[], add=lambda _: None, step=list)
+    queue = SimpleNamespace(hands_over=False, add=lambda _: None, step=list)
     run = SimpleNamespace(plan=SimpleNamespace(cluster=object()), queue=lambda **_: queue)
     monkeypatch.setattr(Run, "current", run)
     executor = Executor(None, None)
@@ -68,5 +68,5 @@ def test_while_jobs_come_nobody_sleeps_long(monkeypatch: pytest.MonkeyPatch) -> 
     assert pause() == PAUSE_S
     executor.added.append(object())
     assert 0 < pause() < PAUSE_S / 4, "the next one may be a millisecond away"
-    queue.waiting.append(object())
+    queue.hands_over = True
     assert pause() == 0.0

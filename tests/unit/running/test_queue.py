@@ -28,7 +28,9 @@ def four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> plan.Plan:
 
 def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(four: plan.Plan, site: Site) -> None:
     queue, _ = filled(four, site, max_jobs=3)
+    assert queue.hands_over
     steps(queue, site, 1)
+    assert queue.waiting and not queue.hands_over, "three are there"
     assert [words[-1] for words in site.submitted] == [
         f"--comment={jobs.comment(four, [cell])}" for cell in four.cells[:3]
     ]
@@ -129,6 +131,7 @@ def test_a_limit_of_submissions_is_waited_for_and_told_once(four: plan.Plan, sit
     queue, said = filled(four, site)
     assert steps(queue, site, 10) == []
     assert len(site.submitted) == 2 and len(said) == 1 and "Slurm takes no further jobs for now" in said[0]
+    assert queue.waiting and not queue.hands_over, "nobody asks again and again meanwhile, beside what is measured"
     site.states = dict.fromkeys(site.states, ("COMPLETED", "None"))
     assert len(steps(queue, site, 10)) == 2 and len(site.submitted) == 4
     assert not list(attempts.paths(four.directory, four.cells[3])), "that is no failure"
