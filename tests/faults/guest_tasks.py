@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from peakmark.measuring.measure import Request, measure
 CLONE_NEWNET = 0x40000000
 HOUR_S = 3600.0
 EVERY_S = 0.01
+TRIES = 20
 USER = 4711
 QUOTA_KIB = 4096
 PROGRAMS = {
@@ -234,14 +235,20 @@ def clock(order: Order) -> dict[str, Any]:
         run("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
         for spec in order["cells"]:
             cell = Cell.from_json(spec["cell"])
-            back = Backwards(cell.instrument, spec["word"]) if cell.repetition else nullcontext()
-            with back:
-                one = attempt(order, cell)
-            one["set_back"] = back.count if isinstance(back, Backwards) else 0
-            seen.append(one)
+            seen.append(while_set_back(order, cell, spec["word"]) if cell.repetition else attempt(order, cell))
         run("tc", "qdisc", "del", "dev", "lo", "root")
         del os.environ["TMPDIR"]
         return {"seen": seen, "left": left(disk)}
+
+
+def while_set_back(order: Order, cell: Cell, word: str) -> dict[str, Any]:
+    """An attempt during which the clock was set: on a busy machine a short program may have ended before it could be."""
+    for _ in range(TRIES):
+        with Backwards(cell.instrument, word) as back:
+            one = attempt(order, cell)
+        if back.count:
+            break
+    return {**one, "set_back": back.count}
 
 
 class Backwards:
