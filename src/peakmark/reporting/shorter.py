@@ -19,8 +19,8 @@ def sections(every: Sequence[Data]) -> list[Data]:
         if any(heading["title"] == DOUBT for heading in table["head"]):
             part["findings"] = [one for one in part["findings"] if one["topic"] != DOUBT]
         for note in table["notes"]:
-            fact, colon, remedy = note[1].rpartition(": ")
-            if colon and _says_something(fact):
+            fact, remedy = _parted(note[1])
+            if remedy:
                 if remedy in seen:
                     note[1] = f"{fact}."
                 seen.add(remedy)
@@ -28,11 +28,16 @@ def sections(every: Sequence[Data]) -> list[Data]:
     return list(every)
 
 
-def _says_something(fact: str) -> bool:
-    """Whether what stands before a colon is a fact, and not the name of what the fact behind it is about: a program, ``theoretical
-    value``.
+def _parted(note: str) -> tuple[str, str]:
+    """A fact, and behind its colon what to do about it, where keys may have colons too; without that, the remedy is empty.
+
+    What stands before the fact may end in a colon itself: the name of what it is about, such as a program, is no fact.
     """
-    return len(fact.rpartition(": ")[2].split()) > 2
+    parts = note.split(": ")
+    for place in range(1, len(parts)):
+        if len(parts[place - 1].split()) > 2:
+            return ": ".join(parts[:place]), ": ".join(parts[place:])
+    return note, ""
 
 
 def _doubt(table: Data) -> None:

@@ -52,6 +52,18 @@ def test_a_fact_behind_the_name_of_a_program_is_no_remedy() -> None:
         assert [text for _, text in section["parts"][0]["table"]["notes"]] == facts
 
 
+def test_a_key_in_a_remedy_is_not_where_it_begins() -> None:
+    notes = [
+        ["a", f"Mine: the pool of {size} is too small: caches serve it; make pool: auto."]
+        for size in ("1 GiB", "2 GiB")
+    ]
+    shorter.sections([_section(notes, ["unsure", ""])])
+    assert [text for _, text in notes] == [
+        "Mine: the pool of 1 GiB is too small: caches serve it; make pool: auto.",
+        "Mine: the pool of 2 GiB is too small.",
+    ]
+
+
 def test_a_doubt_that_all_rows_share_is_a_sentence() -> None:
     (one, other) = shorter.sections([_section([], ["unsure", "unsure"]), _section([], ["unsure", "wrong"])])
     table = one["parts"][0]["table"]
