@@ -11,8 +11,8 @@ from typing import Any
 from peakmark import __version__, files, output
 from peakmark.cell import Cell
 from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, RecordError, sentence
-from peakmark.measuring.job import present_path
 from peakmark.planning.plan import Plan
+from peakmark.running import present
 from peakmark.storage import attempts, records
 
 WORDS = {
@@ -95,14 +95,11 @@ def has_told(plan: Plan, cells: Iterable[Cell], number: str) -> bool:
 
 def _present(plan: Plan, cells: Sequence[Cell]) -> Cell | None:
     """The cell that a job of these measures, or was measuring when it ended; None when that is not known."""
-    name = plan.job_of(cells[0])
-    if name is None:
+    path = present.path_of(plan, cells[0])
+    if path is None:
         return cells[0]
-    try:
-        text = present_path(plan.directory, name).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
-    return next((cell for cell in cells if cell.id == text), None)
+    named = present.read(path)
+    return next((cell for cell in cells if cell.id == named), None)
 
 
 def host_of(details: Mapping[str, str]) -> str | None:

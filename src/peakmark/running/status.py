@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shlex
 from collections import Counter
@@ -19,7 +18,7 @@ from peakmark.formatting import natural, plural
 from peakmark.measuring.job import NODES, output_path
 from peakmark.planning import jobs
 from peakmark.resources import program, snakemake
-from peakmark.running import impossible
+from peakmark.running import impossible, present
 from peakmark.storage import attempts, facts, integrity, records
 from peakmark.storage.results import Results
 
@@ -170,11 +169,8 @@ def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
 
 def _current(campaign: Results) -> set[str]:
     """Cells that jobs of whole nodes are measuring just now."""
-    found = set()
-    for path in (campaign.directory / NODES).glob("*.now"):
-        with contextlib.suppress(OSError, UnicodeDecodeError):  # its job may end just now
-            found.add(path.read_text(encoding="utf-8").strip())
-    return found
+    named = map(present.read, (campaign.directory / NODES).glob("*.now"))
+    return {cell for cell in named if cell is not None}
 
 
 def _counts(title: str, names: Iterable[str], standings: list[Standing], of: Any) -> list[str]:
