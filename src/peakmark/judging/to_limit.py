@@ -6,7 +6,6 @@ difference both would be as likely (Conover, Practical Nonparametric Statistics,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from peakmark import statistics
@@ -17,6 +16,7 @@ from peakmark.judging.measured import DEFAULT
 from peakmark.judging.row import Row
 from peakmark.judging.strata import LEVEL, MANY, probability
 from peakmark.judging.words import Words
+from peakmark.planning import looks
 
 Share = tuple[float, Row]
 
@@ -73,4 +73,4 @@ def _short(words: Words, shares: Sequence[Share]) -> str:
 def chance(short: int, total: int) -> float:
     """Two-sided probability of so uneven a number of points on one side, where both sides are as likely."""
     fewer = min(short, total - short)
-    return float(min(1.0, 2 * sum(math.comb(total, count) for count in range(fewer + 1)) / 2.0**total))
+    return min(1.0, looks.uncovered(total, fewer + 1))

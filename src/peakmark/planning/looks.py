@@ -28,16 +28,16 @@ def shares(criterion: Criterion) -> dict[int, float]:
     """
     left, spent = ERROR, {}
     for place, n in enumerate(criterion.counts):
-        least = _missed(n, 1)
+        least = uncovered(n, 1)
         allowed = left / (len(criterion.counts) - place) if place else left / 2
         if allowed < least <= (left / 2 if place else left):
             allowed = least
-        spent[n] = max((missed for k in range(1, n // 2 + 1) if (missed := _missed(n, k)) <= allowed), default=0.0)
+        spent[n] = max((missed for k in range(1, n // 2 + 1) if (missed := uncovered(n, k)) <= allowed), default=0.0)
         left -= spent[n]
     return spent
 
 
-def _missed(n: int, k: int) -> float:
+def uncovered(n: int, k: int) -> float:
     """How often the k-th smallest and the k-th largest of ``n`` values do not enclose the median."""
     return float(2 * sum(math.comb(n, below) for below in range(k)) / 2**n)
 
