@@ -41,10 +41,9 @@ struct lane {
     int file;
     uint64_t name; /* of file and run, for the stamps */
     struct order order;
-    uint64_t issued;   /* operations since the file was laid out, warm-up included; the next one's number */
-    uint64_t *in_slot; /* depth numbers: the operation that used each buffer last */
-    uint64_t
-        farthest; /* most operations issued from one to its own end, itself included; 0 without a queue */
+    uint64_t issued;    /* operations since the file was laid out, warm-up included; the next one's number */
+    uint64_t *in_slot;  /* depth numbers: the operation that used each buffer last */
+    uint64_t farthest;  /* most operations issued from one to its own end, it included; 0 without a queue */
     struct arena arena; /* depth buffers of `stride` bytes, then room for the engine's own use */
     size_t stride;
     size_t huge_bytes;        /* of the arena, as the kernel gave them */

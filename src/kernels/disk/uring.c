@@ -111,7 +111,7 @@ static bool complete(struct team_member *member, struct lane *lane, struct ring 
  * a file is to be emptied. */
 static bool keep_full(struct team_member *member, struct lane *lane, struct ring *state, uint64_t *left) {
     int flying = 0;
-    for (; flying<lane->test->depth && * left> 0 && (flying == 0 || !lane_pass_is_over(lane)); flying++) {
+    for (; flying < lane->test->depth && *left != 0 && (flying == 0 || !lane_pass_is_over(lane)); flying++) {
         if (!issue(member, lane, state, flying)) {
             return false;
         }
