@@ -38,7 +38,7 @@ PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "disk": (("RS", "RR"), ("WS", "WR"), ("RS", "WS"), ("RR", "WR")),
     "network": (("TCP", "UDP"), ("LAT-TCP", "LAT-UDP")),
 }
-"""Workloads that readers compare, by subsystem."""
+"""Workloads that readers compare, by subsystem; a layout may have others."""
 
 Key = tuple[object, ...]
 Choice = tuple[str, str]
@@ -140,7 +140,8 @@ def _holding(found: Sequence[Together]) -> list[Together]:
 
 
 def _workloads(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
-    for first, second in PAIRS[words.table.subsystem]:
+    chosen = words.sheet.compare if words.sheet else None
+    for first, second in PAIRS[words.table.subsystem] if chosen is None else chosen:
         yield from _pair(
             words,
             [row for row in rows if row.key.workload == first],
