@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from peakmark import slurm
 from peakmark.formatting import duration
+from peakmark.planning import jobs
 from peakmark.planning.cluster import ANY
 from peakmark.planning.grouping import together
 from peakmark.planning.plan import Plan
@@ -133,14 +134,16 @@ def _names(nodes: str) -> frozenset[str]:
 
 
 def known(plan: Plan, found: Mapping[str, integrity.Finding]) -> dict[str, str]:
-    """Row -> nodes on which an earlier run has measured it, where Slurm has them by the name that they give themselves."""
+    """Row -> nodes on which an earlier run has measured it, where Slurm has them by the name that they give themselves and
+    they are large enough for what is left of it.
+    """
     names = {name for kind in plan.cluster.kinds for name in kind["nodes"]} if plan.cluster else set()
     nodes: dict[str, str] = {}
     for cell in plan.cells:
         data = found[cell.id].data if found[cell.id].state == integrity.GOOD else None
-        if data is None or cell.node != ANY:
+        if data is None or cell.node != ANY or together(cell) in nodes:
             continue
         hosts = [str(host).partition(".")[0] for key in ("host", "server_host") if (host := data["context"].get(key))]
-        if names.issuperset(hosts):
-            nodes.setdefault(together(cell), ",".join(hosts))
+        if names.issuperset(hosts) and not set(hosts) & set(jobs.too_small([cell], plan)):
+            nodes[together(cell)] = ",".join(hosts)
     return nodes
