@@ -96,16 +96,24 @@ class Plan:
         nodes = self.cluster.nodes if self.cluster else ()
         return peers(nodes, str(self.config["peers"]), int(self.config["seed"]))
 
-    def beside(self, cell: Cell) -> Mapping[str, Cell]:
-        """Row -> a cell of it, of all rows whose cells run where this one does; its own alone where the plan names the node."""
-        return self._together.get(grouping.together(cell)) or {cell.row: cell}
+    def together(self, cell: Cell) -> str:
+        """What the cells of the plan share that belong on one node wherever Slurm runs them."""
+        return grouping.together(cell, self._wide)
 
     @cached_property
-    def _together(self) -> dict[str, dict[str, Cell]]:
+    def _wide(self) -> frozenset[str]:
+        return grouping.wide(self.cells)
+
+    def beside(self, cell: Cell) -> Mapping[str, Cell]:
+        """Row -> a cell of it, of all rows whose cells run where this one does; its own alone where the plan names the node."""
+        return self._neighbours.get(self.together(cell)) or {cell.row: cell}
+
+    @cached_property
+    def _neighbours(self) -> dict[str, dict[str, Cell]]:
         found: dict[str, dict[str, Cell]] = {}
         for cell in self.cells:
             if cell.node == ANY:
-                found.setdefault(grouping.together(cell), {}).setdefault(cell.row, cell)
+                found.setdefault(self.together(cell), {}).setdefault(cell.row, cell)
         return found
 
     @cached_property

@@ -160,7 +160,7 @@ def _too_small(plan: planning.Plan, cluster: Cluster) -> list[str]:
 
 def _left_to_others(plan: planning.Plan, cluster: Cluster) -> list[str]:
     """Where Slurm chooses the nodes: which of them rows leave to others, and which rows are too large for all."""
-    rows = {grouping.together(cell): cell for cell in plan.cells if cell.node == ANY and not grouping.two_nodes(cell)}
+    rows = {plan.together(cell): cell for cell in plan.cells if cell.node == ANY and not grouping.two_nodes(cell)}
     needs = [jobs.needs([cell], plan) for cell in rows.values()]
     where = [cluster.fitting(*need) for need in needs]
     lines = []

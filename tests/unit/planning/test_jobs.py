@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.planning.planned import CPU, DISK, NETWORK, asked, made, where
@@ -194,6 +195,41 @@ def test_where_slurm_chooses_the_node_a_job_has_rows_whole_with_the_programs_bes
         for cell in cells:
             jobs_of.setdefault(grouping.together(cell), set()).add(name)
     assert len(one.jobs) > 1 and all(len(names) == 1 for names in jobs_of.values()) is whole
+
+
+def test_a_program_that_fills_several_rows_holds_them_on_one_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """IOZone measures all patterns of a record in one go, ping and qperf stand beside every number of streams."""
+    tools = {name: f"/{name}" for name in ("iozone", "qperf", "ping")}
+    disk = {"workloads": ["RS", "WR"], "blocks": ["4KiB", "1MiB"], "concurrency": [1, 2], "size": "8MiB"}
+    network = {"workloads": ["LAT-TCP", "LAT-UDP"], "blocks": ["1B"], "concurrency": [1, 2]}
+
+    def groups(references: dict[str, Any], **changes: Any) -> list[set[str]]:
+        on = {"disk": [{**disk, "references": references.get("disk", {})}]}
+        on["network"] = [{**network, "references": references.get("network", {})}]
+        one = made(tmp_path, monkeypatch, tools=tools, **on, **changes)
+        found: dict[str, set[str]] = {}
+        for cell in one.cells:
+            found.setdefault(one.together(cell), set()).add(cell.row)
+            assert cell.row in one.beside(cell)
+        in_job = {cell.id: name for name, cells in one.jobs.items() for cell in cells}
+        assert all(len({in_job.get(cell.id) for cell in one.cells if cell.row in rows}) == 1 for rows in found.values())
+        return sorted(found.values(), key=lambda rows: (len(rows), sorted(rows)))
+
+    assert {len(rows) for rows in groups({})} == {1}
+    fan_out = {"batch": 2}
+    *by_record, latency = groups({"disk": {"iozone": {}}, "network": {"ping": {}, "qperf": {}}}, fan_out=fan_out)
+    assert len(by_record) == 4 and latency == {
+        *(f"network/netbench/{name}_1B_x{streams}/any" for name in ("LAT-TCP", "LAT-UDP") for streams in (1, 2)),
+        "network/ping/LAT-ICMP_none_x1/any",
+        "network/qperf/ALL_1B_x1/any",
+    }
+    assert {
+        "disk/diskbench/RS-psync_4KiB_x2/any",
+        "disk/diskbench/WR-psync_4KiB_x2/any",
+        "disk/iozone/ALL-psync_4KiB_x2/any",
+    } in by_record
 
 
 def test_cells_are_what_their_paths_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

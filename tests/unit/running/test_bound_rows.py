@@ -149,7 +149,7 @@ def test_what_an_earlier_run_has_measured_binds_the_rest(rows: plan.Plan, site: 
     one, two = (cell for cell in rows.cells if cell.repetition == 0)
     for cell, host in ((one, "n2.site"), (two, "another-name")):
         found[cell.id] = integrity.Finding(integrity.GOOD, data={"context": {"host": host, "server_host": None}})
-    queue, _ = filled(rows, site, rows=binding.Rows(binding.known(rows, found)))
+    queue, _ = filled(rows, site, rows=binding.Rows(rows.together, binding.known(rows, found)))
     steps(queue, site, 2)
     assert sorted(site.wanted()) == ["", "n2", "n2", "n2"]
 
