@@ -51,16 +51,24 @@ def test_a_figure_over_loopback_says_so_in_its_row_and_asks_for_no_limit(tmp_pat
     (network,) = (one for one in verdict.verdicts(of.rows) if one.subsystem == "network")
     assert network.what == "TCP of 1 KiB, 1 stream, over loopback"
     assert network.limit == "none: no link"
+    assert any(text.startswith("The network was measured within one machine, over loopback") for text in said(of))
     assert not any("network" in text and "site file" in text for text in said(of))
     (real,) = (one for one in verdict.verdicts(judged(tmp_path / "b", QUIET, False).rows) if one.subsystem == "network")
     assert real.what == "TCP of 1 KiB, 1 stream"
     assert real.limit.endswith("b/s")
+    assert not any("loopback" in text for text in said(judged(tmp_path / "c", QUIET, False)))
 
 
 def test_no_repetition_lies_outside_the_figure(tmp_path: Path) -> None:
     figure = figures.overview(judged(tmp_path / "c", (0.9, 1.0, 3.6), False).rows)
     assert figure is not None
     assert figure.axes[0].get_xlim()[1] > 1.8
+
+
+def test_beside_what_was_measured_stand_its_lowest_and_highest_repetition(tmp_path: Path) -> None:
+    cpu, network = verdict.verdicts(judged(tmp_path / "c", (0.9, 1.0, 1.2)).rows)
+    assert (cpu.measured, cpu.spread) == ("50.00 GigaOPS", "45.00 to 60.00")
+    assert (network.measured, network.spread) == ("10000 Mb/s", "9000 to 12000")
 
 
 def test_a_part_of_the_node_does_not_speak_for_it(tmp_path: Path) -> None:
@@ -113,6 +121,8 @@ def test_the_best_row_without_doubt_speaks_and_else_none_that_is_wrong(tmp_path:
     nothing = head("c", fast_cached)
     assert (nothing.what, nothing.measured, nothing.row) == (verdict.NO_ROW, "", None)
     assert "the device moved only 10% of the bytes" in nothing.why
+    told = said(Judged(Results.read(tmp_path / "c")))
+    assert "Disk: no row that can be trusted: the device moved only 10% of the bytes." in told
 
 
 def test_a_cache_does_not_stand_for_the_memory(tmp_path: Path) -> None:
@@ -299,6 +309,7 @@ def test_a_ratio_names_buffers_that_only_one_had_in_huge_pages(tmp_path: Path) -
     heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
     (disk,) = (one for one in heads if one.subsystem == "disk")
     assert disk.reference == "1.00 × fio (n = 1; only MyDiskBench's buffers are in huge pages)"
+    assert (disk.confidence, disk.why) == ("one run", "measured once: nothing is known of the spread")
 
 
 def test_a_ratio_of_two_times_says_so(tmp_path: Path) -> None:
