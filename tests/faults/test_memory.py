@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,8 +24,7 @@ def group() -> Iterator[Path]:
     places = [Path(folder) for version, folder in own if version == 1] or [Path(folder) for _, folder in own[-1:]]
     if not places or not os.access(places[0], os.W_OK):
         pytest.skip("this user cannot make a control group for memory here")
-    folder = places[0] / f"peakmark-test-{os.getpid()}"
-    folder.mkdir()
+    folder = Path(tempfile.mkdtemp(prefix="peakmark-test-", dir=places[0]))
     if not any((folder / name).exists() for name in ("memory.limit_in_bytes", "memory.max")):
         folder.rmdir()
         pytest.skip(f"control groups below {places[0]} do not limit memory")

@@ -11,7 +11,7 @@ from typing import Any
 from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
 from peakmark.catalogue.tables import BY_NAME, Series, Table
-from peakmark.catalogue.workloads import KERNELS
+from peakmark.catalogue.workloads import KERNELS, WORKLOADS
 from peakmark.config import drawings
 from peakmark.config.drawings import Drawing
 from peakmark.errors import ConfigError
@@ -58,6 +58,7 @@ class Sheet:
     """One printed table: which rows of ``table``, how they are called, and the columns; see the schema of layouts.
 
     labels  (workload, block in bytes) -> (workload, block) as shown, None where a name stays
+    compare pairs of workloads that sentences compare, None for the usual ones
     """
 
     name: str
@@ -72,6 +73,7 @@ class Sheet:
     factor: float
     labels: Mapping[tuple[str, int], tuple[str | None, str | None]]
     remark: str
+    compare: tuple[tuple[str, str], ...] | None = None
 
     def takes(self, workload: str, variant: str) -> bool:
         """Whether rows of this workload and variant are shown."""
@@ -171,7 +173,8 @@ def _load(path: Path) -> Layout:
     wrong = problem(data, "layout")
     if wrong is not None:
         raise ConfigError(f"layout {path}: {sentence(wrong)}")
-    sheets = tuple(_sheet(path, entry) for entry in data["tables"])
+    pairs = {subsystem: _pairs(path, subsystem, named) for subsystem, named in data.get("compare", {}).items()}
+    sheets = tuple(_sheet(path, entry, pairs) for entry in data["tables"])
     called = [sheet.name for sheet in sheets]
     twice = next((label for label in called if called.count(label) > 1), None)
     if twice is not None:
@@ -180,7 +183,15 @@ def _load(path: Path) -> Layout:
     return Layout(str(data["name"]), sheets, figures, narrow=data.get("fits") == "column")
 
 
-def _sheet(path: Path, entry: Mapping[str, Any]) -> Sheet:
+def _pairs(path: Path, subsystem: str, named: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    known = WORKLOADS[subsystem]
+    wrong = next((workload for pair in named for workload in pair if workload not in known), None)
+    if wrong is not None:
+        raise ConfigError(f"layout {path}: compare.{subsystem} names {wrong!r}: allowed are {', '.join(known)}")
+    return tuple((first, second) for first, second in named)
+
+
+def _sheet(path: Path, entry: Mapping[str, Any], pairs: Mapping[str, tuple[tuple[str, str], ...]]) -> Sheet:
     table = BY_NAME[entry["of"]]
     labels = {
         (label["workload"], parse_size(label["block"])): (label.get("as_workload"), label.get("as_block"))
@@ -200,6 +211,7 @@ def _sheet(path: Path, entry: Mapping[str, Any]) -> Sheet:
         factor=float(entry.get("factor", table.factor)),
         labels=labels,
         remark=entry.get("remark", ""),
+        compare=pairs.get(table.subsystem),
     )
 
 

@@ -97,10 +97,23 @@ def _lay_over(
             _lay_over(base[key], value, sentences, template, f"{place}{key}.")
         elif key == "source" and base.get(key, value) != value:
             base[key] = f"{base[key]}; {value}"
+        elif place == "formulas." and key in base:
+            if sentences is not None:
+                sentences += [template.format(f"{place}{key} of {row}", "too") for row in _of_both(base[key], value)]
+            base[key] = [*value, *base[key]]  # the first that is of a row counts
         else:
             if sentences is not None and base.get(key, value) != value:
                 sentences.append(template.format(f"{place}{key}: {value}", base[key]))
             base[key] = dict(value) if isinstance(value, dict) else value
+
+
+def _of_both(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]]) -> list[str]:
+    """``disk throughput RS``: what two lists of formulas have in common."""
+    first, second = (
+        {f"{entry['subsystem']} {entry['metric']} {workload}" for entry in entries for workload in entry["workloads"]}
+        for entries in (one, other)
+    )
+    return sorted(first & second)
 
 
 def _check_extra(path: str | Path, extra: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from peakmark import statistics
 from peakmark.config.layouts import Sheet
 from peakmark.formatting import significant
-from peakmark.judging import ratios, strata, to_limit, trends
+from peakmark.judging import beside, ratios, strata, to_limit, trends
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.notes import Level
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
@@ -39,9 +39,8 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
     if not measured:
         return []
     words = Words(measured[0].table, mark, sheet)
-    alike = [row for row in measured if not row.mixed]
-    right = [row for row in alike if row.level is not Level.WRONG]
-    together, beside = strata.sentences(words, right)
+    alike, right = _told(measured)
+    all_points, over_all = strata.sentences(words, right)
     findings = [
         *_extremes(words, right),
         *(
@@ -49,8 +48,8 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
             for text in trends.scaling(words, right)
         ),
         *(Finding("Block size", text) for text in trends.blocks(words, right)),
-        *(Finding(topic, text) for topic, text in together),
-        *(Finding("Reference", text) for text in _references(words, right, beside)),
+        *(Finding(topic, text) for topic, text in all_points),
+        *(Finding("Reference", text) for text in _references(words, right, over_all)),
         *(Finding("Disagreement", text) for text in _disagreements(words, alike)),
         *(Finding("Limit", text) for text in to_limit.sentences(words, alike)),
         *(
@@ -70,6 +69,22 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         text = f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
         findings.append(Finding("Not claimed", text))
     return findings
+
+
+def together(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list[str]:
+    """What rows say that are printed in several tables: each workload's own says nothing of another workload."""
+    _, right = _told([row for row in rows if row.own is not None])
+    if not right:
+        return []
+    words = Words(right[0].table, mark, sheet)
+    all_points, over_all = strata.sentences(words, right)
+    return [*(text for _, text in all_points), *_references(words, right, over_all)]
+
+
+def _told(measured: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows of which something can be said, and those of them that no claim is refused."""
+    alike = [row for row in measured if not row.mixed]
+    return alike, [row for row in alike if row.level is not Level.WRONG]
 
 
 def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[Finding]:
@@ -130,8 +145,8 @@ def _reason(words: Words, best: Row, worst: Row, group: Sequence[Row]) -> str:
     )
 
 
-def _references(words: Words, rows: Sequence[Row], beside: Mapping[str, str]) -> Iterator[str]:
-    """The own kernel against each reference, row by row; derived figures are no measurement and are left out. ``beside``:
+def _references(words: Words, rows: Sequence[Row], over_all: Mapping[str, str]) -> Iterator[str]:
+    """The own kernel against each reference, row by row; derived figures are no measurement and are left out. ``over_all``:
     what their rows say together.
     """
     for entry in words.table.references:
@@ -166,9 +181,10 @@ def _references(words: Words, rows: Sequence[Row], beside: Mapping[str, str]) ->
             shown = ", ".join(f"{word} in {count}" for word, count in counts.items() if count)
             text += f"; shown to be {shown} of {len(judged)} rows"
             text += " with enough repetitions" if len(judged) < len(pairs) else ""
-        elif entry.instrument in beside:
-            text += f"; {beside[entry.instrument]}"
-        yield f"{text}."
+        elif entry.instrument in over_all:
+            text += f"; {over_all[entry.instrument]}"
+        ratio_of = [(row, theirs, quotient.value) for (row, theirs), quotient in zip(pairs, each, strict=True)]
+        yield " ".join([f"{text}.", *beside.sentences(words, words.program(entry), ratio_of)])
 
 
 def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:

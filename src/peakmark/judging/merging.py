@@ -11,7 +11,7 @@ MOST = 1  # own numbers that stand beside a row's letter; a sentence says first 
 _PLURAL = re.compile(
     r"(# (?:busy )?(?:process|repetition|thread|core|run|CPU))(e?s)?\b"
 )  # one and several are one note
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|\.\d)")
 _UNIT = re.compile(r" ?%| (?:[GM]?Hz|[kMGT]i?B/s|[kMG]?b/s|[kKMGT]i?B|IOPS|GigaOPS|[mnµu]?s|°C|CPUs?)(?!\w)")
 
 

@@ -38,9 +38,11 @@ PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "disk": (("RS", "RR"), ("WS", "WR"), ("RS", "WS"), ("RR", "WR")),
     "network": (("TCP", "UDP"), ("LAT-TCP", "LAT-UDP")),
 }
-"""Workloads that readers compare, by subsystem."""
+"""Workloads that readers compare, by subsystem; a layout may have others."""
 
 Key = tuple[object, ...]
+Choice = tuple[str, str]
+"""What is chosen and what it does where it is ahead: ``1 thread``, ``is faster``; ``8 threads``, ``are faster``."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +52,16 @@ class Together:
     ahead, behind  rows in which the first is better or worse, by their medians, beside a reference by those of the rounds
     p              two-sided probability of rank sums as uneven without any difference
     least          the smallest that it can be with so many values: all of them apart
-    verb           what the better one does more: ``is faster``
     instrument     the reference that is the second, empty where two choices of the own program are compared
     """
 
-    first: str
-    second: str
+    first: Choice
+    second: Choice
     ahead: tuple[Row, ...]
     behind: tuple[Row, ...]
     factors: tuple[float, ...]
     p: float
     least: float
-    verb: str
     instrument: str = ""
 
 
@@ -101,9 +101,8 @@ def _rank_sums(ranks: NDArray[np.int64], n: int) -> NDArray[np.float64]:
 
 def sentences(words: Words, rows: Sequence[Row]) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """(topic, sentence) of each pair of workloads, of neighbouring block sizes, of numbers of threads and of the own program
-    and a reference, as far as chance is ruled out: at 5 % for all comparisons of the table together. Of workloads and
-    threads it is said where it is not. Beside them, for each reference that is told apart, a clause for the sentence about
-    it.
+    and a reference, as far as chance is ruled out: at 5 % for all comparisons of the table together, and of the own
+    program's where it is not. Beside them, for each reference that is told apart, a clause for the sentence about it.
     """
     right = [row for row in rows if row.own is not None and row.level is not Level.WRONG and not row.mixed]
     counted = "Threads" if noun(words.table) == "thread" else "Streams"
@@ -118,10 +117,12 @@ def sentences(words: Words, rows: Sequence[Row]) -> tuple[list[tuple[str, str]],
     undecided = [
         _undecided(words, one)
         for topic, one in found
-        if topic in ("Workloads", counted) and one.least <= LEVEL and one not in holding
+        if one.least <= LEVEL and one not in holding and not one.instrument
     ]
     if undecided:
-        said.append(("Not claimed", f"Not told apart over all points: {'; '.join(undecided)}."))
+        said.append(
+            ("Not told apart", f"At 5 % for all comparisons together chance is not ruled out: {'; '.join(undecided)}.")
+        )
     return said, {one.instrument: _clause(words, one) for _, one in found if one in holding and one.instrument}
 
 
@@ -139,13 +140,14 @@ def _holding(found: Sequence[Together]) -> list[Together]:
 
 
 def _workloads(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
-    for first, second in PAIRS[words.table.subsystem]:
+    chosen = words.sheet.compare if words.sheet else None
+    for first, second in PAIRS[words.table.subsystem] if chosen is None else chosen:
         yield from _pair(
             words,
             [row for row in rows if row.key.workload == first],
             [row for row in rows if row.key.workload == second],
             lambda row: (row.key.node, row.key.variant, row.key.block, row.key.concurrency),
-            words.workload,
+            lambda row: (words.workload(row), "is shorter" if words.table.lower_is_better else "is faster"),
         )
 
 
@@ -157,8 +159,7 @@ def _blocks(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
             [row for row in rows if row.key.block == larger],
             [row for row in rows if row.key.block == smaller],
             lambda row: (row.key.node, row.key.variant, row.key.workload, row.key.concurrency),
-            words.block,
-            "has",
+            lambda row: (words.block(row), _times(words, "has", "is")),
         )
 
 
@@ -171,9 +172,17 @@ def _threads(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
             [row for row in rows if row.key.concurrency == counts[-1]],
             [row for row in rows if row.key.concurrency == counts[0]],
             lambda row: (row.key.node, row.key.variant, row.key.workload, row.key.block),
-            lambda row: words.many(row.key.concurrency),
-            "are",
+            lambda row: (words.many(row.key.concurrency), _many(words, row.key.concurrency)),
         )
+
+
+def _many(words: Words, count: int) -> str:
+    return _times(words, "has", "is") if count == 1 else _times(words, "have", "are")
+
+
+def _times(words: Words, has: str, is_: str) -> str:
+    """Of what is ahead: a latency is shorter, but a size or a number of threads has shorter times."""
+    return f"{has} shorter times" if words.table.lower_is_better else f"{is_} faster"
 
 
 def _references(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
@@ -187,7 +196,8 @@ def _references(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
         pairs = [(row, row.measured, series) for row, series in there]
         factors = [ratios.of(row.measured, series).value for row, series in there]  # as the sentence about it says them
         if entry.instrument not in ratios.NOT_ALIKE:
-            for one in _together(words, words.program(words.table.own), words.program(entry), pairs, said, factors):
+            own, other = words.program(words.table.own), words.program(entry)
+            for one in _together(words, (own, said), (other, said), pairs, factors):
                 yield replace(one, instrument=entry.instrument)
 
 
@@ -196,28 +206,20 @@ def _pair(
     firsts: Sequence[Row],
     seconds: Sequence[Row],
     point: Callable[[Row], Key],
-    name: Callable[[Row], str],
-    verb: str = "is",
+    name: Callable[[Row], Choice],
 ) -> Iterator[Together]:
     there = {point(row): row for row in seconds}
     pairs = [(row, row.measured, there[point(row)].measured) for row in firsts if point(row) in there]
-    lower = words.table.lower_is_better
-    verb = {
-        "is": "is shorter" if lower else "is faster",  # a latency is
-        "has": "has shorter times" if lower else "is faster",
-        "are": "have shorter times" if lower else "are faster",
-    }[verb]
     if pairs:
         other = there[point(pairs[0][0])]
-        yield from _together(words, name(pairs[0][0]), name(other), pairs, verb)
+        yield from _together(words, name(pairs[0][0]), name(other), pairs)
 
 
 def _together(
     words: Words,
-    first: str,
-    second: str,
+    first: Choice,
+    second: Choice,
     pairs: Sequence[tuple[Row, Series, Series]],
-    verb: str,
     factors: Sequence[float] = (),
 ) -> Iterator[Together]:
     """What ``pairs`` of series say together, each with the row that names it; nothing of fewer than two. ``factors``: the
@@ -235,18 +237,15 @@ def _together(
         tuple(factors),
         chance([(one.values, other.values) for _, one, other in pairs]),
         min(1.0, 2 / math.prod(math.comb(one.summary.n + other.summary.n, one.summary.n) for _, one, other in pairs)),
-        verb,
     )
 
 
 def _turned(one: Together) -> Together:
-    """The same with the one first that is ahead at most points: ``1 thread is faster``, ``2 threads are faster``."""
-    if len(one.behind) > len(one.ahead):
-        factors = tuple(1 / factor for factor in one.factors)
-        one = replace(one, first=one.second, second=one.first, ahead=one.behind, behind=one.ahead, factors=factors)
-    if one.first.startswith("1 "):
-        one = replace(one, verb=one.verb.replace("are ", "is ").replace("have ", "has "))
-    return one
+    """The same with the one first that is ahead at most points."""
+    if len(one.behind) <= len(one.ahead):
+        return one
+    factors = tuple(1 / factor for factor in one.factors)
+    return replace(one, first=one.second, second=one.first, ahead=one.behind, behind=one.ahead, factors=factors)
 
 
 def _sentence(words: Words, one: Together) -> str:
@@ -256,7 +255,7 @@ def _sentence(words: Words, one: Together) -> str:
     many = "at both points" if total == 2 else f"at all {total} points that both have"
     if one.behind:
         many = f"at {len(one.ahead)} of {total} points"
-    text = f"{one.first} {one.verb} than {one.second} {many} ({low} to {high} times its figure; by chance {probability(one.p, words.mark)})"
+    text = f"{' '.join(one.first)} than {one.second[0]} {many} ({low} to {high} times its figure; by chance {probability(one.p, words.mark)})"
     if one.behind and len(one.behind) <= MANY:
         text += f"; the other way round with {', '.join(words.row(row) for row in one.behind)}"
     return f"{text}."
@@ -264,15 +263,16 @@ def _sentence(words: Words, one: Together) -> str:
 
 def _clause(words: Words, one: Together) -> str:
     """``IOZone says more at 62 of 84 points, by chance 8e-17``."""
-    winner, count = max((one.first, len(one.ahead)), (one.second, len(one.behind)), key=lambda side: side[1])
+    one = _turned(one)
+    count = len(one.ahead)
     points = f"{count} of {len(one.factors)}" if count < len(one.factors) else f"all {count}"
-    return f"{winner} {one.verb} at {points} points, by chance {probability(one.p, words.mark)}"
+    return f"{' '.join(one.first)} at {points} points, by chance {probability(one.p, words.mark)}"
 
 
 def _undecided(words: Words, one: Together) -> str:
     one = _turned(one)
     points = f"{len(one.ahead)} of {len(one.factors)} points"
-    return f"{one.first} {one.verb} than {one.second} at {points} (by chance {probability(one.p, words.mark)})"
+    return f"{' '.join(one.first)} than {one.second[0]} at {points} (by chance {probability(one.p, words.mark)})"
 
 
 def probability(p: float, mark: str) -> str:

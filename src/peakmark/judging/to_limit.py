@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from peakmark import statistics
 from peakmark.catalogue.tables import Series as Entry
 from peakmark.formatting import percent
-from peakmark.judging import ratios
+from peakmark.judging import beside, ratios
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.row import Row
 from peakmark.judging.strata import LEVEL, MANY, probability
@@ -19,6 +19,8 @@ from peakmark.judging.words import Words
 from peakmark.planning import looks
 
 Share = tuple[float, Row]
+ALIKE = 1.2
+"""Workloads whose shares are closer than this factor in the median are not told one by one."""
 
 
 def sentences(words: Words, rows: Sequence[Row]) -> Iterator[str]:
@@ -26,7 +28,7 @@ def sentences(words: Words, rows: Sequence[Row]) -> Iterator[str]:
     programs = [entry for entry in words.table.series if entry.instrument not in ratios.NOT_ALIKE]
     for entry in programs:
         shares = _shares(rows, entry)
-        inside = sorted((one for one in shares if one[0] <= DEFAULT.limit), key=lambda one: one[0])
+        inside = [one for one in shares if one[0] <= DEFAULT.limit]
         above = len(shares) - len(inside)
         if inside:
             yield _sentence(words, entry, inside, whole=not above)
@@ -43,15 +45,21 @@ def _shares(rows: Sequence[Row], entry: Entry) -> list[Share]:
 
 def _sentence(words: Words, entry: Entry, shares: Sequence[Share], whole: bool) -> str:
     """``whole``: these are all rows; where others are above the limit, it is not known well enough to stay short of."""
-    (low, lowest), (high, highest) = shares[0], shares[-1]
+    (low, lowest), (high, highest) = (choose(shares, key=lambda one: one[0]) for choose in (min, max))
     text = f"{words.program(entry)} reaches {percent(low, words.mark)} % ({words.row(lowest)})"
     if len(shares) == 1:
         return f"{text} of the limit."
     text += f" to {percent(high, words.mark)} % ({words.row(highest)}) of the limit"
     if len(shares) > 2:
         middle = percent(statistics.median([share for share, _ in shares]), words.mark)
-        text += f", {middle} % in the median of {len(shares)} rows"
+        text += f", {middle} % in the median of {len(shares)} rows{_by_workload(words, shares)}"
     return f"{text}{_short(words, shares) if whole else ''}."
+
+
+def _by_workload(words: Words, shares: Sequence[Share]) -> str:
+    found = beside.medians(((words.workload(row), share) for share, row in shares), ALIKE)
+    shown = [f"{name} {percent(share, words.mark)} %" for name, share in found.items()]
+    return f" ({', '.join(shown)})" if shown else ""
 
 
 def _short(words: Words, shares: Sequence[Share]) -> str:

@@ -13,7 +13,7 @@ from peakmark.config import people
 from peakmark.config.layouts import Layout, Sheet
 from peakmark.figures import bars
 from peakmark.formatting import date, listed, plural, typeset
-from peakmark.judging import caveats, findings, fleet, fleet_text, verdict
+from peakmark.judging import caveats, fleet, fleet_text, verdict
 from peakmark.judging.drawn import Drawn, figures_of, without_rows
 from peakmark.judging.row import Key, Row
 from peakmark.judging.rows import layout_of
@@ -28,6 +28,7 @@ from peakmark.reporting import (
     method_text,
     provenance,
     runs_text,
+    said,
     shorter,
 )
 from peakmark.storage.results import Results
@@ -254,13 +255,6 @@ def _sections(
     ]
 
 
-def _findings(rows: Sequence[Row], mark: str, sheet: Sheet | None) -> list[dict[str, Any]]:
-    """What the rows say, without what their notes say one by one, and what page one says of the whole campaign."""
-    few = any(note.code == "few" and note.whole for row in rows for note in row.marks)
-    elsewhere = ("Disagreement", *(("Not claimed",) if few else ()))
-    return [vars(finding) for finding in findings.of(rows, mark, sheet) if finding.topic not in elsewhere]
-
-
 def _said_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:
     """Whether a table that the layout leaves out is another side of rows it shows, as latencies are of IOPS."""
     if any(sheet.table is table for sheet in layout.sheets):
@@ -326,7 +320,10 @@ def _parts(
     for number, (keys, of_sheet) in enumerate(shown_rows):
         if keys not in [later for later, _ in shown_rows[number + 1 :]]:  # two sheets of the same rows say it once
             chosen = [row for row in rows if row.key in keys]
-            parts[number]["findings"] = _findings(chosen, mark, of_sheet)
+            parts[number]["findings"] = said.of_table(chosen, mark, of_sheet)
+    of_tables = {frozenset(keys) for keys, _ in shown_rows}
+    if len(of_tables) > 1:
+        parts[-1]["findings"] += said.of_tables(rows, len(of_tables), mark, shown_rows[-1][1])
     printed = {key: of_sheet for keys, of_sheet in shown_rows if of_sheet is not None for key in keys}
     for drawn in figures_of(table, rows, layout):
         figure = _figure(drawn, figures, mark)

@@ -261,6 +261,30 @@ def test_several_files_are_laid_over_each_other(tmp_path: Path) -> None:
         site.load(files[:2])
 
 
+def test_formulas_of_several_files_are_of_one_set() -> None:
+    """The second report measured its disk on another cluster than the rest: two files, one set, each value the printed one."""
+    files = [str(SITES / f"{name}.yaml") for name in ("hyperion", "prometheus")]
+    for order in (files, files[::-1]):
+        merged = site.load(order, "report-2")
+        assert limits.for_row("cpu", "QP", "", None, 4, "rate", {}, merged).value == pytest.approx(588.8e9)
+        assert limits.for_row("disk", "RS", "", 1 << 20, 4, "throughput", {}, merged).value == pytest.approx(1488e6)
+        assert not any("formulas" in sentence for sentence in site.conflicts(order))
+
+
+def test_of_two_formulas_for_one_row_the_later_counts(tmp_path: Path) -> None:
+    files = []
+    for name, formula in (("a", "1"), ("b", "2")):
+        entry = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s", "formula": formula}
+        files.append(str(tmp_path / f"{name}.yaml"))
+        Path(files[-1]).write_text(
+            yaml.safe_dump({"schema": 1, "name": name, "formula_set": "r", "formulas": {"r": [entry]}})
+        )
+    assert limits.for_row("cpu", "DP", "", None, 1, "rate", {}, site.load(files)).value == 2
+    assert site.conflicts(files) == [
+        f"site file {files[1]} says formulas.r of cpu rate DP, an earlier one too: the later counts"
+    ]
+
+
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [

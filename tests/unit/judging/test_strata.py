@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import statistics
+from peakmark.catalogue.workloads import KERNELS
 from peakmark.config import published
 from peakmark.judging import findings, rows, strata
 from peakmark.judging.row import Row
@@ -101,8 +103,55 @@ def test_what_is_turned_round_and_what_has_shorter_times(tmp_path: Path) -> None
     found = rows.build(Results.read(make.write(tmp_path / "c", records)))["memory_latency"]
     (size,) = told(found, "Block size")
     assert size.startswith("16 KiB has shorter times than 1 GiB at both points (")
-    (left,) = (text for text in told(found, "Not claimed") if "apart" in text)
+    (left,) = told(found, "Not told apart")
     assert "1 thread has shorter times than 2 threads at 2 of 2 points" in left
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [
+        (2.0, "8 threads are faster than 1 thread at all 4 points"),
+        (0.5, "1 thread is faster than 8 threads at all 4 points"),
+    ],
+)
+def test_the_verb_is_that_of_the_one_that_is_ahead(tmp_path: Path, gain: float, words: str) -> None:
+    records = []
+    for number, workload in enumerate(("RS", "WS", "RR", "WR")):
+        for threads in (1, 8):
+            for run in range(3):
+                of = make.cell(
+                    "diskbench", workload, subsystem="disk", variant="psync", block=1 << 20, concurrency=threads,
+                    repetition=run,
+                )  # fmt: skip
+                value = 1e8 * (1 + number) * (gain if threads == 8 else 1) * (1 + 0.01 * run)
+                records.append(make.record(of, [make.measurement(of, "throughput", value)]))
+    (text,) = told(rows.build(Results.read(make.write(tmp_path / "c", records)))["disk_throughput"], "Threads")
+    assert text.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("subsystem", "pair"), [(subsystem, pair) for subsystem, pairs in strata.PAIRS.items() for pair in pairs]
+)
+def test_each_pair_that_readers_compare_is_compared(tmp_path: Path, subsystem: str, pair: tuple[str, str]) -> None:
+    """The first is made the better one, six runs of each at two numbers of threads."""
+    table = {"cpu": "cpu", "memory": "memory_throughput", "disk": "disk_throughput", "network": "network_throughput"}
+    metric = {"cpu": "rate"}.get(subsystem, "throughput")
+    name, ahead = table[subsystem], 2.0
+    if pair[0].startswith("LAT"):
+        name, metric, ahead = "network_latency", "latency", 0.5
+    records = []
+    for workload, factor in zip(pair, (ahead, 1.0), strict=True):
+        for threads in (1, 2):
+            for run in range(6):
+                of = make.cell(
+                    KERNELS[subsystem], workload, subsystem=subsystem, concurrency=threads, repetition=run,
+                    variant={"memory": "pool", "disk": "psync"}.get(subsystem, ""), block=None if subsystem == "cpu" else 1 << 20,
+                )  # fmt: skip
+                records.append(make.record(of, [make.measurement(of, metric, 1e-3 * factor * (1 + 0.001 * run))]))
+    found = rows.build(Results.read(make.write(tmp_path / "c", records)))[name]
+    (text,) = told(found, "Workloads")
+    first, second = (name.removeprefix("LAT-") for name in pair)
+    assert re.match(rf"\S*{first} is (faster|shorter) than \S*{second} at both points", text), text
 
 
 THREADS = (1, 2, 3, 4, 6, 8)

@@ -324,6 +324,16 @@ def test_a_wrong_layout_is_told_in_one_sentence(tmp_path: Path, change: dict[str
     assert "\n" not in str(error.value)
 
 
+def test_a_layout_compares_workloads_of_its_subsystem_alone(tmp_path: Path) -> None:
+    table = {"name": "cpu", "of": "cpu", "title": "CPU", "columns": [{"heading": "Workload", "text": "{workload}"}]}
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        yaml.safe_dump({"schema": 1, "name": "mine", "compare": {"cpu": [["QP", "RS"]]}, "tables": [table]})
+    )
+    with pytest.raises(ConfigError, match=r"compare\.cpu names 'RS': allowed are QP, HP"):
+        layouts.load(str(path))
+
+
 def test_an_unknown_layout_is_refused_before_anything_is_measured() -> None:
     with pytest.raises(ConfigError, match=r"report\.tables is 'mine'.*disk-patterns-2020"):
         plan.make({"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "report": {"tables": "mine"}})

@@ -355,6 +355,8 @@ def test_notes_that_differ_in_numbers_alone_share_a_sentence() -> None:
     merged = merge(notes)
     assert {one.sentence for one in merged.values()} == {"spread by 7 – 31% of L3, n = 3", "other 4"}
     assert merge([]) == {}
+    powers = [f"the figure is {value} op/s" for value in ("3.76e+06", "1.2e+07")]
+    assert [one.sentence for one in merge(powers).values()] == ["the figure is 3.76e+06 – 1.2e+07 op/s"] * 2
 
 
 def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path) -> None:
