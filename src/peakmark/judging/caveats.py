@@ -10,7 +10,7 @@ from peakmark.formatting import listed, plural
 from peakmark.judging import notes
 from peakmark.judging.merging import merge
 from peakmark.judging.row import Row
-from peakmark.judging.verdict import NO_ROW, UNKNOWN, Rows, Verdict
+from peakmark.judging.verdict import NO_ROW, UNKNOWN, Rows, Verdict, candidates
 from peakmark.statistics import ENOUGH
 
 
@@ -47,11 +47,38 @@ def _part_of_node(rows: Rows, verdicts: list[Verdict]) -> Iterator[str]:
         used, cores = max(known, default=(0, None), key=lambda pair: pair[0])
         if entry.row and SUBSYSTEMS[entry.subsystem].pinned and cores and used < cores:
             share = ", and so is its share of the limit" if entry.share else ""
-            more = [
-                row for row in rows[entry.row.table.name] if row.own and row.key.concurrency > entry.row.key.concurrency
-            ]
-            why = "its rows of more threads are slower or in doubt" if more else "concurrency: [cores] loads them all"
-            yield f"{entry.title}: measured on {used} of the node's {cores} cores{share}; {why}."
+            yield f"{entry.title}: measured on {used} of the node's {cores} cores{share}; {_why_not_more(rows, entry.row)}."
+
+
+def _why_not_more(rows: Rows, chosen: Row) -> str:
+    """Why none of the rows of more threads that could speak for the resource does."""
+    more = [
+        row
+        for row in candidates(rows, chosen.table.subsystem)
+        if row.key.node == chosen.key.node and row.key.concurrency > chosen.key.concurrency
+    ]
+    slower = [row for row in more if row.level is None and not _is_better(row, chosen)]
+    words = {
+        "slower": bool(slower),
+        "in doubt": any(row.level is not None for row in more),
+        "without a limit or a reference": any(row.level is None and row not in slower for row in more),
+    }
+    which = [word for word, there in words.items() if there]
+    if not which and any(_asked_for_more(row, chosen) for row in rows[chosen.table.name]):
+        which = ["not measured"]
+    return f"its rows of more threads are {listed(which, 'or')}" if which else "concurrency: [cores] loads them all"
+
+
+def _asked_for_more(row: Row, chosen: Row) -> bool:
+    """Whether a hole is one of more threads; of a word nobody knows how many it means before it was measured."""
+    return row.own is None and (
+        row.key.concurrency > chosen.key.concurrency or (row.key.word != "" and not row.key.concurrency)
+    )
+
+
+def _is_better(row: Row, than: Row) -> bool:
+    ahead = row.measured.centre > than.measured.centre
+    return ahead != row.table.lower_is_better
 
 
 def _narrower(verdicts: list[Verdict]) -> Iterator[str]:

@@ -114,4 +114,19 @@ def words(row: Row, mark: str = ".") -> str:
         inside.insert(1, f"{low} to {high}")
     if ratio.rounds == 0:
         inside.append("measured at another time")
+    else:
+        inside += _by_figures(ratio, row.own.centre / series.centre, mark)
     return f"{significant(ratio.value, 3, mark)} × {heading} ({'; '.join(inside)})"
+
+
+def _by_figures(ratio: Ratio, figures: float, mark: str) -> list[str]:
+    """What dividing the two figures of the table gives, where it contradicts the rounds: nobody shall find that out alone.
+
+    Of the same rounds both lie between the lowest and the highest round, whatever the machine did from one to another; on two
+    sides of 1 they tell nobody who is ahead. Beyond these, one of the figures is of rounds that the other has not.
+    """
+    value, other, low, high = (float(significant(one, 3)) for one in (ratio.value, figures, ratio.low, ratio.high))
+    text = f"{significant(figures, 3, mark)} by the figures of its table"
+    if not low <= other <= high:
+        return [f"{text}, which are of other rounds too"]
+    return [f"{text}, so neither is shown to be ahead"] if (value - 1) * (other - 1) < 0 else []

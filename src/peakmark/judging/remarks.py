@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -127,6 +127,29 @@ def done_otherwise(row: Row) -> Iterator[Note]:
         differ = alike.otherwise(own, name, alike.terms(series, row.key.workload))
         if name != row.table.own.instrument and differ:
             yield Note("otherwise", f"not done alike ({'; '.join(differ)})", Level.NOTE, name)
+
+
+def kept_by_host(tables: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
+    """The rows, of which those of a disk say so where its host keeps data in memory, as the flush of its large writes tells:
+    that memory may answer its reads as well, and no figure of such a disk is without doubt. It is said once.
+    """
+    nodes = {row.key.node for table in tables.values() for row in table if _flush_doubted(row)}
+    return {name: [_kept(row) if row.key.node in nodes else row for row in table] for name, table in tables.items()}
+
+
+def _flush_doubted(row: Row) -> bool:
+    return any(note.code == "flush" for note in row.doubts)
+
+
+def _kept(row: Row) -> Row:
+    if row.table.subsystem != "disk" or row.own is None or _flush_doubted(row):
+        return row
+    text = (
+        "the disk's data may have come from its host's memory or stayed there, as the short flush of its writes suggests:"
+        " compare with the disk's datasheet, or use files larger than that memory"
+    )
+    note = Note("host-cache", text, Level.UNSURE, row.table.own.instrument, whole=True)
+    return replace(row, marks=(*row.marks, note))
 
 
 def other_streams(row: Row) -> Iterator[Note]:

@@ -45,7 +45,7 @@ def build(results: Results) -> dict[str, list[Row]]:
     centre = centre_of(results)
     layout = layout_of(results)
     sets = [published.load(str(name)) for name in results.report_config.get("published") or ()]
-    by_table = {table.name: _table_rows(results, table, layout, centre) for table in TABLES}
+    by_table = remarks.kept_by_host({table.name: _table_rows(results, table, layout, centre) for table in TABLES})
     measured = [row for table in by_table.values() for row in table if row.own is not None]
     codes = notes.widespread([(row.marks, remarks.shown_by(row)) for row in measured])
     return {

@@ -50,7 +50,7 @@ Choice = tuple[str, str]
 class Together:
     """Two choices at all points that both have.
 
-    ahead, behind  rows in which the first is better or worse, by their medians
+    ahead, behind  rows in which the first is better or worse, by their medians, beside a reference by those of the rounds
     p              two-sided probability of rank sums as uneven without any difference
     least          the smallest that it can be with so many values: all of them apart
     instrument     the reference that is the second, empty where two choices of the own program are compared
@@ -191,10 +191,14 @@ def _references(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
     said = "says shorter times" if words.table.lower_is_better else "says more"
     for entry in words.table.references:
         there = [(row, row.series[entry.instrument]) for row in rows if entry.instrument in row.series]
-        pairs = [(row, row.measured, series) for row, series in there if ratios.is_measured(series)]
+        there = [
+            (row, series) for row, series in there if ratios.is_measured(series) and ratios.met(row.measured, series)
+        ]
+        pairs = [(row, row.measured, series) for row, series in there]
+        factors = [ratios.of(row.measured, series).value for row, series in there]  # as the sentence about it says them
         if entry.instrument not in ratios.NOT_ALIKE:
             own, other = words.program(words.table.own), words.program(entry)
-            for one in _together(words, (own, said), (other, said), pairs):
+            for one in _together(words, (own, said), (other, said), pairs, factors):
                 yield replace(one, instrument=entry.instrument)
 
 
@@ -213,12 +217,18 @@ def _pair(
 
 
 def _together(
-    words: Words, first: Choice, second: Choice, pairs: Sequence[tuple[Row, Series, Series]]
+    words: Words,
+    first: Choice,
+    second: Choice,
+    pairs: Sequence[tuple[Row, Series, Series]],
+    factors: Sequence[float] = (),
 ) -> Iterator[Together]:
-    """What ``pairs`` of series say together, each with the row that names it; nothing of fewer than two."""
+    """What ``pairs`` of series say together, each with the row that names it; nothing of fewer than two. ``factors``: the
+    first's figure over the second's at each point, of medians unless they are given.
+    """
     if len(pairs) < LEAST:
         return
-    factors = [one.summary.median / other.summary.median for _, one, other in pairs]
+    factors = factors or [one.summary.median / other.summary.median for _, one, other in pairs]
     better = [(factor < 1) if words.table.lower_is_better else (factor > 1) for factor in factors]
     yield Together(
         first,

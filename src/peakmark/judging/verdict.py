@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from peakmark import limits
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import percent, plural
-from peakmark.judging import fleet, ratios
+from peakmark.judging import fleet, notes, ratios
 from peakmark.judging.fleet import Spot
-from peakmark.judging.notes import Level
+from peakmark.judging.notes import Level, Note
 from peakmark.judging.row import Row
 from peakmark.judging.words import Words, quantity
 
@@ -23,7 +23,7 @@ Rows = Mapping[str, Sequence[Row]]
 
 CONFIDENCE = {None: "no doubt seen", Level.UNSURE: "unsure", Level.WRONG: "wrong"}
 COMMON = "no doubt of its own"
-"""Where nothing speaks against a row but what speaks against most rows of its campaign."""
+"""Where nothing speaks against a row but what is said once, of most rows of its campaign or of all of its disk."""
 UNKNOWN = "unknown"
 NO_ROW = "no row that can be trusted"
 
@@ -71,9 +71,9 @@ class Verdict:
 def headline(rows: Rows, subsystem: str) -> Row | None:
     """The row that stands for a subsystem: its best double-precision, DRAM, disk or TCP throughput.
 
-    Of rows without doubt the best one that can be compared with a limit or a reference; where all are in doubt the best
-    of those that are merely unsure. None when nothing was measured, or all of it is wrong. Of several nodes it is the one
-    whose value is nearest to the median of all: the best node does not speak for the others.
+    Of rows without doubt the best, or the best on as many threads that can be compared with a limit or a reference; where
+    all are in doubt the same of those that are merely unsure. None when nothing was measured, or all of it is wrong. Of
+    several nodes it is the one whose value is nearest to the median of all: the best node does not speak for the others.
     """
     spot = headline_spot(rows, subsystem)
     return spot.middle if spot else None
@@ -81,10 +81,10 @@ def headline(rows: Rows, subsystem: str) -> Row | None:
 
 def headline_spot(rows: Rows, subsystem: str) -> Spot | None:
     """The same with all nodes that measured it."""
-    return _best(_candidates(rows, subsystem))
+    return _best(candidates(rows, subsystem))
 
 
-def _candidates(rows: Rows, subsystem: str) -> list[Row]:
+def candidates(rows: Rows, subsystem: str) -> list[Row]:
     """The measured rows that could speak for a subsystem. Where DRAM was measured, a cache does not stand for it."""
     preferred: Mapping[str, tuple[str, Callable[[Row], bool]]] = {
         "cpu": ("cpu", lambda row: row.key.workload == "DP"),
@@ -190,7 +190,7 @@ def _of_node(row: Row, subsystem: str, title: str, mark: str) -> Verdict:
     if row.doubts:
         why = row.doubts[0].fact
     elif row.common_doubts:
-        why = "; ".join(filter(None, (why, f"as most rows: {row.common_doubts[0].fact}")))
+        why = "; ".join(filter(None, (why, _in_common(row.common_doubts[0]))))
     if own.summary.n == 1:
         why = why or "measured once: nothing is known of the spread"
     return Verdict(
@@ -209,6 +209,10 @@ def _of_node(row: Row, subsystem: str, title: str, mark: str) -> Verdict:
     )
 
 
+def _in_common(note: Note) -> str:
+    return f"as most rows: {note.fact}" if note.code in notes.SHARED else note.fact
+
+
 def _over(row: Row) -> str:
     return ", over loopback" if row.loopback else ""
 
@@ -220,7 +224,7 @@ def _no_limit(row: Row) -> str:
 
 def _none(rows: Rows, subsystem: str, title: str) -> Verdict:
     """The line of a subsystem without a row that can speak for it, with the most frequent reason."""
-    reasons = Counter(row.doubts[0].fact for row in _candidates(rows, subsystem) if row.doubts)
+    reasons = Counter(row.doubts[0].fact for row in candidates(rows, subsystem) if row.doubts)
     what, why = "not measured", ""
     if reasons:
         what, why = NO_ROW, reasons.most_common(1)[0][0]
@@ -229,7 +233,7 @@ def _none(rows: Rows, subsystem: str, title: str) -> Verdict:
 
 def confidence(row: Row) -> str:
     """``no doubt seen``, ``unsure`` or ``wrong``; ``one run`` where nothing speaks against a figure but nothing for it either;
-    ``no doubt of its own`` where most rows share one.
+    ``no doubt of its own`` where it is one that is said once.
     """
     if row.level is None and row.measured.summary.n == 1:
         return "one run"
@@ -268,18 +272,27 @@ def at_clocks(row: Row, mark: str = ".") -> str:
 
 def _best(rows: Sequence[Row]) -> Spot | None:
     """The best of the points that are not wrong: first those without doubt on most nodes, before all where no repetitions
-    of several hosts are one row; of these the ones that can be compared.
+    of several hosts are one row; of as many threads as the best one has those that can be compared, as one thread with a
+    reference beside it says little of a memory that four threads fill.
     """
     every = fleet.spots(rows)
     sure = [spot for spot in every if _mostly_sure(spot)]
     for choice in ([spot for spot in sure if not spot.middle.mixed], sure, every):
-        comparable = [
-            spot for spot in choice if spot.middle.limit.value is not None or ratios.best(spot.middle) is not None
-        ]
         if choice:
             choose = min if choice[0].table.lower_is_better else max
-            return choose(comparable or choice, key=lambda spot: spot.median)
+            best = choose(choice, key=lambda spot: spot.median)
+            beside = [spot for spot in choice if _threads(spot) == _threads(best) and is_comparable(spot.middle)]
+            return choose(beside or [best], key=lambda spot: spot.median)
     return None
+
+
+def is_comparable(row: Row) -> bool:
+    """Whether there is a limit or a reference beside the figure."""
+    return row.limit.value is not None or ratios.best(row) is not None
+
+
+def _threads(spot: Spot) -> int:
+    return spot.middle.key.concurrency
 
 
 def _mostly_sure(spot: Spot) -> bool:

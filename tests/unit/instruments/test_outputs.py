@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import math
 
 import pytest
@@ -191,6 +193,18 @@ def test_percentiles_are_in_seconds() -> None:
     ping = samples.only(samples.parse("ping/loopback"))
     assert ping.details["min"] == pytest.approx(5e-6)
     assert ping.details["max"] == pytest.approx(32e-6)
+
+
+def test_percentiles_of_fio_are_of_submission_and_completion_where_it_gives_them() -> None:
+    cell, completed = samples.load("fio/wr-uring-total-x1")
+    document = json.loads(completed.stdout)
+    write = document["jobs"][0]["write"]
+    whole = {name: value + 33576 for name, value in write["clat_ns"]["percentile"].items()}
+    write["lat_ns"]["percentile"] = whole
+    completed = dataclasses.replace(completed, stdout=json.dumps(document))
+    rows = {row.metric: row for row in REGISTRY["fio"].parse(cell, [completed]).measurements}
+    assert rows["latency"].details["p99"] == pytest.approx(whole["99.000000"] / 1e9)
+    assert rows["latency"].value == pytest.approx(write["lat_ns"]["mean"] / 1e9)
 
 
 def test_losses_are_kept() -> None:

@@ -272,8 +272,11 @@ def test_they_speak_as_the_headings_of_a_layout_do(tmp_path: Path) -> None:
 
 def test_factors_are_of_medians_as_the_tests_are(tmp_path: Path) -> None:
     one_outlier = [100e6, 100.1e6, 100.2e6, 100.3e6, 100.4e6, 160e6]  # their mean is 110
-    rows = disk(tmp_path / "c", {("WS", 64 * KIB, 1): 10e6, ("WS", 64 * KIB, 2): one_outlier})
+    values: Values = {("WS", 64 * KIB, 1): [10e6, 10.1e6, 10.2e6, 9.9e6, 9.8e6, 10e6], ("WS", 64 * KIB, 2): one_outlier}
+    rows = disk(tmp_path / "c", values, config={"report": {"summary": "mean"}})
+    assert rows[1].measured.centre == pytest.approx(110.17e6, rel=1e-3)
     assert ["a factor of 10.0." in text for text in said(rows, "Best and worst")] == [True]
+    assert [text.rpartition(": ")[2] for text in said(rows, "Threads")] == ["10.0 times the rate of 1 thread."]
 
 
 @pytest.mark.parametrize("seed", [26, 37, 41])

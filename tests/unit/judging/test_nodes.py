@@ -67,6 +67,8 @@ def test_the_median_speaks_for_all_and_the_slowest_is_named(twelve: Path) -> Non
     assert len(spot.rows) == 12
     assert spot.median == pytest.approx(1.5e10, rel=0.005)
     assert spot.worst.key.node == "node10"
+    assert spot.middle.measured.centre == pytest.approx(spot.median, rel=1e-4)
+    assert spot.high > spot.median * 1.001  # which is another node
     assert [row.key.node for row in spot.slow] == ["node10"]
     memory = next(one for one in verdict.verdicts(found) if one.subsystem == "memory")
     assert memory.measured == "15.00 GB/s"

@@ -51,16 +51,24 @@ def test_a_figure_over_loopback_says_so_in_its_row_and_asks_for_no_limit(tmp_pat
     (network,) = (one for one in verdict.verdicts(of.rows) if one.subsystem == "network")
     assert network.what == "TCP of 1 KiB, 1 stream, over loopback"
     assert network.limit == "none: no link"
+    assert any(text.startswith("The network was measured within one machine, over loopback") for text in said(of))
     assert not any("network" in text and "site file" in text for text in said(of))
     (real,) = (one for one in verdict.verdicts(judged(tmp_path / "b", QUIET, False).rows) if one.subsystem == "network")
     assert real.what == "TCP of 1 KiB, 1 stream"
     assert real.limit.endswith("b/s")
+    assert not any("loopback" in text for text in said(judged(tmp_path / "c", QUIET, False)))
 
 
 def test_no_repetition_lies_outside_the_figure(tmp_path: Path) -> None:
     figure = figures.overview(judged(tmp_path / "c", (0.9, 1.0, 3.6), False).rows)
     assert figure is not None
     assert figure.axes[0].get_xlim()[1] > 1.8
+
+
+def test_beside_what_was_measured_stand_its_lowest_and_highest_repetition(tmp_path: Path) -> None:
+    cpu, network = verdict.verdicts(judged(tmp_path / "c", (0.9, 1.0, 1.2)).rows)
+    assert (cpu.measured, cpu.spread) == ("50.00 GigaOPS", "45.00 to 60.00")
+    assert (network.measured, network.spread) == ("10000 Mb/s", "9000 to 12000")
 
 
 def test_a_part_of_the_node_does_not_speak_for_it(tmp_path: Path) -> None:
@@ -113,6 +121,8 @@ def test_the_best_row_without_doubt_speaks_and_else_none_that_is_wrong(tmp_path:
     nothing = head("c", fast_cached)
     assert (nothing.what, nothing.measured, nothing.row) == (verdict.NO_ROW, "", None)
     assert "the device moved only 10% of the bytes" in nothing.why
+    told = said(Judged(Results.read(tmp_path / "c")))
+    assert "Disk: no row that can be trusted: the device moved only 10% of the bytes." in told
 
 
 def test_a_cache_does_not_stand_for_the_memory(tmp_path: Path) -> None:
@@ -202,7 +212,47 @@ def test_more_threads_are_not_advised_where_they_were_measured(tmp_path: Path) -
             context = {"placed": placed, "allowed": given}
             records.append(make.record(of, [make.measurement(of, "rate", 5e10 * factor * threads)], context=context))
     found = said(Judged(Results.read(make.write(tmp_path / "c", records))))
-    assert "CPU: measured on 1 of the node's 2 cores; its rows of more threads are slower or in doubt." in found
+    assert "CPU: measured on 1 of the node's 2 cores; its rows of more threads are in doubt." in found
+
+
+def test_memory_on_all_cores_speaks_before_one_thread_with_a_reference(tmp_path: Path) -> None:
+    """Of as many threads as the best row has, one with a reference; and why rows of more threads do not speak is said."""
+
+    def of(name: str, *rows: tuple[str, int, float, bool]) -> Judged:
+        records = []
+        for workload, threads, value, beside in rows:
+            for tool in ("rambench", "likwid-bench") if beside else ("rambench",):
+                for number, factor in enumerate(QUIET):
+                    cell = make.cell(tool, workload, subsystem="memory", variant="pool", block=1 << 20,
+                                     concurrency=threads, repetition=number)  # fmt: skip
+                    placed = {"word": "", "threads": threads, "placement": "compact", "cpus": list(range(threads)),
+                              "cores": threads, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}  # fmt: skip
+                    given = {"cpus": [0, 1, 2, 3], "cores": 4, "cpu_quota": None, "memory_bytes": 1 << 38,
+                             "memory_limited_by": None, "memory_nodes": None, "node_cores": 4}  # fmt: skip
+                    context = {"placed": placed, "allowed": given}
+                    values = [make.measurement(cell, "throughput", value * factor)]
+                    records.append(make.record(cell, values, context=context))
+        return Judged(Results.read(make.write(tmp_path / name, records)))
+
+    def speaks(judged: Judged) -> tuple[str, str]:
+        (memory,) = verdict.verdicts(judged.rows)
+        return memory.what, memory.reference
+
+    one = ("RWS", 1, 20e9, True)
+    assert speaks(of("one", one, ("WR", 4, 45e9, False))) == ("WR of 1 MiB, 4 threads", "")
+    beside = of(
+        "beside", one, ("WR", 2, 45e9, False), ("RWS", 2, 38e9, True), ("WR", 4, 40e9, False), ("WS", 4, 30e9, False)
+    )
+    assert speaks(beside) == ("RWS of 1 MiB, 2 threads", "1.00 × likwid-bench (n = 3; 1.00 to 1.00)")
+    assert (
+        "Memory: measured on 2 of the node's 4 cores; its rows of more threads are slower or without a limit or a reference."
+    ) in said(beside)
+    more = make.cell("rambench", "RWS", subsystem="memory", variant="pool", block=1 << 20, concurrency=4)
+    alone = of("alone", one)
+    folder = make.write(tmp_path / "hole", [one.data for one in alone.results.records], planned=[more])
+    hole = said(Judged(Results.read(folder)))
+    assert "Memory: measured on 1 of the node's 4 cores; its rows of more threads are not measured." in hole
+    assert "Memory: measured on 1 of the node's 4 cores; concurrency: [cores] loads them all." in said(alone)
 
 
 def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> None:
@@ -259,6 +309,7 @@ def test_a_ratio_names_buffers_that_only_one_had_in_huge_pages(tmp_path: Path) -
     heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
     (disk,) = (one for one in heads if one.subsystem == "disk")
     assert disk.reference == "1.00 × fio (n = 1; only MyDiskBench's buffers are in huge pages)"
+    assert (disk.confidence, disk.why) == ("one run", "measured once: nothing is known of the spread")
 
 
 def test_a_ratio_of_two_times_says_so(tmp_path: Path) -> None:
@@ -310,3 +361,65 @@ def test_a_ratio_says_of_how_many_rounds_it_is_and_how_far_they_differ(tmp_path:
     heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
     (disk,) = (one for one in heads if one.subsystem == "disk")
     assert disk.reference == "1.10 × fio (n = 3; 1.00 to 1.20)"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "text"),
+    [
+        ((1.0, 0.5, 0.8), (1.0, 0.55, 0.4), "1.00 × fio (n = 3; 0.909 to 2.00)"),
+        ((0.9, 0.51, 0.8), (1.0, 0.5, 0.79), "1.01 × fio (n = 3; 0.900 to 1.02)"),
+        ((1.0, 0.51, 0.61), (1.2, 0.5, 0.6), "1.02 × fio (n = 3; 0.833 to 1.02)"),
+        (
+            (1.0, 0.9, 0.61),
+            (0.99, 0.95, 0.6),
+            "1.01 × fio (n = 3; 0.947 to 1.02; 0.947 by the figures of its table, so neither is shown to be ahead)",
+        ),
+        ((1.0, 1.0, 0.5), (1.0,), "1.00 × fio (n = 1)"),
+        (
+            (1.0, 0.6, 0.5),
+            (0.9,),
+            "1.11 × fio (n = 1; 0.667 by the figures of its table, which are of other rounds too)",
+        ),
+    ],
+)
+def test_a_ratio_of_rounds_does_not_hide_that_its_figures_say_otherwise(
+    tmp_path: Path, ours: Sequence[float], theirs: Sequence[float], text: str
+) -> None:
+    records = []
+    for tool, values in (("diskbench", ours), ("fio", theirs)):
+        for number, value in enumerate(values):
+            of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number)
+            records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * value)]))
+    heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
+    (disk,) = (one for one in heads if one.subsystem == "disk")
+    assert disk.reference == text
+
+
+def test_of_a_latency_the_shortest_is_told(tmp_path: Path) -> None:
+    records = []
+    for threads, seconds in ((1, 2e-9), (2, 3e-9)):
+        of = make.cell("rambench", "LAT", subsystem="memory", block=1 << 14, concurrency=threads)
+        records.append(make.record(of, [make.measurement(of, "latency", seconds)]))
+    (number,) = verdict.telling_numbers(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
+    assert (number.label, number.value) == ("Memory LAT of 16 KiB, 1 thread", "2.000 ns")
+
+
+@pytest.mark.parametrize(("virtual", "flush", "kept"), [(True, 1e-4, True), (True, 0.1, False), (False, 1e-4, False)])
+def test_a_disk_whose_host_keeps_its_writes_is_not_read_without_doubt(
+    tmp_path: Path, virtual: bool, flush: float, kept: bool
+) -> None:
+    """What it read may have come from there, too: said once, and of the row that speaks for it on page one."""
+    records = []
+    for workload, rate in (("RS", 3e9), ("WS", 1e9)):
+        for number, factor in enumerate(QUIET):
+            of = make.cell("diskbench", workload, subsystem="disk", variant="psync", block=1 << 20, repetition=number)
+            details = {"work": 8e8, "device_bytes": 8e8, **({"flush_seconds": flush} if workload == "WS" else {})}
+            records.append(make.record(of, [make.measurement(of, "throughput", rate * factor, details=details)]))
+    facts = {"cpu": {"virtualised": virtual}}
+    one = Judged(Results.read(make.write(tmp_path / "c", records, facts=facts)))
+    (disk,) = verdict.verdicts(one.rows)
+    assert disk.what == "RS of 1 MiB, 1 thread"
+    assert disk.confidence == ("no doubt of its own" if kept else "no doubt seen")
+    assert disk.why.startswith("the disk's data may have come from its host's memory") is kept
+    assert [row.level for row in one.rows["disk_throughput"]] == [None, Level.UNSURE if kept else None]
+    assert sum(text.startswith("In 1 of 2 rows, the disk's data may have come") for text in said(one)) == kept

@@ -36,6 +36,30 @@ def test_the_network_on_the_facts_page_is_the_one_that_was_measured(tmp_path: Pa
     assert loopback[0] == ["Interface", "lo (measured)"] and not any(what == "Line rate" for what, _ in loopback)
 
 
+def test_the_core_type_that_the_runs_took_stands_before_what_the_library_takes_by_itself(tmp_path: Path) -> None:
+    blas = {
+        "name": "OpenBLAS",
+        "config": "OpenBLAS 0.3.21 Prescott",
+        "core_type": "Prescott",
+        "library": "libblas.so.3",
+    }
+
+    def told(core: str | None) -> str:
+        of = make.cell("hpl", "DP", subsystem="cpu")
+        context = {"library": {"core_type": core, "requested": core}} if core else {}
+        record = make.record(of, [make.measurement(of, "rate", 4e10)], context=context)
+        folder = make.write(tmp_path / str(core), [record], facts={"host": "node1", "blas": blas})
+        (node,) = machine_text.nodes(Results.read(folder))
+        (group,) = (one for one in node["groups"] if one["title"] == "Programs and libraries")
+        return str(dict(group["items"])["BLAS"])
+
+    library = "OpenBLAS 0.3.21, core type"
+    asked = "(asked for; by itself it takes Prescott)"
+    assert told("SkylakeX") == f"{library} SkylakeX in HPL's runs {asked} (libblas.so.3)"
+    assert told("Prescott") == f"{library} Prescott in HPL's runs (libblas.so.3)"
+    assert told(None) == f"{library} Prescott by itself (libblas.so.3)"
+
+
 def test_the_memory_of_several_numa_nodes_is_a_list() -> None:
     numa = [{"memory": 1 << 36, "distances": [10, 21, 21]}, {"memory": 1 << 36, "distances": [21, 10, 21]}]
     assert machine_text._numa({"numa": numa}) == "2: 64 GiB and 64 GiB; distances 10 21 21, 21 10 21"
