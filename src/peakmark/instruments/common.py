@@ -20,7 +20,7 @@ ENV: Mapping[str, str] = {"LC_ALL": "C"}
 
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _VERSION_TIMEOUT_S = 10.0
-_MEMORY_SHARE = 0.9
+MEMORY_SHARE = 0.9
 """Of the memory that a job may use, for what a program allocates on purpose; the rest is for the programs themselves."""
 
 # What a CPU flag of /proc/cpuinfo is called in the machine facts.
@@ -29,7 +29,7 @@ _FLAGS = {"asimd": "neon"}
 
 def fits_memory(size: int, available: int) -> bool:
     """Whether a program may allocate ``size`` bytes where ``available`` may be used."""
-    return size <= _MEMORY_SHARE * available
+    return size <= MEMORY_SHARE * available
 
 
 def need_memory(name: str, size: int, workspace: Workspace) -> None:

@@ -59,19 +59,26 @@ class Cluster:
         ]
         return most[0], most[1]
 
+    def fitting(self, cpus: int, memory: int) -> list[dict[str, Any]]:
+        """The kinds of node for what needs so many CPUs and so much memory (MiB): those that have both, else those that come
+        nearest, in CPUs first, as a row of many threads says nothing on few of them.
+        """
+        return _most(_most(self.kinds, "cpus", cpus), "memory", memory)
+
     def too_small(self, cpus: int, memory: int) -> list[str]:
-        """Nodes with fewer CPUs or less memory (MiB) than this, where others have them; none if all are too small."""
-        most_cpus, most_memory = self.size_of(ANY)
-        small = [
-            kind
-            for kind in self.kinds
-            if kind["cpus"] < min(cpus, most_cpus) or kind["memory"] < min(memory, most_memory)
-        ]
-        return [name for kind in small for name in kind["nodes"]] if len(small) < len(self.kinds) else []
+        """The nodes of all other kinds."""
+        fitting = self.fitting(cpus, memory)
+        return [name for kind in self.kinds if kind not in fitting for name in kind["nodes"]]
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cluster:
         return cls(**{**data, "nodes": tuple(data["nodes"])})
+
+
+def _most(kinds: list[dict[str, Any]], what: str, wanted: int) -> list[dict[str, Any]]:
+    """Those that have as much as is wanted, the largest where none has."""
+    enough = min(wanted, max((int(kind[what]) for kind in kinds), default=0))
+    return [kind for kind in kinds if kind[what] >= enough]
 
 
 def from_environment() -> Cluster | None:

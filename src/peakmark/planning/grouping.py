@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from peakmark.catalogue.references import REFERENCES, Coverage
 from peakmark.cell import Cell
 from peakmark.instruments import REGISTRY
 from peakmark.planning.cluster import ANY, settings_of
@@ -27,9 +28,40 @@ def part(cell: Cell, settings: Mapping[str, Any]) -> str:
     return "disk" if alone(cell, settings) else "own"
 
 
-def together(cell: Cell) -> str:
-    """What the cells share that belong on one node wherever Slurm runs them: a row's repetitions, of every program in it."""
-    return f"{cell.subsystem}/{cell.point}/{cell.node}"
+def wide(cells: Iterable[Cell]) -> frozenset[str]:
+    """The programs of which one execution fills several rows: IOZone, qperf and ping, where they are among the cells."""
+    return frozenset(
+        cell.instrument
+        for cell in cells
+        if cell.instrument in REFERENCES and any(row.cell == cell.workload for row in REFERENCES[cell.instrument].rows)
+    )
+
+
+def together(cell: Cell, wide: frozenset[str] = frozenset()) -> str:
+    """What the cells share that belong on one node wherever Slurm runs them: a row's repetitions, of every program in it.
+
+    wide  the programs that fill several rows at once: these rows belong together then
+    """
+    filled = [row for name in wide for row in REFERENCES[name].rows if row.cell is not None and _fills(row, cell)]
+    if not filled:
+        return f"{cell.subsystem}/{cell.point}/{cell.node}"
+    rows = ",".join(filled[0].workloads)
+    block = str(cell.block) if all(row.per_block for row in filled) else ""
+    concurrency = str(cell.asked) if all(row.per_concurrency for row in filled) else ""
+    return f"{cell.subsystem}/{rows}-{cell.variant}_{block}_x{concurrency}/{cell.node}"
+
+
+def _fills(row: Coverage, cell: Cell) -> bool:
+    """Whether the cell is of rows that such an execution fills, or fills them itself."""
+    if row.subsystem != cell.subsystem or cell.variant not in row.variants:
+        return False
+    return cell.workload in row.workloads or any(cell.workload == other.cell for other in _alike(row))
+
+
+def _alike(row: Coverage) -> list[Coverage]:
+    """All that fill the same rows: what one of them holds together, they all do."""
+    every = [other for tool in REFERENCES.values() for other in tool.rows if other.cell is not None]
+    return [other for other in every if (other.subsystem, other.workloads) == (row.subsystem, row.workloads)]
 
 
 def jobs(cells: Iterable[Cell], config: Mapping[str, Any], adaptive: Iterable[str] = ()) -> dict[str, list[Cell]]:
@@ -42,10 +74,11 @@ def jobs(cells: Iterable[Cell], config: Mapping[str, Any], adaptive: Iterable[st
     if fan_out == "cell":
         return {}
     size = fan_out["batch"] if isinstance(fan_out, Mapping) else None
-    settings, rows = settings_of(config), frozenset(adaptive)
+    cells = tuple(cells)
+    settings, rows, filling = settings_of(config), frozenset(adaptive), wide(cells)
     units: dict[str, list[Cell]] = {}
     for cell in cells:
-        whole = together(cell) if cell.node == ANY else cell.row if cell.row in rows else cell.id
+        whole = together(cell, filling) if cell.node == ANY else cell.row if cell.row in rows else cell.id
         units.setdefault(whole, []).append(cell)
     by_name: dict[str, list[Cell]] = {}
     numbers: dict[str, int] = {}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from peakmark import slurm
 from peakmark.cell import Cell
+from peakmark.instruments.common import MEMORY_SHARE
 from peakmark.planning import durations
 from peakmark.planning import plan as planning
 from peakmark.planning.cluster import ANY, Cluster, settings_of
@@ -65,18 +67,43 @@ def words_of(instrument: str, plan: planning.Plan) -> list[str]:
     return [str(tool or "auto"), *(f"--module={name}" for name in modules)]
 
 
-def threads(cells: Sequence[Cell], cluster: Cluster | None) -> int:
-    """CPUs to ask for: as many as the hungriest cell has threads, but never more than its node has."""
+def threads(cells: Sequence[Cell], plan: planning.Plan) -> int:
+    """CPUs to ask for: as many as the hungriest cell has threads, but never more than its node has; a word may mean all."""
     wanted = max(cell.concurrency for cell in cells)
-    if cluster is None:
+    if plan.cluster is None:
         return wanted
-    most = _room(cells, cluster)[0]
-    return most if any(cell.word for cell in cells) else min(wanted, most)
+    there = min(cpus for cpus, _ in _sizes(cells, plan, plan.cluster))
+    return there if any(cell.word for cell in cells) else min(wanted, there)
 
 
-def _room(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
-    """CPUs and memory (MiB) that the job can have: those of its node, or of the smallest where there are two."""
-    return (cluster.cpus, cluster.memory) if two_nodes(cells[0]) else cluster.size_of(cells[0].node)
+def _sizes(cells: Sequence[Cell], plan: planning.Plan, cluster: Cluster) -> list[tuple[int, int]]:
+    """CPUs and memory (MiB) of the nodes on which the job may run: the least of all where it takes two, those with the most
+    CPUs where a word may mean all of them.
+    """
+    if two_nodes(cells[0]):
+        return [(cluster.cpus, cluster.memory)]
+    if cells[0].node != ANY:
+        return [cluster.size_of(cells[0].node)]
+    kinds = cluster.fitting(*needs(cells, plan))
+    most = max((kind["cpus"] for kind in kinds), default=0) if any(cell.word for cell in cells) else 0
+    found = [(kind["cpus"], kind["memory"]) for kind in kinds if kind["cpus"] >= most]
+    return found or [(cluster.cpus, cluster.memory)]
+
+
+def needs(cells: Iterable[Cell], plan: planning.Plan) -> tuple[int, int]:
+    """CPUs and memory (MiB) that a node must have where Slurm chooses it: for the cells, and for all that will run there
+    because these do. What a word means is the node's.
+    """
+    rows = {row: cell for cell in cells for row, cell in plan.beside(cell).items()}
+    plain = [replace(cell, word="") for cell in rows.values()]
+    return max(cell.concurrency for cell in plain), math.ceil(_megabytes(plain, plan) * 1e6 / (1 << 20))
+
+
+def too_small(cells: Sequence[Cell], plan: planning.Plan) -> list[str]:
+    """The nodes that Slurm must not choose, where it has larger ones."""
+    if plan.cluster is None or cells[0].node != ANY or two_nodes(cells[0]):
+        return []
+    return plan.cluster.too_small(*needs(cells, plan))
 
 
 def minutes(cells: Iterable[Cell], plan: planning.Plan) -> int:
@@ -88,15 +115,19 @@ def minutes(cells: Iterable[Cell], plan: planning.Plan) -> int:
 
 
 def megabytes(cells: Sequence[Cell], plan: planning.Plan) -> int:
-    """Memory in MB (10^6 B): what is needed, at most the whole node."""
-    wanted = _needed(cells, plan)
-    return min(wanted, _room(cells, plan.cluster)[1]) if plan.cluster else wanted
+    """Memory in MB (10^6 B): what is needed, at most the whole node. A word may mean all CPUs of the node."""
+    if plan.cluster is None:
+        return _megabytes(cells, plan)
+    sizes = _sizes(cells, plan, plan.cluster)
+    cpus = min(cpus for cpus, _ in sizes)
+    there = [replace(cell, concurrency=cpus, word="") if cell.word else cell for cell in cells]
+    return min(_megabytes(there, plan), *(memory for _, memory in sizes))
 
 
-def _needed(cells: Iterable[Cell], plan: planning.Plan) -> int:
-    """Memory in MB: the estimate, and room for Python and the tool itself."""
+def _megabytes(cells: Iterable[Cell], plan: planning.Plan) -> int:
+    """Memory in MB: the estimate with what programs leave free, and room for Python and the tool itself."""
     factor = float(settings_of(plan.config).get("memory_factor", 1.0))
-    return math.ceil((durations.largest(cells)[1] * 1.1 / 1e6 + 512) * factor)
+    return math.ceil((durations.largest(cells)[1] / MEMORY_SHARE / 1e6 + 512) * factor)
 
 
 def options(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> list[str]:
@@ -106,15 +137,14 @@ def options(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]
     words = [f"--{key}={settings[key]}" for key in ("partition", "account", "qos", "constraint") if key in settings]
     words += [f"--time={minutes(cells, plan)}", f"--nodes={nodes}", "--ntasks-per-node=1", "--no-requeue"]
     # A job that has its node to itself takes all of it: Slurm binds to the CPUs and the memory that were asked for.
-    words += ["--exclusive"] if settings.get("exclusive", True) else [f"--cpus-per-task={threads(cells, plan.cluster)}"]
+    words += ["--exclusive"] if settings.get("exclusive", True) else [f"--cpus-per-task={threads(cells, plan)}"]
     words += _memory(cells, plan, settings)
     if cells[0].node != ANY:
         peer = plan.peers.get(cells[0].node) if nodes == 2 else None
         words.append(f"--nodelist={','.join(filter(None, (cells[0].node, peer)))}")
-    elif nodes == 1 and plan.cluster is not None:
-        # A node of its own is all that Slurm would look for: the small ones are left out where others have what is needed.
-        mib = math.ceil(_needed(cells, plan) * 1e6 / (1 << 20))
-        small = plan.cluster.too_small(max(cell.concurrency for cell in cells), mib)
+    else:
+        # A node of its own is all that Slurm would look for.
+        small = too_small(cells, plan)
         words += [f"--exclude={slurm.hostlist(small)}"] if small else []
     if any(alone(cell, settings) for cell in cells):
         words.append("--dependency=singleton")
@@ -127,11 +157,9 @@ def _memory(cells: Sequence[Cell], plan: planning.Plan, settings: Mapping[str, A
         return []
     wanted = megabytes(cells, plan)
     if how == "per_cpu":
-        cpus = (
-            _room(cells, plan.cluster)[0]
-            if plan.cluster and settings.get("exclusive", True)
-            else threads(cells, plan.cluster)
-        )
+        cpus = threads(cells, plan)
+        if plan.cluster is not None and settings.get("exclusive", True):
+            cpus = min(cpus for cpus, _ in _sizes(cells, plan, plan.cluster))
         return [f"--mem-per-cpu={math.ceil(wanted / cpus)}M"]
     return ["--mem=0"] if settings.get("exclusive", True) else [f"--mem={wanted}M"]
 

@@ -18,7 +18,7 @@ from peakmark.errors import ConfigError, Unavailable
 from peakmark.instruments import REGISTRY, iozone
 from peakmark.instruments.common import on_path
 from peakmark.planning import adaptive, durations, grids, grouping
-from peakmark.planning.cluster import Cluster, on_this_machine, peers
+from peakmark.planning.cluster import ANY, Cluster, on_this_machine, peers
 from peakmark.planning.durations import Durations
 from peakmark.storage import decisions, integrity
 from peakmark.storage.integrity import Finding
@@ -95,6 +95,26 @@ class Plan:
         """Node -> the other end of its network cells; none where Slurm chooses it, or only one node is measured."""
         nodes = self.cluster.nodes if self.cluster else ()
         return peers(nodes, str(self.config["peers"]), int(self.config["seed"]))
+
+    def together(self, cell: Cell) -> str:
+        """What the cells of the plan share that belong on one node wherever Slurm runs them."""
+        return grouping.together(cell, self._wide)
+
+    @cached_property
+    def _wide(self) -> frozenset[str]:
+        return grouping.wide(self.cells)
+
+    def beside(self, cell: Cell) -> Mapping[str, Cell]:
+        """Row -> a cell of it, of all rows whose cells run where this one does; its own alone where the plan names the node."""
+        return self._neighbours.get(self.together(cell)) or {cell.row: cell}
+
+    @cached_property
+    def _neighbours(self) -> dict[str, dict[str, Cell]]:
+        found: dict[str, dict[str, Cell]] = {}
+        for cell in self.cells:
+            if cell.node == ANY:
+                found.setdefault(self.together(cell), {}).setdefault(cell.row, cell)
+        return found
 
     @cached_property
     def jobs(self) -> dict[str, list[Cell]]:

@@ -9,7 +9,7 @@ from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config.repetitions import Criterion
 from peakmark.formatting import duration, listed, plural
-from peakmark.planning import durations, grouping
+from peakmark.planning import durations, grouping, jobs
 from peakmark.planning import plan as planning
 from peakmark.planning.cluster import ANY, Cluster, settings_of
 from peakmark.units import format_size, gigabytes
@@ -145,7 +145,7 @@ def _too_small(plan: planning.Plan, cluster: Cluster) -> list[str]:
     """Nodes that cannot give a cell the CPUs or the memory that it asks for."""
     lines = []
     for kind in cluster.kinds:
-        here = [cell for cell in plan.cells if cell.node == ANY or cell.node in kind["nodes"]]
+        here = [cell for cell in plan.cells if cell.node in kind["nodes"]]
         threads = max((cell.concurrency for cell in here), default=0)
         memory = max((durations.cost(cell).memory_bytes for cell in here), default=0)
         short = []
@@ -155,7 +155,38 @@ def _too_small(plan: planning.Plan, cluster: Cluster) -> list[str]:
             short.append(f"{format_size(kind['memory'] << 20)} of memory for up to {format_size(memory)}")
         if short:
             lines.append(f"{shown(kind['nodes'])}: {listed(short)}")
+    return [*lines, *_left_to_others(plan, cluster)]
+
+
+def _left_to_others(plan: planning.Plan, cluster: Cluster) -> list[str]:
+    """Where Slurm chooses the nodes: which of them rows leave to others, and which rows are too large for all."""
+    rows = {plan.together(cell): cell for cell in plan.cells if cell.node == ANY and not grouping.two_nodes(cell)}
+    needs = [jobs.needs([cell], plan) for cell in rows.values()]
+    where = [cluster.fitting(*need) for need in needs]
+    lines = []
+    for kind in cluster.kinds:
+        left = [need for need, kinds in zip(needs, where, strict=True) if kind not in kinds]
+        if left:
+            lines.append(
+                f"{shown(kind['nodes'])}: with {_size(kind['cpus'], kind['memory'])} too small for {len(left)} of"
+                f" {plural(len(needs), 'row')}, which need up to {_size(*map(max, zip(*left, strict=True)))}: Slurm is told"
+                " to choose others for them"
+            )
+    most = max((kind["cpus"] for kind in cluster.kinds), default=cluster.cpus)
+    threads = max((cpus for cpus, _ in needs), default=0)
+    if threads > most:
+        lines.append(f"all nodes: at most {plural(most, 'CPU')} for up to {threads} threads, which will share them")
+    hungry = [mib for (_, mib), kinds in zip(needs, where, strict=True) if all(kind["memory"] < mib for kind in kinds)]
+    if hungry and cluster.kinds:
+        lines.append(
+            f"all nodes: {plural(len(hungry), 'row')} may need up to {gigabytes(max(hungry) << 20)} of memory, more than any"
+            " node with enough CPUs has: what does not fit there will end as not possible"
+        )
     return lines
+
+
+def _size(cpus: int, mib: int) -> str:
+    return f"{plural(cpus, 'CPU')} and {gigabytes(mib << 20)}"
 
 
 def shown(names: Iterable[str], most: int = 8) -> str:

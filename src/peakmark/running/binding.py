@@ -8,13 +8,14 @@ hosts.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from peakmark import slurm
+from peakmark.cell import Cell
 from peakmark.formatting import duration
+from peakmark.planning import grouping, jobs
 from peakmark.planning.cluster import ANY
-from peakmark.planning.grouping import together
 from peakmark.planning.plan import Plan
 from peakmark.running import waiting
 from peakmark.running.task import Task
@@ -26,8 +27,9 @@ PATIENCE_S = 900.0
 
 @dataclass
 class Rows:
-    """What is known of the nodes of rows; ``together`` says which cells are one.
+    """What is known of the nodes of rows.
 
+    together  which cells are one row
     nodes  row -> its nodes as Slurm writes them: ``n1``, of cells of two nodes ``n[1-2]``
     first  row -> the job that decides them
     kept   row -> the jobs that wait for that
@@ -35,6 +37,7 @@ class Rows:
     ours   nodes on which a job of this run was when Slurm was last asked
     """
 
+    together: Callable[[Cell], str] = grouping.together
     nodes: dict[str, str] = field(default_factory=dict)
     first: dict[str, Task] = field(default_factory=dict)
     kept: dict[str, list[Task]] = field(default_factory=dict)
@@ -43,7 +46,7 @@ class Rows:
 
     def lets(self, task: Task) -> bool:
         """Whether a job may be handed over now: one of its row decides the nodes, all others ask for them. Any other is kept."""
-        row = _row(task)
+        row = self._row(task)
         if row is None or task.number is not None:
             return True
         task.nodes = self.nodes.get(row, "")
@@ -54,7 +57,7 @@ class Rows:
 
     def took_over(self, task: Task) -> None:
         """A job of an earlier run: as good as any to decide where its row runs."""
-        row = _row(task)
+        row = self._row(task)
         if row is not None and row not in self.nodes:
             self.first.setdefault(row, task)
 
@@ -85,7 +88,7 @@ class Rows:
 
     def without(self, task: Task) -> list[Task]:
         """The first job of its row has begun, or never will. Returns those that it has kept back."""
-        row = _row(task)
+        row = self._row(task)
         if row is None or self.first.get(row) is not task:
             return []
         del self.first[row]
@@ -106,7 +109,7 @@ class Rows:
 
     def leave(self, task: Task) -> None:
         """The row runs anywhere from now on."""
-        row = _row(task)
+        row = self._row(task)
         if row is not None:
             self.nodes.pop(row, None)
             self.free.add(row)
@@ -115,10 +118,9 @@ class Rows:
         """All jobs that stay back."""
         return [task for tasks in list(self.kept.values()) for task in tasks]  # asked by another thread at the end
 
-
-def _row(task: Task) -> str | None:
-    """None where a job's nodes are not Slurm's choice, or where it measures many rows, each of them whole."""
-    return together(task.cells[0]) if len(task.cells) == 1 and task.cells[0].node == ANY else None
+    def _row(self, task: Task) -> str | None:
+        """None where a job's nodes are not Slurm's choice, or where it measures many rows, each of them whole."""
+        return self.together(task.cells[0]) if len(task.cells) == 1 and task.cells[0].node == ANY else None
 
 
 @functools.lru_cache(maxsize=1024)
@@ -133,14 +135,16 @@ def _names(nodes: str) -> frozenset[str]:
 
 
 def known(plan: Plan, found: Mapping[str, integrity.Finding]) -> dict[str, str]:
-    """Row -> nodes on which an earlier run has measured it, where Slurm has them by the name that they give themselves."""
+    """Row -> nodes on which an earlier run has measured it, where Slurm has them by the name that they give themselves and
+    they are large enough for what is left of it.
+    """
     names = {name for kind in plan.cluster.kinds for name in kind["nodes"]} if plan.cluster else set()
     nodes: dict[str, str] = {}
     for cell in plan.cells:
         data = found[cell.id].data if found[cell.id].state == integrity.GOOD else None
-        if data is None or cell.node != ANY:
+        if data is None or cell.node != ANY or plan.together(cell) in nodes:
             continue
         hosts = [str(host).partition(".")[0] for key in ("host", "server_host") if (host := data["context"].get(key))]
-        if names.issuperset(hosts):
-            nodes.setdefault(together(cell), ",".join(hosts))
+        if names.issuperset(hosts) and not set(hosts) & set(jobs.too_small([cell], plan)):
+            nodes[plan.together(cell)] = ",".join(hosts)
     return nodes

@@ -228,7 +228,7 @@ class Run:
         sys.setswitchinterval(0.001)
         most = int(settings_of(self.plan.config).get("max_jobs", MAX_JOBS))
         seconds = parse_duration("give_up_after", self.plan.config["give_up_after"])
-        rows = binding.Rows(binding.known(self.plan, self.found))
+        rows = binding.Rows(self.plan.together, binding.known(self.plan, self.found))
         self.opened = Queue(self.plan, rows=rows, max_jobs=most, give_up_s=seconds, say=say)
         return self.opened
 

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 from typing import Any
 
@@ -6,9 +7,11 @@ import snakemake.cli
 
 from peakmark import yamlfile
 from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.cell import Cell
 from peakmark.config import campaign as config
 from peakmark.config import given
 from peakmark.errors import ConfigError
+from peakmark.machine import topology
 from peakmark.planning import plan
 from peakmark.resources import ROOT, schema
 
@@ -36,6 +39,32 @@ def test_every_key_is_described() -> None:
         assert part.get("description"), name
 
 
+@pytest.mark.parametrize(
+    ("path", "asked"), [("config/config.yaml", [1, "socket", "cores"]), ("config/presets/quick.yaml", [1, "cores"])]
+)
+def test_what_is_measured_without_a_word_loads_the_whole_node(path: str, asked: list[int | str]) -> None:
+    """But for latencies, and the presets that repeat a published report's own numbers."""
+    completed = config.complete(given.read([ROOT / path]))
+    grids = [grid for name in ("cpu", "memory") for grid in completed[name] if grid["workloads"] != ["LAT"]]
+    assert len(grids) > 3 and all(grid["concurrency"] == asked for grid in grids)
+
+
+@pytest.mark.parametrize("word", topology.WORDS)
+def test_parts_of_the_node_are_words_beside_numbers(word: str) -> None:
+    grid = {
+        "workloads": ["RS"],
+        "blocks": ["1KiB"],
+        "concurrency": [1, word],
+        "references": {"pmbw": {"concurrency": [word]}},
+    }
+    assert config.complete({"memory": [grid]})["memory"][0]["concurrency"] == [1, word]
+    pattern = schema("record")["properties"]["cell"]["properties"]["concurrency"]["pattern"]
+    assert (
+        re.fullmatch(pattern, word)
+        and Cell("memory", "rambench", "RS", "pool", 1024, 1, "any", 0, {}, word).asked == word
+    )
+
+
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
 def test_presets_are_valid(preset: Path) -> None:
     config.complete(given.read([preset]))
@@ -56,6 +85,10 @@ def test_presets_are_valid(preset: Path) -> None:
         ({"cpu": [{"workloads": ["DP"], "concurrency": [1], "blocks": ["1KiB"]}]}, ["cpu[0]", "blocks"]),
         ({"cpu": [{"workloads": ["DP"], "concurrency": [1], "total": "lots"}]}, ["cpu[0].total", "lots"]),
         ({"memory": [{"workloads": ["RWS"], "concurrency": [1]}]}, ["memory[0]", "blocks"]),
+        (
+            {"network": [{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": ["cores"]}]},
+            ["network[0].concurrency", "cores", "for cpu and memory", "number"],
+        ),
         (
             {"memory": [{"workloads": ["RWS"], "concurrency": [1], "blocks": ["1KB"]}]},
             ["memory[0].blocks", "1KB", "KiB"],

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.instruments import samples
 
+from peakmark.cell import Cell
 from peakmark.errors import ConfigError, MeasurementError, ParseError, Unavailable
-from peakmark.instruments import common, documents
+from peakmark.instruments import REGISTRY, common, documents
 
 
 @given(st.floats(min_value=1e-300, max_value=1e300))
@@ -126,3 +127,25 @@ def test_crowded() -> None:
     assert common.crowded(("taskset", "-c", "0,1", "x"), 2) == ()
     assert common.crowded(("taskset", "-c", "0", "x"), 2) == ("2 threads shared 1 CPU",)
     assert common.crowded(("x",), 2) == ()
+
+
+@pytest.mark.parametrize(
+    ("cell", "option"),
+    [
+        (samples.cell("cpu", "cpubench", "DP", "", None, 2), "--cpus"),
+        (samples.cell("memory", "rambench", "RS", "block", 1024, 2), "--cpus"),
+        (samples.cell("cpu", "hpl", "DP", "", None, 2), "-c"),
+        (samples.cell("memory", "likwid-bench", "RS", "block", 1024, 2), "-c"),
+        (samples.cell("memory", "pmbw", "RS", "block", 1024, 2), "-c"),
+    ],
+    ids=lambda one: getattr(one, "instrument", one),
+)
+def test_programs_of_cpu_and_memory_run_on_the_first_cpus_in_their_order(
+    cell: Cell, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order of the placement, not that of the numbers: each of the first two is on a socket of its own here."""
+    offered = "load - A loop\nload_avx - A loop\n  ScanRead64PtrUnrollLoop\n"
+    monkeypatch.setattr(common, "ask", lambda *_: offered)
+    space = samples.workspace(tmp_path, (0, 32, 1, 33), isa=["sse2", "avx"])
+    argv = REGISTRY[cell.instrument].prepare(cell, samples.tool(cell.instrument), space).commands[0].argv
+    assert argv[argv.index(option) + 1] == "0,32"

@@ -20,6 +20,7 @@ from peakmark.judging import findings, ratios, verdict
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
+from peakmark.judging.words import Words
 from peakmark.reporting import report, webpage
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
@@ -225,6 +226,22 @@ def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path: Path)
     assert [line.split(",")[:3] for line in lines[1:]] == [
         ["a", "SP", "8 (cores)"], ["a", "DP", "8 (cores)"], ["b", "SP", "cores"],
     ]  # fmt: skip
+    said = [Words.of(row).threads(row) for row in cpu_rows(folder)]
+    assert said == ["8 threads (cores)", "8 threads (cores)", "cores"]
+
+
+def test_the_limit_of_a_row_is_that_of_the_cores_its_own_jobs_were_given(tmp_path: Path) -> None:
+    """The facts of the host are from its first job, which had one core."""
+    placed = {"word": None, "threads": 2, "placement": "compact", "cpus": [0, 1], "cores": 2, "sockets": 1,
+              "numa_nodes": [0], "last_level_bytes": 32 << 20}  # fmt: skip
+    folder = campaign(tmp_path / "c", {"a": {}}, [("a", 2, 2 * share) for share in WOBBLE], placed=placed)
+    path = folder / "machine" / "a.json"
+    facts = json.loads(path.read_text())
+    path.write_text(
+        json.dumps({**facts, "limits": {**facts["limits"], "physical_cores_allowed": 1, "cpus_allowed": [0]}})
+    )
+    (row,) = cpu_rows(folder)
+    assert row.limit.value == pytest.approx(2 * LIMIT) and row.measured.efficiency == pytest.approx(0.95)
 
 
 def test_an_area_that_the_node_chose_joins_what_was_planned_without_it(tmp_path: Path) -> None:

@@ -62,6 +62,9 @@ def test_threads_share_the_last_cache() -> None:
         ("AMD EPYC 7251 8-Core Processor", 8),
         ("AMD EPYC 9755 128-Core Processor", 12),
         ("Intel(R) Xeon(R) 6710E", 8),
+        ("Intel(R) Xeon(R) 6746E", 8),
+        ("Intel(R) Xeon(R) 6716P-B", None),
+        ("AMD EPYC 9V64H 88-Core Processor", None),
         ("AMD EPYC 4564P 16-Core Processor", None),
         ("Intel(R) Xeon(R) CPU Max 9480", None),
     ],
@@ -128,6 +131,12 @@ def test_designs_that_write_without_that_read_keep_the_whole_limit() -> None:
     ("name", "channels", "speed"),
     [
         ("AMD EPYC 7601 32-Core Processor", 8, 2666),
+        ("AMD EPYC 7551P 32-Core Processor", 8, 2666),
+        ("AMD EPYC 7402P 24-Core Processor", 8, 3200),
+        ("AMD EPYC 7232P 8-Core Processor", 4, 2667),
+        ("AMD EPYC 7713P 64-Core Processor", 8, 3200),
+        ("AMD EPYC 9754 128-Core Processor", 12, 4800),
+        ("Intel(R) Xeon(R) 6780E", 8, 6400),
         ("AMD EPYC 7R13 Processor", 8, 3200),
         ("AMD EPYC 8324P 32-Core Processor", 6, 4800),
         ("Intel(R) Xeon(R) CPU E5-2670 v3 @ 2.30GHz", 4, 2133),
@@ -193,6 +202,10 @@ def test_memorys_limit_is_that_of_the_channels_the_threads_reach() -> None:
     assert whole.value == pytest.approx(16 * 3200e6 * 8) and half.value == pytest.approx(8 * 3200e6 * 8)
     assert "1 of 2 NUMA nodes" in half.formula
     both = memory("RS", "pool", 1 << 20, 2, facts, placed={**placed, "sockets": 2, "numa_nodes": [0, 1]})
+    # A node of memory alone, as one behind CXL is, has no channel of a socket; one without memory has none either.
+    more = [*TWO_NODES, {**TWO_NODES[0], "node": 2, "cpus": ""}, {**TWO_NODES[0], "node": 3, "memory": 0}]
+    facts["cpu"]["numa"] = more
+    assert memory("RS", "pool", 1 << 20, 2, facts, placed=placed).value == half.value
     assert both.value == whole.value and whole.finding is None
 
 

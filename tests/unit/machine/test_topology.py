@@ -141,7 +141,7 @@ def test_a_cell_is_settled_on_the_node_and_keeps_its_name(tmp_path: Path) -> Non
     assert (settled.concurrency, settled.id, settled.to_json()["concurrency"]) == (4, asked.id, "socket")
     assert settled.options["pool"] == 256 << 20  # four times 24 MiB is less than the least
     placed = placing.placed(settled, seats, cpus)
-    assert (placed["word"], placed["cpus"], placed["sockets"]) == ("socket", [0, 2, 4, 6], 1)
+    assert (placed["word"], placed["threads"], placed["cpus"], placed["sockets"]) == ("socket", 4, [0, 2, 4, 6], 1)
     assert Cell.from_json(asked.to_json()) == asked
 
 

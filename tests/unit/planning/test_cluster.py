@@ -12,7 +12,7 @@ from tests.unit.planning.planned import CPU, NETWORK, made, where
 
 from peakmark import slurm
 from peakmark.errors import ConfigError
-from peakmark.planning import cluster, jobs, plan_text
+from peakmark.planning import cluster, jobs, plan, plan_text
 from peakmark.planning.cluster import Cluster
 
 
@@ -32,15 +32,34 @@ def test_both_ends_of_a_pair_are_in_the_sample(tmp_path: Path, monkeypatch: pyte
     assert lanes == {"n1": "c.pair0", "n2": "c.pair1", "n3": "c.pair0"}
 
 
+KINDS = [
+    {"cpus": 2, "memory": 500, "nodes": ["n1", "n2"]},
+    {"cpus": 256, "memory": 64000, "nodes": ["n3"]},
+]
+POOL = {"workloads": ["RS"], "variants": ["pool"], "blocks": ["1MiB"], "concurrency": [1], "pool": "1GiB"}
+
+
+def too_small(one: plan.Plan) -> list[str]:
+    return [line for line in plan_text.describe(one).splitlines() if line.startswith("too small")]
+
+
 def test_the_plan_names_nodes_that_are_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds = [
-        {"cpus": 2, "memory": 500, "nodes": ["n1", "n2"]},
-        {"cpus": 256, "memory": 64000, "nodes": ["n3"]},
-    ]
-    memory = {"workloads": ["RS"], "variants": ["pool"], "blocks": ["1MiB"], "concurrency": [1], "pool": "1GiB"}
-    one = made(tmp_path, monkeypatch, where(kinds=kinds), cpu=[CPU], memory=[memory])
-    (line,) = (line for line in plan_text.describe(one).splitlines() if line.startswith("too small"))
+    there = where(nodes=("n1", "n3"), kinds=KINDS)
+    (line,) = too_small(made(tmp_path, monkeypatch, there, cpu=[CPU], memory=[POOL]))
     assert "n1, n2: 2 CPUs for up to 128 threads" in line and "of memory for up to" in line and "n3" not in line
+
+
+def test_the_plan_says_which_nodes_rows_leave_to_others_and_what_no_node_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = made(tmp_path, monkeypatch, where(kinds=KINDS), cpu=[CPU], memory=[POOL])
+    (line,) = too_small(one)
+    assert "n1, n2: with 2 CPUs and 0.5 GB too small for 2 of 3 rows, which need up to 128 CPUs and 1.7 GB" in line
+    larger = [{**CPU, "concurrency": [512]}], [{**POOL, "pool": "128GiB"}]
+    found = too_small(made(tmp_path, monkeypatch, where(kinds=KINDS[1:]), cpu=larger[0], memory=larger[1]))
+    assert "all nodes: at most 256 CPUs for up to 512 threads, which will share them" in found[0]
+    assert "all nodes: 1 row may need up to 153.2 GB of memory" in found[1] and "not possible" in found[1]
+    assert not too_small(made(tmp_path, monkeypatch, where(kinds=KINDS[1:]), cpu=[CPU], memory=[POOL]))
 
 
 def nodes(*names: str, state: str = "idle") -> list[slurm.Node]:

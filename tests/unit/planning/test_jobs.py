@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.planning.planned import CPU, DISK, NETWORK, asked, made, where
 
 from peakmark import slurm
 from peakmark.cell import Cell
-from peakmark.planning import cluster, grouping, jobs
+from peakmark.planning import cluster, grouping, jobs, plan
 
 
 def test_many_threads_do_not_ask_for_more_cpus_than_a_node_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cells = made(tmp_path, monkeypatch, cpu=[CPU]).cells
-    assert {cell.concurrency: jobs.threads([cell], where()) for cell in cells} == {1: 1, 128: 8}
-    assert jobs.megabytes(cells, made(tmp_path, monkeypatch, where(memory=100), cpu=[CPU])) == 100
+    one = made(tmp_path, monkeypatch, cpu=[CPU])
+    assert {cell.concurrency: jobs.threads([cell], one) for cell in one.cells} == {1: 1, 128: 8}
+    assert jobs.megabytes(one.cells, made(tmp_path, monkeypatch, where(memory=100), cpu=[CPU])) == 100
 
 
 def test_small_nodes_are_left_to_cells_that_fit_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,9 +36,48 @@ def test_small_nodes_are_left_to_cells_that_fit_them(tmp_path: Path, monkeypatch
     assert not left_out([cell for cell in one.cells if cell.subsystem == "network"]), (
         "it takes two, whatever their size"
     )
-    assert there.too_small(4, 8000) == [], "no node has both: Slurm chooses"
-    threads = {cell.concurrency: jobs.threads([cell], there) for cell in one.cells if cell.subsystem == "cpu"}
+    assert there.too_small(4, 8000) == ["n1", "n2", "n3"], "no node has both: those with the CPUs"
+    threads = {cell.concurrency: jobs.threads([cell], one) for cell in one.cells if cell.subsystem == "cpu"}
     assert threads == {1: 1, 2: 2, 128: 4}
+
+
+def test_a_row_begins_only_where_all_of_it_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HPL's matrix and pmbw's power of two are larger than what the own kernel takes, and are on the same node."""
+    kinds = [{"cpus": 2, "memory": 1400, "nodes": ["n1"]}, {"cpus": 2, "memory": 64000, "nodes": ["n2"]}]
+    memory = {"workloads": ["RS"], "variants": ["pool"], "blocks": ["1MiB"], "pool": "700MiB", "concurrency": [1]}
+    alone = made(tmp_path, monkeypatch, where(kinds=kinds), memory=[memory])
+    beside = made(
+        tmp_path,
+        monkeypatch,
+        where(kinds=kinds),
+        memory=[{**memory, "references": {"pmbw": {}}}],
+        tools={"pmbw": "/p"},
+        reference_repetitions=1,
+    )
+
+    def left_out(one: plan.Plan) -> dict[str, bool]:
+        return {cell.instrument: "--exclude=n1" in jobs.options([cell], one, {}) for cell in one.cells}
+
+    assert left_out(alone) == {"rambench": False}
+    assert left_out(beside) == {"rambench": True, "pmbw": True}
+    named = made(
+        tmp_path,
+        monkeypatch,
+        where(nodes=("n1",), kinds=kinds),
+        memory=[{**memory, "references": {"pmbw": {}}}],
+        tools={"pmbw": "/p"},
+    )
+    assert left_out(named) == {"rambench": False, "pmbw": False}
+
+
+def test_a_word_asks_for_the_memory_of_all_cpus_of_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many threads it means on the machine that plans says nothing of the nodes."""
+    memory = {"workloads": ["RWS"], "variants": ["block"], "blocks": ["64MiB"], "concurrency": ["cores"]}
+    kinds = [{"cpus": 128, "memory": 256000, "nodes": ["n1"]}, {"cpus": 2, "memory": 4000, "nodes": ["n2"]}]
+    one = made(tmp_path, monkeypatch, where(cpus=2, kinds=kinds), memory=[memory])
+    assert jobs.megabytes(one.cells, one) == pytest.approx(128 * 129 * 1.048576 / 0.9 + 512, abs=2)
+    assert jobs.threads(one.cells, one) == 128
+    assert not [word for word in jobs.options(one.cells, one, {}) if word.startswith("--exclude")], "it fits any node"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +151,7 @@ def test_an_exclusive_job_takes_all_of_its_node_and_a_site_may_forbid_it(
     words = asked(one)["cpu"]
     assert "--exclusive" in words and "--mem=0" in words and not any("cpus" in word for word in words)
     shared = asked(one, exclusive=False)["cpu"]
-    assert "--exclusive" not in shared and "--cpus-per-task=8" in shared and "--mem=660M" in shared
+    assert "--exclusive" not in shared and "--cpus-per-task=8" in shared and "--mem=662M" in shared
     assert "--mem-per-cpu=83M" in asked(one, memory="per_cpu")["cpu"]
     assert not [word for word in asked(one, memory="none")["cpu"] if "mem" in word]
     assert "--account=a" in asked(one, account="a")["cpu"]
@@ -155,6 +195,41 @@ def test_where_slurm_chooses_the_node_a_job_has_rows_whole_with_the_programs_bes
         for cell in cells:
             jobs_of.setdefault(grouping.together(cell), set()).add(name)
     assert len(one.jobs) > 1 and all(len(names) == 1 for names in jobs_of.values()) is whole
+
+
+def test_a_program_that_fills_several_rows_holds_them_on_one_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """IOZone measures all patterns of a record in one go, ping and qperf stand beside every number of streams."""
+    tools = {name: f"/{name}" for name in ("iozone", "qperf", "ping")}
+    disk = {"workloads": ["RS", "WR"], "blocks": ["4KiB", "1MiB"], "concurrency": [1, 2], "size": "8MiB"}
+    network = {"workloads": ["LAT-TCP", "LAT-UDP"], "blocks": ["1B"], "concurrency": [1, 2]}
+
+    def groups(references: dict[str, Any], **changes: Any) -> list[set[str]]:
+        on = {"disk": [{**disk, "references": references.get("disk", {})}]}
+        on["network"] = [{**network, "references": references.get("network", {})}]
+        one = made(tmp_path, monkeypatch, tools=tools, **on, **changes)
+        found: dict[str, set[str]] = {}
+        for cell in one.cells:
+            found.setdefault(one.together(cell), set()).add(cell.row)
+            assert cell.row in one.beside(cell)
+        in_job = {cell.id: name for name, cells in one.jobs.items() for cell in cells}
+        assert all(len({in_job.get(cell.id) for cell in one.cells if cell.row in rows}) == 1 for rows in found.values())
+        return sorted(found.values(), key=lambda rows: (len(rows), sorted(rows)))
+
+    assert {len(rows) for rows in groups({})} == {1}
+    fan_out = {"batch": 2}
+    *by_record, latency = groups({"disk": {"iozone": {}}, "network": {"ping": {}, "qperf": {}}}, fan_out=fan_out)
+    assert len(by_record) == 4 and latency == {
+        *(f"network/netbench/{name}_1B_x{streams}/any" for name in ("LAT-TCP", "LAT-UDP") for streams in (1, 2)),
+        "network/ping/LAT-ICMP_none_x1/any",
+        "network/qperf/ALL_1B_x1/any",
+    }
+    assert {
+        "disk/diskbench/RS-psync_4KiB_x2/any",
+        "disk/diskbench/WR-psync_4KiB_x2/any",
+        "disk/iozone/ALL-psync_4KiB_x2/any",
+    } in by_record
 
 
 def test_cells_are_what_their_paths_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,7 +198,7 @@ def test_a_word_is_planned_as_a_word_and_numbers_come_with_the_node(every_tool: 
         "cpu/hpl/DP_none_xcores/any/0",
     ]
     assert [cell.to_json()["concurrency"] for cell in made.cells if cell.word == "cores"] == ["cores"] * 2
-    assert jobs.threads(made.cells, on_nodes) == 8  # what the word means there is not known before
+    assert jobs.threads(made.cells, made) == 8  # what the word means there is not known before
 
 
 def test_what_a_word_says_here_is_not_measured_twice() -> None:

@@ -149,9 +149,28 @@ def test_what_an_earlier_run_has_measured_binds_the_rest(rows: plan.Plan, site: 
     one, two = (cell for cell in rows.cells if cell.repetition == 0)
     for cell, host in ((one, "n2.site"), (two, "another-name")):
         found[cell.id] = integrity.Finding(integrity.GOOD, data={"context": {"host": host, "server_host": None}})
-    queue, _ = filled(rows, site, rows=binding.Rows(binding.known(rows, found)))
+    queue, _ = filled(rows, site, rows=binding.Rows(rows.together, binding.known(rows, found)))
     steps(queue, site, 2)
     assert sorted(site.wanted()) == ["", "n2", "n2", "n2"]
+
+
+def test_a_node_that_is_too_small_for_what_is_left_of_a_row_binds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row was measured there before a program that needs more was put beside it."""
+    kinds = [{"cpus": 2, "memory": 1400, "nodes": ["n1"]}, {"cpus": 2, "memory": 64000, "nodes": ["n2"]}]
+    memory = {"workloads": ["RS"], "variants": ["pool"], "blocks": ["1MiB"], "pool": "700MiB", "concurrency": [1]}
+
+    def bound(**references: Any) -> dict[str, str]:
+        grid = {**memory, "references": references}
+        one = made(tmp_path, monkeypatch, where(kinds=kinds), memory=[grid], tools={"pmbw": "/p"})
+        found = {cell.id: integrity.Finding(integrity.ABSENT) for cell in one.cells}
+        own = next(cell for cell in one.cells if cell.instrument == "rambench")
+        found[own.id] = integrity.Finding(integrity.GOOD, data={"context": {"host": "n1"}})
+        return binding.known(one, found)
+
+    assert list(bound().values()) == ["n1"]
+    assert bound(pmbw={}) == {}
 
 
 def test_jobs_that_a_killed_run_left_decide_where_their_rows_run(rows: plan.Plan, site: Site) -> None:
