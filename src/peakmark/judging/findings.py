@@ -196,8 +196,8 @@ def _turned(words: Words, pairs: Sequence[tuple[Row, Series]]) -> Iterator[str]:
         if ratios.is_turned(ratios.of(row.measured, theirs), row.measured.centre / theirs.centre)
     ]
     if turned:
-        named = f" ({', '.join(map(words.row, turned))})" if len(turned) <= MANY else ""
-        yield f"by the printed figures the other way round in {plural(len(turned), 'row')}{named}"
+        where = ", ".join(map(words.row, turned)) if len(turned) <= MANY else plural(len(turned), "row")
+        yield f"printed figures the other way round: {where}"
 
 
 def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:
