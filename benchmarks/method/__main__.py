@@ -76,7 +76,8 @@ def main(words: Sequence[str] | None = None) -> int:
                 count = same.resampled(values, size, draws)
                 if count.judged:
                     counts[f"drawn from the real values, {size} against {size}"] = count
-            real += [*drawn.marks(values, draws), *drawn.campaigns(values, draws)]
+            alone = drawn.undisturbed(folder for pair in turned for folder in pair)
+            real += [*drawn.marks(alone, draws), *drawn.campaigns(values, draws)]
             print(f"like against like: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
         for number, fault in enumerate(FAULTS if chosen.only in (None, "faults") else ()):
             outcomes.append(verdicts.judge_here_or_in_a_guest(bench, fault, number, 4 if chosen.quick else repetitions))

@@ -6,25 +6,62 @@ modes, with tails.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.method.same import CLAIMED, Count
 from peakmark import statistics
-from peakmark.judging import compare, sides, spread
+from peakmark.judging import compare, remarks, rows, sides, spread
+from peakmark.judging import row as judged
 from peakmark.judging.sides import Point, Side
+from peakmark.storage.results import Results
 
 Values = Mapping[Point, Sequence[float]]
 
 REPETITIONS = (3, 4, 6, 10, 20, 30)
 SIZES = (6, 10)
+DISTURBED = {"other-load", "steal", "throttled", "hot", "waited", "clock-moved"}
+"""Codes of the notes that say of a repetition that something else went on. Its value does not come into them."""
+
+
+def undisturbed(folders: Iterable[Path]) -> dict[Point, list[float]]:
+    """The values of the own kernels of campaigns, without repetitions during which something else went on by their record: what
+    a quiet machine would have shown here, chosen without a look at the values.
+    """
+    values: dict[Point, list[float]] = defaultdict(list)
+    for folder in folders:
+        results = Results.read(folder)
+        for row in (row for table in rows.build(results).values() for row in table if row.own is not None):
+            key = row.key
+            point = Point(
+                row.table.name,
+                row.table.own.instrument,
+                key.workload,
+                key.variant,
+                key.block or 0,
+                key.concurrency,
+                key.node,
+            )
+            values[point] += [one.value for one in row.measured.points if _is_undisturbed(results, row, one)]
+    return dict(values)
+
+
+def _is_undisturbed(results: Results, row: judged.Row, point: judged.Point) -> bool:
+    """By what is noted on a row of that repetition alone."""
+    alone = judged.Series((point,), statistics.summarise([point.value]), point.value, None)
+    facts = results.facts_for(row.key.node, str(point.record.data["context"]["host"]))
+    found = remarks.checked(replace(row, series={row.table.own.instrument: alone}), facts)
+    return DISTURBED.isdisjoint(note.code for note in found)
 
 
 def quiet(values: Values) -> dict[Point, Sequence[float]]:
-    """The rows that spread so little over all their values that the machine counts as quiet for them."""
-    summaries = {point: statistics.summarise(list(found)) for point, found in values.items()}
+    """The rows that spread so little over all their values that the machine counts as quiet for them. Values: ``undisturbed``."""
+    summaries = {point: statistics.summarise(list(found)) for point, found in values.items() if found}
     return {point: values[point] for point, one in summaries.items() if one.cv is not None and one.cv <= spread.QUIET}
 
 

@@ -20,6 +20,7 @@ from benchmarks.method.faults import FAULTS
 from benchmarks.method.same import Count
 from benchmarks.method.sides import Bench
 from benchmarks.method.verdicts import Outcome
+from tests.unit import campaign_data as make
 
 from peakmark import machine
 from peakmark.errors import Unavailable
@@ -84,6 +85,23 @@ def test_of_real_rows_the_quiet_ones_are_judged_and_all_make_a_campaign() -> Non
     assert [one.judged for one in campaigns.values()] == [20, 20]
     assert max(one.claimed for one in campaigns.values()) <= 4
     assert dict(drawn.campaigns({ROW: calm[:5]}, 20)).popitem()[1].judged == 0
+
+
+def test_repetitions_beside_which_something_else_went_on_are_no_values_of_a_quiet_row(tmp_path: Path) -> None:
+    """By the record, not by the value: the last one is far off, and stays."""
+    during = {"seconds": 1.0, "others": 0.0, "steal": 0.0, "busy": 0, "users": 0, "throttled_s": 0.0, "hot": 0}
+    moment = {"load": 0.1, "clock_hz": 2e9, "clock_limit_hz": 3e9, "celsius": 50.0, "running": 0, "users": 0}
+    noises = ({}, {"steal": 0.3}, {"others": 0.9, "busy": 1}, {"throttled_s": 0.5}, {"hot": 2})
+    details = ({"clock_hz_before": 3e9, "clock_hz_after": 2e9}, {"cpu_share": 0.5}, {})
+    records = []
+    for number, (noise, more) in enumerate([*((one, {}) for one in noises), *(({}, one) for one in details)]):
+        of = make.cell("cpubench", "DP", subsystem="cpu", repetition=number)
+        values = [make.measurement(of, "rate", 1e10 * (1 + number), details=more)]
+        context = {"noise": {"before": moment, "during": {**during, **noise}, "after": moment}}
+        records.append(make.record(of, values, context=context))
+    folder = make.write(tmp_path / "c", records)
+    assert drawn.undisturbed([folder, folder]) == {ROW: [1e10, 8e10, 1e10, 8e10]}
+    assert list(drawn.quiet({ROW: []})) == []
 
 
 def left_over() -> list[str]:

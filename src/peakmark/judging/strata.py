@@ -32,6 +32,7 @@ LEAST = 2
 """Of fewer pairs of rows nothing is said together: single rows have their own rule."""
 EXACT = 400
 MANY = 4
+"""So many points are named; of fewer it is not said that they tell nothing."""
 PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "cpu": (("QP", "HP"), ("HP", "SP"), ("SP", "DP")),
     "memory": (("RS", "RR"), ("WS", "WR"), ("RWS", "RWR"), ("RS", "WS")),
@@ -113,15 +114,15 @@ def sentences(words: Words, rows: Sequence[Row]) -> tuple[list[tuple[str, str]],
         found += [("Reference", one) for one in _references(words, right)]
     holding = _holding([one for _, one in found])
     said = [(topic, _sentence(words, one)) for topic, one in found if one in holding and not one.instrument]
-    # What too few points could never tell is not worth a word.
+    # What too few points could never tell is not worth a word, nor are points that are read one by one as fast.
     undecided = [
         _undecided(words, one)
         for topic, one in found
-        if one.least <= LEVEL and one not in holding and not one.instrument
+        if one.least <= LEVEL and len(one.factors) >= MANY and one not in holding and not one.instrument
     ]
     if undecided:
         said.append(
-            ("Not told apart", f"At 5 % for all comparisons together chance is not ruled out: {'; '.join(undecided)}.")
+            ("Not told apart", f"Chance is not ruled out, at 5 % for all of these together: {'; '.join(undecided)}.")
         )
     return said, {one.instrument: _clause(words, one) for _, one in found if one in holding and one.instrument}
 

@@ -124,6 +124,26 @@ def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path: Path) -> None:
     assert drawn.without_rows(drawing) == "No figure “Four patterns”: no row has a known limit"
 
 
+@pytest.mark.parametrize(
+    ("name", "drawn_there"),
+    [
+        ("disk-patterns-2020", {"disk_throughput together measured", "disk_throughput together deviation"}),
+        (
+            "four-subsystems-2018-hyperion",
+            {
+                *("cpu together measured", "cpu bars efficiency", "memory_throughput bars efficiency"),
+                *("disk_throughput bars measured", "disk_throughput bars efficiency", "disk_latency together measured"),
+                "network_latency together measured",
+            },
+        ),
+        ("four-subsystems-2018-prometheus", {"disk_latency together measured", "disk_iops together measured"}),
+        ("six-core-evaluation", {"cpu together measured", "memory_throughput together measured"}),
+    ],
+)
+def test_layouts_draw_what_their_reports_drew(name: str, drawn_there: set[str]) -> None:
+    assert drawn_there <= {f"{one.table.name} {one.kind} {one.value}" for one in layouts.load(name).drawings}
+
+
 def test_the_layout_of_2020_draws_averages_and_deviations_of_its_four_patterns(tmp_path: Path) -> None:
     folder = small_campaign(tmp_path, "disk-patterns-2020")
     names = {path.stem for path in figures.build(folder)}
