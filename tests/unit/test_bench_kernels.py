@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from benchmarks.kernels.pairs import GROUPS, KIB, MIB, Plan, Row
 from benchmarks.kernels.ratios import Comparison, Pair, Target, compare, judge
 from benchmarks.kernels.run import Run, Runner
 from benchmarks.kernels.table import Line
+from tests.unit import campaign_data
 
 from peakmark import machine, yamlfile
 from peakmark.errors import Unavailable
@@ -236,6 +238,19 @@ def test_the_clock_under_the_work_stands_beside_the_one_before_and_after() -> No
     assert (pair.ours, pair.reference, pair.ratio, wrong) == (2.7e9, 3e9, pytest.approx(0.9), "")
     text = dict(zip(table.HEADINGS, table.cells(Line(clocks[0], [pair] * 5)), strict=True))
     assert (text["against"], text["ours"], text["unit"]) == ("clock before and after", "2.700", "GHz")
+
+
+def test_the_peak_is_that_of_the_clock_under_the_work() -> None:
+    facts = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
+    peak = next(one for one in ROWS if one.against == pairs.PEAK and one.ours.workload == "DP")
+    runner = Runner(KERNELS, Path(), facts, {})
+
+    def limit(**clocks: float) -> float:
+        details = {f"clock_hz_{when}": value for when, value in clocks.items()}
+        return runner._limit(peak, Measurement("DP", "", None, 1, "rate", 1e9, "op/s", details))
+
+    assert limit(loaded=2.7e9, before=3.1e9, after=2.9e9) == pytest.approx(2.7e9 * 16)
+    assert limit(before=3.1e9, after=2.9e9) == pytest.approx(3e9 * 16)
 
 
 def test_one_real_turn(tmp_path: Path) -> None:

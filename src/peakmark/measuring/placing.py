@@ -95,13 +95,16 @@ def area(threads: int, held: int, memory: int) -> int:
 
 
 def pool(cell: Cell, held: int, memory: int) -> int:
-    """Bytes of a pool that lies ``POOL_FACTOR`` times beyond caches of ``held`` bytes, as far as the memory allows.
+    """Bytes of a pool that lies ``POOL_FACTOR`` times beyond caches of ``held`` bytes, as far as the memory allows; a power of
+    two where a program beside it takes no others.
 
     A kernel takes whole blocks: what each thread cannot fill is added.
     """
     wanted = max(LEAST_POOL, POOL_FACTOR * held + 2 * cell.concurrency * (cell.block or 0))
-    wanted = -(-wanted // ROUND) * ROUND
-    return int(min(wanted, max(memory * POOL_SHARE // ROUND * ROUND, ROUND)))
+    room = max(int(memory * POOL_SHARE), ROUND)
+    if cell.options.get("power_of_two"):
+        return min(1 << (wanted - 1).bit_length(), 1 << room.bit_length() - 1)
+    return int(min(-(-wanted // ROUND), room // ROUND) * ROUND)
 
 
 def pinned(cell: Cell, command: Command, cpus: Sequence[int]) -> Command:

@@ -12,7 +12,7 @@ from typing import Any
 
 from peakmark.catalogue.references import REFERENCES, Coverage
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.workloads import AUTO, KERNELS
+from peakmark.catalogue.workloads import AUTO, KERNELS, POOLS
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.config import repetitions
@@ -267,6 +267,8 @@ def _options(
     if subsystem == "memory":
         pool = grid.get("pool", AUTO)
         options["pool"] = AUTO if pool == AUTO else parse_size(pool)
+        if pool == AUTO and workload != "LAT" and _with_pmbw(grid):  # it measures no other sizes
+            options["power_of_two"] = True
         if "store" in grid:  # only where it was asked for: cells of before keep their options
             options["store"] = grid["store"]
     if pinned and config["placement"] != "compact":
@@ -279,6 +281,13 @@ def _options(
     if subsystem == "network" and config["interface"] is not None:
         options["interface"] = config["interface"]
     return options
+
+
+def _with_pmbw(grid: Mapping[str, Any]) -> bool:
+    """Whether pmbw stands beside a grid's pools."""
+    narrow = grid.get("references", {}).get("pmbw")
+    variants = grid.get("variants", [SUBSYSTEMS["memory"].default])
+    return narrow is not None and not set(POOLS).isdisjoint(narrow.get("variants", variants))
 
 
 def _repetitions(value: Any) -> tuple[int, Criterion | None]:

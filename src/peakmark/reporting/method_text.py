@@ -94,8 +94,7 @@ def _arises(results: Results) -> list[str]:
         *_adaptive(results),
         "The efficiency is the summarised value divided by the theoretical value; for latencies the theoretical value "
         "divided by the summarised one. It is never a mean of ratios. Above 105 % the row is marked: then the limit or "
-        "the measurement is wrong. A ratio to a reference is the median of those of the rounds in which both were measured on "
-        "one host, as the machine may be another in each; the lowest and the highest round stand beside it.",
+        "the measurement is wrong. A ratio to a reference is the median of the rounds in which both ran on one host.",
         "Theoretical values come from facts of the machine, as a formula with its numbers beside each table. What could "
         "not be read is called unknown, not guessed. Clocks are kept apart: nominal, maximum and observed. For the CPU's "
         "rows the clock is observed under the work: between timed calls of a kernel, a short one now and then does the "

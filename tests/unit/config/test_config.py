@@ -49,6 +49,13 @@ def test_what_is_measured_without_a_word_loads_the_whole_node(path: str, asked: 
     assert len(grids) > 3 and all(grid["concurrency"] == asked for grid in grids)
 
 
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
+def test_the_node_chooses_the_pool_but_where_a_report_states_one(preset: Path) -> None:
+    """The second report of 2018 walked 1 GB a hundred times."""
+    pools = {grid.get("pool", "auto") for grid in config.complete(given.read([preset]))["memory"]}
+    assert pools <= ({"1GiB", "auto"} if preset.stem == "four-subsystems-2018-prometheus" else {"auto"})
+
+
 @pytest.mark.parametrize("word", topology.WORDS)
 def test_parts_of_the_node_are_words_beside_numbers(word: str) -> None:
     grid = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,16 @@ def test_a_part_of_the_node_does_not_speak_for_it(tmp_path: Path) -> None:
     assert any(text.startswith("CPU: measured on 4 of the node's 128 cores") for text in told(4))
     assert not any("share of the limit" in text for text in told(4)), "there is none"
     assert not any("128 cores" in text for text in told(128))
+
+
+def test_a_missing_memory_module_is_told(tmp_path: Path) -> None:
+    of = make.cell("rambench", "RS", subsystem="memory", variant="pool", block=1 << 20)
+    vm = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
+    cpu = vm["cpu"] | {"model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 1, "virtualised": None}
+    facts = vm | {"host": "node1", "cpu": cpu, "memory": vm["memory"] | {"channels": 7, "speed_mts": 3200}}
+    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "throughput", 1e10)])], facts=facts)
+    told = said(Judged(Results.read(folder)))
+    assert sum(text.startswith("7 of 8 memory channels populated (1 socket with 8 each") for text in told) == 1
 
 
 def test_a_scaled_campaign_says_that_its_figures_are_short(tmp_path: Path) -> None:
@@ -420,6 +431,6 @@ def test_a_disk_whose_host_keeps_its_writes_is_not_read_without_doubt(
     (disk,) = verdict.verdicts(one.rows)
     assert disk.what == "RS of 1 MiB, 1 thread"
     assert disk.confidence == ("no doubt of its own" if kept else "no doubt seen")
-    assert disk.why.startswith("the disk's data may have come from its host's memory") is kept
+    assert disk.why.startswith("the disk's host may keep its data in memory") is kept
     assert [row.level for row in one.rows["disk_throughput"]] == [None, Level.UNSURE if kept else None]
-    assert sum(text.startswith("In 1 of 2 rows, the disk's data may have come") for text in said(one)) == kept
+    assert sum(text.startswith("In 1 of 2 rows, the disk's host may keep its data") for text in said(one)) == kept

@@ -209,11 +209,12 @@ def test_memorys_limit_is_that_of_the_channels_the_threads_reach() -> None:
     assert both.value == whole.value and whole.finding is None
 
 
-def test_a_missing_module_is_a_finding() -> None:
-    facts = machine(
-        cpu={"model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 1, "virtualised": None},
-        memory={"channels": 7, "speed_mts": 3200},
-    )
+@pytest.mark.parametrize(("sockets", "channels"), [(1, 8), (2, 16)])
+def test_a_missing_module_is_a_finding(sockets: int, channels: int) -> None:
+    cpu = {"model_name": "AMD EPYC 7763 64-Core Processor", "sockets": sockets, "virtualised": None}
+    facts = machine(cpu=cpu, memory={"channels": channels - 1, "speed_mts": 3200})
     limit = memory("RS", "pool", 1 << 20, 2, facts)
-    assert limit.value == pytest.approx(7 * 3200e6 * 8)
-    assert "7 of 8 memory channels populated" in str(limit.finding)
+    assert limit.value == pytest.approx((channels - 1) * 3200e6 * 8)
+    assert f"{channels - 1} of {channels} memory channels populated" in str(limit.finding)
+    whole = machine(cpu=cpu, memory={"channels": channels, "speed_mts": 3200})
+    assert memory("RS", "pool", 1 << 20, 2, whole).finding is None

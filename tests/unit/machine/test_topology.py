@@ -1,5 +1,6 @@
 """Which CPUs threads take, and how many a word means, on machines that are not here."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,7 +124,7 @@ def test_numa_nodes_with_sizes_and_distances(tmp_path: Path) -> None:
     assert second["distances"] == [21, 10]
 
 
-def cell(asked: int | str, block: int = 1 << 20, **options: str) -> Cell:
+def cell(asked: int | str, block: int = 1 << 20, **options: str | bool) -> Cell:
     return Cell.from_json(
         {
             "subsystem": "memory", "instrument": "rambench", "workload": "RWS", "variant": "pool", "block": block,
@@ -145,6 +146,16 @@ def test_a_cell_is_settled_on_the_node_and_keeps_its_name(tmp_path: Path) -> Non
     assert Cell.from_json(asked.to_json()) == asked
 
 
+def test_a_pool_is_chosen_by_the_caches_that_its_own_threads_reach(tmp_path: Path) -> None:
+    """300 MiB in each of two sockets: the threads of one reach half of it."""
+    seats = topology.read(
+        machine(tmp_path, 8, lambda c: c, lambda c: c // 4, lambda c: c // 4, lambda c: c // 4, "300M")
+    )
+    cpus = topology.order(seats, seats)
+    pools = [placing.settled(cell(asked), seats, cpus, 64 << 30).options["pool"] for asked in (1, "socket", "cores")]
+    assert [round(int(str(size)) / (300 << 20)) for size in pools] == [4, 4, 8]
+
+
 def test_a_word_for_a_place_is_that_place_however_threads_are_placed(tmp_path: Path) -> None:
     assert placing.placement_of(cell("socket", placement="spread")) == "compact"
     assert placing.placement_of(cell("cores", placement="spread")) == "spread"
@@ -162,6 +173,22 @@ def test_a_word_for_a_place_is_that_place_however_threads_are_placed(tmp_path: P
 def test_an_automatic_pool_lies_beyond_the_caches(held: int, memory: int, least: int, most: int) -> None:
     for asked, block in ((1, 1 << 10), (2, 10 << 20)):
         assert least <= placing.pool(cell(asked, block), held, memory) <= most
+
+
+def test_an_automatic_pool_beside_pmbw_is_a_size_that_it_measures() -> None:
+    for held, memory, size in (
+        (300 << 20, 64 << 30, 2 << 30),
+        (8 << 20, 64 << 30, 256 << 20),
+        (1 << 30, 3 << 30, 1 << 30),
+    ):
+        asked = cell(2, 10 << 20, power_of_two=True)
+        chosen = dataclasses.replace(asked, options={**asked.options, "pool": placing.pool(asked, held, memory)})
+        assert chosen.options["pool"] == size
+        REGISTRY["pmbw"].check(
+            dataclasses.replace(
+                chosen, instrument="pmbw", workload="RS", options={**chosen.options, "store": "temporal"}
+            )
+        )
 
 
 def test_an_automatic_area_lies_beyond_the_caches_and_keeps_its_name(tmp_path: Path) -> None:

@@ -209,6 +209,19 @@ def test_what_a_word_says_here_is_not_measured_twice() -> None:
     assert only["cores"] == "cores" and set(only) == {cores + 1, "cores", "cpus", "socket"}
 
 
+def test_own_kernel_and_pmbw_walk_a_pool_of_one_size_that_both_can(every_tool: Path) -> None:
+    grid = {"workloads": ["RS"], "variants": ["pool"], "blocks": ["1MiB"], "concurrency": [1]}
+    beside = {**grid, "references": {"pmbw": {}, "likwid-bench": {}}}
+    chosen = [cell.options.get("power_of_two") for cell in make(memory=[beside]).cells]
+    assert len(chosen) > 3 and set(chosen) == {True}
+    for other in (
+        grid,
+        {**beside, "pool": "1GiB"},
+        {**beside, "variants": ["block", "pool"], "references": {"pmbw": {"variants": ["block"]}}},
+    ):
+        assert not any("power_of_two" in cell.options for cell in make(memory=[other]).cells)
+
+
 def test_pools_and_placement_are_options_of_the_cells_that_have_them() -> None:
     grid = {"workloads": ["RWS"], "variants": ["pool"], "blocks": ["1MiB"], "concurrency": ["cpus"]}
     for pool, planned in ((None, "auto"), ("auto", "auto"), ("1GiB", 1 << 30)):
