@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from peakmark import statistics
 from peakmark.config.layouts import Sheet
-from peakmark.formatting import significant
+from peakmark.formatting import plural, significant
 from peakmark.judging import beside, ratios, strata, to_limit, trends
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.notes import Level
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
-from peakmark.judging.row import Row
+from peakmark.judging.row import Row, Series
 from peakmark.judging.words import Words, noun
 
 MANY = 4  # more names than this are counted instead
@@ -169,6 +169,7 @@ def _references(words: Words, rows: Sequence[Row], over_all: Mapping[str, str]) 
             low, high = (significant(value(quotient.value for quotient in each), 3, words.mark) for value in (min, max))
             parts.insert(0, f"median of {len(pairs)} rows; from {low} to {high}")
         parts += dict.fromkeys(known for row, _ in pairs for known in ratios.differences(row, entry.instrument))
+        parts += _turned(words, pairs)
         text += f" ({'; '.join(parts)})"
         judged = [(row, theirs) for row, theirs in pairs if row.measured.summary.enough and theirs.summary.enough]
         if judged:
@@ -185,6 +186,18 @@ def _references(words: Words, rows: Sequence[Row], over_all: Mapping[str, str]) 
             text += f"; {over_all[entry.instrument]}"
         ratio_of = [(row, theirs, quotient.value) for (row, theirs), quotient in zip(pairs, each, strict=True)]
         yield " ".join([f"{text}.", *beside.sentences(words, words.program(entry), ratio_of)])
+
+
+def _turned(words: Words, pairs: Sequence[tuple[Row, Series]]) -> Iterator[str]:
+    """The rows whose printed figures say otherwise than their rounds who is ahead."""
+    turned = [
+        row
+        for row, theirs in pairs
+        if ratios.is_turned(ratios.of(row.measured, theirs), row.measured.centre / theirs.centre)
+    ]
+    if turned:
+        where = ", ".join(map(words.row, turned)) if len(turned) <= MANY else plural(len(turned), "row")
+        yield f"printed figures the other way round: {where}"
 
 
 def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:

@@ -119,14 +119,22 @@ def words(row: Row, mark: str = ".") -> str:
     return f"{significant(ratio.value, 3, mark)} × {heading} ({'; '.join(inside)})"
 
 
+def is_turned(ratio: Ratio, figures: float) -> bool:
+    """Whether the two figures of the table, divided, say the other way round who is ahead, as they are printed."""
+    return ratio.rounds > 0 and (_printed(ratio.value) - 1) * (_printed(figures) - 1) < 0
+
+
 def _by_figures(ratio: Ratio, figures: float, mark: str) -> list[str]:
     """What dividing the two figures of the table gives, where it contradicts the rounds: nobody shall find that out alone.
 
     Of the same rounds both lie between the lowest and the highest round, whatever the machine did from one to another; on two
     sides of 1 they tell nobody who is ahead. Beyond these, one of the figures is of rounds that the other has not.
     """
-    value, other, low, high = (float(significant(one, 3)) for one in (ratio.value, figures, ratio.low, ratio.high))
     text = f"{significant(figures, 3, mark)} by the figures of its table"
-    if not low <= other <= high:
+    if not _printed(ratio.low) <= _printed(figures) <= _printed(ratio.high):
         return [f"{text}, which are of other rounds too"]
-    return [f"{text}, so neither is shown to be ahead"] if (value - 1) * (other - 1) < 0 else []
+    return [f"{text}, so neither is shown to be ahead"] if is_turned(ratio, figures) else []
+
+
+def _printed(value: float) -> float:
+    return float(significant(value, 3))

@@ -145,8 +145,8 @@ def _kept(row: Row) -> Row:
     if row.table.subsystem != "disk" or row.own is None or _flush_doubted(row):
         return row
     text = (
-        "the disk's data may have come from its host's memory or stayed there, as the short flush of its writes suggests:"
-        " compare with the disk's datasheet, or use files larger than that memory"
+        "the disk's host may keep its data in memory, as short flushes suggest: compare with the disk's datasheet, or use files"
+        " larger than that memory"
     )
     note = Note("host-cache", text, Level.UNSURE, row.table.own.instrument, whole=True)
     return replace(row, marks=(*row.marks, note))

@@ -77,6 +77,17 @@ def test_a_tolerance_keeps_small_differences_from_a_verdict() -> None:
     assert compare.judge(steady, slower, False, tolerance=0.05)[3] == "no difference shown"
 
 
+@pytest.mark.parametrize(("factor", "verdict"), [(0.98, "no difference shown"), (0.96, "worse"), (1.04, "better")])
+def test_less_than_three_per_cent_gets_no_verdict_unless_it_is_asked_for(factor: float, verdict: str) -> None:
+    point = sides.Point("cpu", "cpubench", "DP", "", 0, 1, "node1")
+    steady = (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)
+    before, after = (sides.Side("s", {point: tuple(by * one for one in steady)}, False) for by in (1.0, factor))
+    (found,), _, _ = compare.compare(before, after)
+    assert found.verdict == verdict
+    (found,), _, _ = compare.compare(before, after, tolerance=0.0)
+    assert found.verdict == ("better" if factor > 1 else "worse")
+
+
 def test_the_interval_is_the_same_each_time_and_widens_with_the_spread() -> None:
     wide = [1.0, 1.5, 0.6, 1.2, 0.8, 1.1]
     assert statistics.ratio_interval(STEADY, wide) == statistics.ratio_interval(STEADY, wide)

@@ -234,5 +234,6 @@ def test_what_is_said_of_a_reference_at_all_points_is_of_the_rounds_that_its_rat
                 records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * value)], host=where))
     found = rows.build(Results.read(make.write(tmp_path / "c", records)))["disk_throughput"]
     (text,) = told(found, "Reference")
-    assert text.startswith("MyDiskBench measured 1.20 times what fio did (median of 5 rows; from 1.01 to 1.20; n = 3)")
+    assert text.startswith("MyDiskBench measured 1.20 times what fio did (median of 5 rows; from 1.01 to 1.20; n = 3;")
+    assert "; printed figures the other way round: RS of 1 MiB, 5 threads)" in text
     assert "; MyDiskBench says more at all 5 points, by chance " in text
