@@ -65,23 +65,27 @@ static void the_record_explains_the_rate(void **state) {
 
 #ifdef TELLS_CLOCK
 /* In work that lasts long enough for some samples the clock is told, but where something disturbed most of
- * them: not in every run of many. */
+ * them, or the loads before: not in every run of many. */
 static void the_record_tells_the_clock_under_the_work(void **state) {
     (void)state;
-    double seconds;
-    bool told = false;
-    if (clock_load_cycles(&seconds) == 0) {
-        skip_because("the latency of a load is not known here");
-        return;
-    }
-    for (int run = 0; run < 30 && !told; run++) {
+    enum { RUNS = 30 };
+    int known = 0;
+    for (int run = 0; run < RUNS; run++) {
         struct process *process = cpubench("DP", "--operations", "4e9");
+        double seconds;
         assert_int_equal(process->status, 0);
-        told = strncmp(json_at(process, "clock_hz_loaded"), "null", 4) != 0 &&
-               json_number(process, "clock_hz_loaded") > 1e8;
+        bool told = strncmp(json_at(process, "clock_hz_loaded"), "null", 4) != 0 &&
+                    json_number(process, "clock_hz_loaded") > 1e8;
         process_free(process);
+        if (told) {
+            return;
+        }
+        known += clock_load_cycles(&seconds) > 0;
     }
-    assert_true(told);
+    if (known > RUNS / 2) {
+        fail_msg("the latency of a load is known here, yet no run told the clock under its work");
+    }
+    skip_because("the latency of a load is not known here");
 }
 #endif
 
