@@ -253,7 +253,7 @@ def _sentence(words: Words, one: Together) -> str:
     one = _turned(one)
     total, factors = len(one.factors), sorted(one.factors)
     low, high = significant(factors[0], 3, words.mark), significant(factors[-1], 3, words.mark)
-    many = "at both points" if total == 2 else f"at all {total} points that both have"
+    many = "at both points" if total == 2 else f"at all {total} points"
     if one.behind:
         many = f"at {len(one.ahead)} of {total} points"
     text = f"{' '.join(one.first)} than {one.second[0]} {many} ({low} to {high} times its figure; by chance {probability(one.p, words.mark)})"

@@ -104,11 +104,12 @@ def _arises(results: Results) -> list[str]:
         "and records without the former, use the latter. Reference programs tell no clock: their share of the limit is "
         "that of the own kernel's runs in the same row.",
         "What the numbers say stands below each table and is computed from it. One row is called faster than another only "
-        f"where both have {ENOUGH} repetitions or more and their intervals do not touch, and a best one is named only where the "
-        "test of Kruskal and Wallis sees a difference among all of them; everything else is said not to be shown, or repeats "
-        "values without a claim. Rows whose figure is wrong are used for no claim. Two workloads, and block sizes measured "
-        "few times, are compared over all rows that both have, by the summed ranks within each (van Elteren 1960), with the "
-        "probability that chance alone would bring it.",
+        f"where both have {ENOUGH} repetitions or more and their intervals do not touch (Hoefler and Belli 2015), and a best one is named only where the "
+        "test of Kruskal and Wallis (1952) sees a difference among all of them; everything else is said not to be shown, or repeats "
+        "values without a claim. Rows whose figure is wrong are used for no claim. Two workloads, and of rows "
+        "measured few times block sizes, numbers of threads and references too, are compared over all rows that both have, by the "
+        "summed ranks within each (van Elteren 1960), with the probability of chance alone, at 5 % for all of a table together (Holm "
+        "1979, Tarone 1990). That a program stays short of its limit is a sign test over its rows.",
     ]
 
 

@@ -22,11 +22,9 @@ def build(results: Results) -> dict[str, Any]:
     sums = results.checksums
     listing = results.checksum_list
     digest = hashlib.sha256(listing.encode()).hexdigest()
-    text = f"{len(sums)} raw outputs. SHA-256 of their list in the form of sha256sum: {digest}."
+    text = f"SHA-256 of tables/checksums.txt, which lists {plural(len(sums), 'raw output')}: {digest}."
     if not sums:
         text = "There are no raw outputs: what the own kernels say stands whole in the records."
-    else:
-        text += " tables/checksums.txt holds the list."
     versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
     started = (str(record.data["context"]["started"]) for record in results.records)
     times = sorted(started, key=datetime.fromisoformat)  # the clocks may have been changed in between

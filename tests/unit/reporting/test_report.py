@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -378,6 +379,8 @@ def test_the_checksum_file_is_what_sha256sum_reads(swept: Path) -> None:
     tables.build(swept)
     lines = (swept / "tables" / "checksums.txt").read_text().splitlines()
     assert len(lines) == len(Results.read(swept).checksums)
+    digest = hashlib.sha256((swept / "tables" / "checksums.txt").read_bytes()).hexdigest()
+    assert digest in _data(swept)["provenance"]["checksums_text"]
     digest, path = lines[0].split("  ")
     assert len(digest) == 64
     assert path.startswith("cells/")
