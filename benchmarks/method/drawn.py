@@ -25,6 +25,8 @@ Values = Mapping[Point, Sequence[float]]
 
 REPETITIONS = (3, 4, 6, 10, 20, 30)
 SIZES = (6, 10)
+LEAST = 10
+"""Of fewer values it is not known whether a row is quiet."""
 DISTURBED = {"other-load", "steal", "throttled", "hot", "waited", "clock-moved"}
 """Codes of the notes that say of a repetition that something else went on. Its value does not come into them."""
 
@@ -61,7 +63,7 @@ def _is_undisturbed(results: Results, row: judged.Row, point: judged.Point) -> b
 
 def quiet(values: Values) -> dict[Point, Sequence[float]]:
     """The rows that spread so little over all their values that the machine counts as quiet for them. Values: ``undisturbed``."""
-    summaries = {point: statistics.summarise(list(found)) for point, found in values.items() if found}
+    summaries = {point: statistics.summarise(list(found)) for point, found in values.items() if len(found) >= LEAST}
     return {point: values[point] for point, one in summaries.items() if one.cv is not None and one.cv <= spread.QUIET}
 
 

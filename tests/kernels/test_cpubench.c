@@ -5,10 +5,9 @@
 #include "common/clock.h"
 #include "common/isa.h"
 
+/* In a sanitizer's loop, and on an emulator's core, the chain is not what binds. */
 #if defined(__x86_64__) && !defined(INSTRUMENTED)
-enum { CAN_TELL = 1 };
-#else /* no sanitizer's loop and no emulator's core has the work bound by the chain beside it */
-enum { CAN_TELL = 0 };
+#define TELLS_CLOCK 1
 #endif
 
 static struct process *cpubench(const char *workload, const char *option, const char *value) {
@@ -64,25 +63,31 @@ static void the_record_explains_the_rate(void **state) {
     process_free(process);
 }
 
+#ifdef TELLS_CLOCK
 /* In work that lasts long enough for some samples the clock is told, but where something disturbed most of
- * them: not in every run of many. */
+ * them, or the loads before: not in every run of many. */
 static void the_record_tells_the_clock_under_the_work(void **state) {
     (void)state;
-    double seconds;
-    bool told = false;
-    if (!CAN_TELL || clock_load_cycles(&seconds) == 0) {
-        skip_because("the latency of a load is not known here");
-        return;
-    }
-    for (int run = 0; run < 30 && !told; run++) {
+    enum { RUNS = 30 };
+    int known = 0;
+    for (int run = 0; run < RUNS; run++) {
         struct process *process = cpubench("DP", "--operations", "4e9");
+        double seconds;
         assert_int_equal(process->status, 0);
-        told = strncmp(json_at(process, "clock_hz_loaded"), "null", 4) != 0 &&
-               json_number(process, "clock_hz_loaded") > 1e8;
+        bool told = strncmp(json_at(process, "clock_hz_loaded"), "null", 4) != 0 &&
+                    json_number(process, "clock_hz_loaded") > 1e8;
         process_free(process);
+        if (told) {
+            return;
+        }
+        known += clock_load_cycles(&seconds) > 0;
     }
-    assert_true(told);
+    if (known > RUNS / 2) {
+        fail_msg("the latency of a load is known here, yet no run told the clock under its work");
+    }
+    skip_because("the latency of a load is not known here");
 }
+#endif
 
 /* Three threads on one CPU have a third of it each, however busy it is otherwise. */
 static void the_record_tells_who_had_the_cpu(void **state) {
@@ -199,7 +204,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_workload_is_measured_and_right),
         cmocka_unit_test(the_record_explains_the_rate),
+#ifdef TELLS_CLOCK
         cmocka_unit_test(the_record_tells_the_clock_under_the_work),
+#endif
         cmocka_unit_test(the_record_tells_who_had_the_cpu),
         cmocka_unit_test(a_long_run_repeats_the_check),
         cmocka_unit_test(threads_share_fixed_work),

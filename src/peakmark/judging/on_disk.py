@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from peakmark.catalogue.workloads import KERNELS
+from peakmark.formatting import significant
 from peakmark.judging.measured import Measured, Thresholds
 from peakmark.judging.notes import Level, Note
 from peakmark.limits.words import quantity
@@ -70,7 +71,12 @@ def limited_disk(row: Measured, _: Thresholds) -> Iterator[Note]:
         limit = limits.get(name)
         if limit and value > NEAR_LIMIT * limit:
             text = (
-                f"a cgroup lets this job {way} at most {quantity(limit, unit, 3)} on the disk: that limit was measured,"
+                f"a cgroup lets this job {way} at most {_rate(limit, unit)} on the disk: that limit was measured,"
                 " not the disk; ask for a job without it (io.max, blkio.throttle)"
             )
             yield Note("io-limit", text, Level.WRONG)
+
+
+def _rate(limit: float, unit: str) -> str:
+    """Bytes per second as the tables of disks have them, whatever their size."""
+    return f"{significant(limit / 1e6, 3)} MB/s" if unit == "B/s" else quantity(limit, unit, 3)

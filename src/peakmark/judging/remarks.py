@@ -10,7 +10,7 @@ from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.formatting import natural, plural, significant, size
+from peakmark.formatting import natural, plural, size
 from peakmark.judging import alike, checks, notes, ratios
 from peakmark.judging.measured import Measured, Run
 from peakmark.judging.notes import Level, Note
@@ -177,9 +177,6 @@ def of_programs_and_limit(row: Row) -> Iterator[Note]:
         yield Note("limit", f"theoretical value: {row.limit.note}", Level.NOTE)
     if row.limit.finding:
         yield Note("machine", row.limit.finding, Level.NOTE)
-    if row.limit.estimate is not None:
-        guess = significant(row.limit.estimate * row.table.factor)
-        yield Note("limit", f"theoretical value unknown; a guess would be {guess} {row.table.shown}", Level.NOTE)
     if len(row.ends) > 1:
         pairs = ", ".join(f"{client} → {server}" for client, server in row.ends)
         yield Note("pairs", f"measured between different pairs of nodes, client → server: {pairs}", Level.NOTE)

@@ -24,7 +24,6 @@ class Limit:
     note      what a reader must know about this limit, for example which unit a published formula mixed up
     finding   what about the machine keeps the limit below what the CPU could have, such as empty memory channels
     clock     which one it holds at: observed, nominal or maximum; "" where no clock is in it
-    estimate  a guess for an unknown CPU from its instruction sets; shown as a guess, never used for an efficiency
     """
 
     value: float | None
@@ -34,7 +33,6 @@ class Limit:
     kind: Kind
     reason: str | None = None
     note: str | None = None
-    estimate: float | None = None
     finding: str | None = None
     clock: str = ""
 
@@ -76,6 +74,6 @@ class Question:
         name = f"site file {self.site['name']}" if self.site.get("name") else "site file"
         return f"{name} ({source})" if source else name
 
-    def unknown(self, reason: str, note: str | None = None, estimate: float | None = None) -> Limit:
+    def unknown(self, reason: str, note: str | None = None) -> Limit:
         """The answer that there is none."""
-        return Limit(None, self.unit, "", "", "unknown", reason, note, estimate)
+        return Limit(None, self.unit, "", "", "unknown", reason, note)

@@ -125,4 +125,4 @@ def _unknown(question: Question, design: str | None, cycles: float) -> Limit:
         f"an estimate, not used for any efficiency: two {question.fact('cpu', 'isa_best')} multiply-add units"
         f" would give {quantity(estimate, 'op/s')}"
     )
-    return question.unknown(reason, note, estimate)
+    return question.unknown(reason, note)

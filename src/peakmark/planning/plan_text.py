@@ -128,7 +128,7 @@ def _cluster(plan: planning.Plan, cluster: Cluster) -> list[str]:
     limit = f", jobs of at most {duration(cluster.limit * 60.0)}" if cluster.limit else ""
     most = "at most " if plan.criteria else ""
     lines = [
-        f"partition     {cluster.partition}: {plural(cluster.count, 'node')} can be used now, {plural(cluster.cpus, 'CPU')} each{limit}",
+        f"partition     {cluster.partition}: {plural(cluster.count, 'node')} can be used now, {_cpus(cluster)} each{limit}",
         f"nodes         {chosen}",
         f"jobs          {most}{many}",
         f"node-hours    {most}{node_seconds / 3600:.2f}",
@@ -139,6 +139,12 @@ def _cluster(plan: planning.Plan, cluster: Cluster) -> list[str]:
         names = shown(f"{name} ({state})" for name, state in cluster.left_out.items())
         lines.append(f"left out      {names}; remove {plan.directory}/plan.json to choose anew")
     return lines
+
+
+def _cpus(cluster: Cluster) -> str:
+    """``8 CPUs``, ``2 to 256 CPUs``."""
+    sizes = [kind["cpus"] for kind in cluster.kinds] or [cluster.cpus]
+    return (f"{min(sizes)} to " if min(sizes) < max(sizes) else "") + plural(max(sizes), "CPU")
 
 
 def _too_small(plan: planning.Plan, cluster: Cluster) -> list[str]:

@@ -297,6 +297,20 @@ def test_a_disk_that_a_cgroup_holds_back(
         assert "cgroup" in found[0].text and "io.max" in found[0].text
 
 
+@pytest.mark.parametrize(("bps", "text"), [(401_000_000, "at most 401 MB/s"), (2_500_000_000, "at most 2500 MB/s")])
+def test_a_limit_of_a_disk_is_in_the_unit_of_its_tables(bps: int, text: str) -> None:
+    identity = {
+        "subsystem": "disk",
+        "instrument": "diskbench",
+        "workload": "RS",
+        "metric": "throughput",
+        "block": 1 << 20,
+    }
+    values = [bps * factor for factor in (1, 1.001, 0.999, 1.002, 0.998, 1)]
+    (note,) = check_row(row(values, {}, {"io_limits": {"read_bps": bps}}, **identity))
+    assert text in note.text
+
+
 def test_a_link_that_is_shaped() -> None:
     context = {"network": {"loopback": False, "shaping": "tbf 100 Mbit/s"}}
     network = {

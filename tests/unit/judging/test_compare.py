@@ -320,6 +320,18 @@ def test_a_machine_that_moves_while_it_is_measured_gets_a_wider_tolerance() -> N
     assert compare.drifts(sides.Side("a", {}, True), sides.Side("b", {}, True), 0.05) == 0
 
 
+@pytest.mark.parametrize(("moved", "verdict"), [(0.001, "worse"), (0.05, "no difference shown")])
+def test_what_a_machine_moves_by_itself_gets_no_verdict(moved: float, verdict: str) -> None:
+    point = sides.Point("cpu", "cpubench", "DP", "", 0, 1, "node1")
+    drift = {"cpu": moved, "memory_throughput": -moved, "disk_throughput": moved}
+    steady = (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)
+    before, after = (
+        sides.Side("s", {point: tuple(by * one for one in steady)}, False, drift=drift) for by in (1.0, 0.9)
+    )
+    (found,), _, _ = compare.compare(before, after)
+    assert found.verdict == verdict
+
+
 def test_discoveries_are_those_of_benjamini_and_hochberg() -> None:
     # The example of their paper: fifteen p values, of which four stand at 5 %.
     chances = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,

@@ -48,6 +48,7 @@ def test_efficiency_is_one_at_the_limit() -> None:
     ("value", "unit", "text"),
     [
         (588.8e9, "op/s", "588.8 GigaOPS"),
+        (1.543e12, "op/s", "1543 GigaOPS"),
         (51.2e9, "B/s", "51.2 GB/s"),
         (941e6, "bit/s", "941 Mb/s"),
         (14.06e-9, "s", "14.06 ns"),

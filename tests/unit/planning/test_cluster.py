@@ -55,6 +55,7 @@ def test_the_plan_says_which_nodes_rows_leave_to_others_and_what_no_node_has(
     one = made(tmp_path, monkeypatch, where(kinds=KINDS), cpu=[CPU], memory=[POOL])
     (line,) = too_small(one)
     assert "n1, n2: with 2 CPUs and 0.5 GB too small for 2 of 3 rows, which need up to 128 CPUs and 1.7 GB" in line
+    assert "3 nodes can be used now, 2 to 256 CPUs each" in plan_text.describe(one)
     larger = [{**CPU, "concurrency": [512]}], [{**POOL, "pool": "128GiB"}]
     found = too_small(made(tmp_path, monkeypatch, where(kinds=KINDS[1:]), cpu=larger[0], memory=larger[1]))
     assert "all nodes: at most 256 CPUs for up to 512 threads, which will share them" in found[0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.unit.planning.planned import made, where
@@ -12,6 +13,8 @@ from tests.unit.running.slurm_site import ACCOUNT, Site, filled, steps
 from peakmark import slurm
 from peakmark.planning import jobs, plan
 from peakmark.running import binding
+from peakmark.running.run import Run
+from peakmark.running.task import Task
 from peakmark.storage import integrity
 
 
@@ -171,6 +174,30 @@ def test_a_node_that_is_too_small_for_what_is_left_of_a_row_binds_nothing(
 
     assert list(bound().values()) == ["n1"]
     assert bound(pmbw={}) == {}
+
+
+def test_a_program_that_fills_several_rows_follows_the_first_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site
+) -> None:
+    disk = {
+        "workloads": ["RS", "WR"],
+        "blocks": ["4KiB"],
+        "concurrency": [1],
+        "size": "8MiB",
+        "references": {"iozone": {}},
+    }
+    kinds = [{"cpus": 8, "memory": 8000, "nodes": ["n1", "n2"]}]
+    one = made(tmp_path, monkeypatch, where(kinds=kinds), disk=[disk], tools={"iozone": "/i"})
+    nothing = dict.fromkeys((cell.id for cell in one.cells), integrity.Finding(integrity.ABSENT))
+    queue = Run.queue(cast(Run, SimpleNamespace(plan=one, found=nothing)), print)
+    queue.clock = lambda: site.now
+    for place, cell in enumerate(one.cells):
+        queue.add(Task(place, (cell,), Path(one.record_name(cell)), jobs.comment(one, [cell]), (), "#!/bin/bash\n"))
+    steps(queue, site, 3)
+    assert site.wanted() == [""]
+    begin(site, _1="n2")
+    steps(queue, site, 3)
+    assert site.wanted() == ["", "n2", "n2"]
 
 
 def test_jobs_that_a_killed_run_left_decide_where_their_rows_run(rows: plan.Plan, site: Site) -> None:
