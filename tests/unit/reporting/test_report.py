@@ -51,6 +51,29 @@ def test_the_report_holds_title_tables_runs_and_provenance(swept: Path) -> None:
     assert f"Memory {on} " in pages[0], "the contents on page one say the page"
 
 
+def test_the_results_come_first_and_each_table_before_its_figures(swept: Path) -> None:
+    text = pdf_text(swept / "report.pdf").replace("\f", "\n")
+    chapters = re.findall(r"^ *\d+ ([A-Z][a-zA-Z ]+)$", text, re.MULTILINE)
+    expected = [
+        "CPU",
+        "Memory",
+        "Disk",
+        "Network",
+        "Machine",
+        "Method",
+        "Every run",
+        "Artifact description",
+        "References",
+    ]
+    assert [title for title in chapters if title in expected] == expected
+    results = text[text.index("1.1 Operations") : text.index("How a number arises")]
+    parts = [part for part in re.split(r"^ *\d\.\d ", results, flags=re.MULTILINE) if "Table " in part]
+    assert len(parts) == 8
+    for part in parts:
+        places = [part.find(words) for words in ("Table ", "Figure ", "What the numbers say")]
+        assert 0 <= places[0] < min(place for place in places[1:] if place >= 0), part[:200]
+
+
 def test_the_same_records_give_the_same_bytes(swept: Path, tmp_path: Path) -> None:
     before = (swept / "report.pdf").read_bytes()
     assert report.build(swept, target=tmp_path / "again.pdf").read_bytes() == before
