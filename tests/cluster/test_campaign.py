@@ -108,7 +108,7 @@ def test_a_cell_without_memory_is_told_and_measured_when_it_has_some(workflow: W
     before = workflow.started()
     assert set(before) == {"cpu/cpubench/DP_none_x1/any/0"}
     reason = workflow.attempts()[lost]
-    words = "OUT_OF_MEMORY: it used more memory than it had been granted (848M); memory_factor in the site file's"
+    words = "OUT_OF_MEMORY: it used more memory than it had been granted (854M); memory_factor in the site file's"
     assert words in reason, said
     context = json.loads((workflow.results / "attempts" / lost / "0.json").read_text())["context"]
     node = workflow.cluster.job(int(context["job_id"]))["BatchHost"]
@@ -121,7 +121,7 @@ def test_a_cell_without_memory_is_told_and_measured_when_it_has_some(workflow: W
     workflow.peakmark("report", "--partial", "results/short")
     pdf = str(workflow.results / "report.pdf")
     appendix = " ".join(subprocess.check_output(["pdftotext", pdf, "-"], text=True).split())
-    assert "OUT_OF_MEMORY: it used more memory than it had been granted (848M)" in appendix
+    assert "OUT_OF_MEMORY: it used more memory than it had been granted (854M)" in appendix
 
     workflow.site("{exclusive: false, memory_factor: 1.5}")
     assert workflow.planned() == {lost}

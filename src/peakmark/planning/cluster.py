@@ -75,10 +75,14 @@ class Cluster:
         return cls(**{**data, "nodes": tuple(data["nodes"])})
 
 
+ALIKE = 0.9
+"""Nodes of one kind differ by what their firmware keeps for itself: where none has enough, not the very largest alone counts."""
+
+
 def _most(kinds: list[dict[str, Any]], what: str, wanted: int) -> list[dict[str, Any]]:
-    """Those that have as much as is wanted, the largest where none has."""
-    enough = min(wanted, max((int(kind[what]) for kind in kinds), default=0))
-    return [kind for kind in kinds if kind[what] >= enough]
+    """Those that have as much as is wanted, the large ones where none has."""
+    most = max((int(kind[what]) for kind in kinds), default=0)
+    return [kind for kind in kinds if kind[what] >= (wanted if wanted <= most else ALIKE * most)]
 
 
 def from_environment() -> Cluster | None:

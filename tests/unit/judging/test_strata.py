@@ -132,10 +132,18 @@ def test_the_verb_is_that_of_the_one_that_is_ahead(tmp_path: Path, gain: float, 
     assert text.startswith(words)
 
 
+COMPARED = {
+    "cpu": ("QP HP", "HP SP", "SP DP"),
+    "memory": ("RS RR", "WS WR", "RWS RWR", "RS WS"),
+    "disk": ("RS RR", "WS WR", "RS WS", "RR WR"),
+    "network": ("TCP UDP", "LAT-TCP LAT-UDP"),
+}
+
+
 @pytest.mark.parametrize(
-    ("subsystem", "pair"), [(subsystem, pair) for subsystem, pairs in strata.PAIRS.items() for pair in pairs]
+    ("subsystem", "pair"), [(subsystem, pair.split()) for subsystem, pairs in COMPARED.items() for pair in pairs]
 )
-def test_each_pair_that_readers_compare_is_compared(tmp_path: Path, subsystem: str, pair: tuple[str, str]) -> None:
+def test_each_pair_that_readers_compare_is_compared(tmp_path: Path, subsystem: str, pair: list[str]) -> None:
     """The first is made the better one, six runs of each at two numbers of threads."""
     table = {"cpu": "cpu", "memory": "memory_throughput", "disk": "disk_throughput", "network": "network_throughput"}
     metric = {"cpu": "rate"}.get(subsystem, "throughput")

@@ -37,6 +37,9 @@ def test_small_nodes_are_left_to_cells_that_fit_them(tmp_path: Path, monkeypatch
         "it takes two, whatever their size"
     )
     assert there.too_small(4, 8000) == ["n1", "n2", "n3"], "no node has both: those with the CPUs"
+    nearly = where(kinds=[{"cpus": 128, "memory": mib, "nodes": [f"n{mib}"]} for mib in (128000, 256900, 257000)])
+    assert nearly.too_small(1, 300000) == ["n128000"], "one node alone would have all that is too large for any"
+    assert nearly.too_small(1, 257000) == ["n128000", "n256900"]
     threads = {cell.concurrency: jobs.threads([cell], one) for cell in one.cells if cell.subsystem == "cpu"}
     assert threads == {1: 1, 2: 2, 128: 4}
 

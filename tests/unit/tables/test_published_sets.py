@@ -128,6 +128,18 @@ def test_a_published_set_is_a_column_beside_this_machine(tmp_path: Path) -> None
     assert list(frame[f"{NAME}: Published Throughput (MB/sec)"].fillna(0)) == [475.0, 0.0]
 
 
+def test_what_a_published_set_notes_on_a_value_is_a_footnote_of_its_row(tmp_path: Path) -> None:
+    cells = [make.cell("cpubench", "QP", subsystem="cpu", isa="scalar", concurrency=threads) for threads in (1, 2)]
+    records = [make.record(of, [make.measurement(of, "rate", 3e9)]) for of in cells]
+    name = "four-subsystems-2018-hyperion"
+    results = Results.read(make.write(tmp_path / "c", records, config={"report": {"published": [name]}}))
+    grid = presentation.grid(results, BY_NAME["cpu"], build_rows(results)["cpu"])
+    ((letter, _),) = [
+        note for note in grid.notes if note[1].startswith(f"{name} (published): 6.4 times the rate of one")
+    ]
+    assert [letter in line[-1].split(", ") for line in grid.body] == [False, True]
+
+
 def test_caches_are_never_set_beside_published_memory(tmp_path: Path) -> None:
     cells = [
         make.cell("rambench", "RWS", subsystem="memory", variant=variant, block=1 << 20)
