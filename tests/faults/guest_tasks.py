@@ -248,6 +248,8 @@ def while_set_back(order: Order, cell: Cell, word: str) -> dict[str, Any]:
             one = attempt(order, cell)
         if back.count:
             break
+        # What was measured meanwhile is not what is looked for, and would stand beside a next try that fails.
+        (Path(order["folder"]) / "cells" / f"{cell.id}.json").unlink(missing_ok=True)
     return {**one, "set_back": back.count}
 
 

@@ -72,6 +72,17 @@ def test_beside_what_was_measured_stand_its_lowest_and_highest_repetition(tmp_pa
     assert (network.measured, network.spread) == ("10000 Mb/s", "9000 to 12000")
 
 
+@pytest.mark.parametrize(("isa", "told"), [("scalar", True), ("auto", False)])
+def test_a_share_of_instructions_that_were_asked_for_is_not_the_nodes(tmp_path: Path, isa: str, told: bool) -> None:
+    of = make.cell("cpubench", "DP", subsystem="cpu", isa=isa)
+    site = {"cpu": {"cores": 2, "sockets": 1, "operations_per_cycle": {"DP": 32}}}
+    clocks = {"clock_hz_before": 2e9, "clock_hz_after": 2e9}
+    records = [make.record(of, [make.measurement(of, "rate", 3e9, details=clocks)])]
+    found = Judged(Results.read(make.write(tmp_path / "c", records, config={"site_facts": site})))
+    assert verdict.verdicts(found.rows)[0].share
+    assert any(text.startswith("CPU: plain arithmetic as asked, beside the limit") for text in said(found)) is told
+
+
 def test_a_part_of_the_node_does_not_speak_for_it(tmp_path: Path) -> None:
     def told(cores: int) -> list[str]:
         of = make.cell("cpubench", "DP", subsystem="cpu", concurrency=cores)
