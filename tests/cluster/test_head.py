@@ -66,7 +66,7 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(workflow: Wo
     assert "is being measured already by process" in second.stderr
     assert "Traceback" not in second.stderr
     os.kill(first.pid, signal.SIGKILL)
-    first.wait(10)
+    first.wait(60)
     left = set(cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split())
     assert left, "the killed snakemake's jobs go on"
     before = workflow.started()

@@ -81,10 +81,11 @@ def test_down_leaves_nothing_behind(machine: None) -> None:
     assert len(found) == 3 + 2 + 4  # the login side, its daemons' mounts and process table, the node
     cluster.wait_for_job(cluster.sbatch("sleep 600", "--output=/dev/null"), "RUNNING")
     left = cluster.popen(["sleep", "600"])
-    assert {"munged", "slurmctld", "slurmd", "sleep"} <= {process.name for process in inhabitants(found)}
+    all_of_them = {"munged", "slurmctld", "slurmd", "sleep"}
+    wait_until(lambda: all_of_them <= {process.name for process in inhabitants(found)}, 60, "all of them run")
     cluster.down()
     assert inhabitants(found) == []
-    assert left.wait(10) == -signal.SIGKILL
+    assert left.wait(60) == -signal.SIGKILL
     assert not directory.exists()
     cluster.down()  # a second time is no error
     with pytest.raises(ClusterError, match="does not run any more"):
@@ -101,25 +102,25 @@ def test_the_cluster_ends_when_its_owner_is_killed(machine: None) -> None:
             cluster = Cluster.attach(Path(owner.stdout.readline().strip()))
             found = worlds(cluster)
             left = cluster.popen(["sleep", "600"])
-            wait_until(lambda: "sleep" in {process.name for process in inhabitants(found)}, 10, "the command runs")
+            wait_until(lambda: "sleep" in {process.name for process in inhabitants(found)}, 60, "the command runs")
         finally:
             owner.kill()
             owner.wait()
-    wait_until(lambda: not inhabitants(found), 20, "no process of the cluster is left")
-    wait_until(lambda: not cluster.layout.directory.exists(), 20, "the state directory is gone")
-    assert left.wait(10) == -signal.SIGKILL
+    wait_until(lambda: not inhabitants(found), 60, "no process of the cluster is left")
+    wait_until(lambda: not cluster.layout.directory.exists(), 60, "the state directory is gone")
+    assert left.wait(60) == -signal.SIGKILL
 
 
 def test_down_clears_up_after_a_killed_keeper(machine: None) -> None:
     cluster = Cluster.start(1)
     found = worlds(cluster)
     left = cluster.popen(["sleep", "600"])
-    wait_until(lambda: Path(f"/proc/{left.pid}/comm").read_text() == "sleep\n", 10, "the command is inside")
+    wait_until(lambda: Path(f"/proc/{left.pid}/comm").read_text() == "sleep\n", 60, "the command is inside")
     os.kill(cluster.hosts.keeper.pid, signal.SIGKILL)
-    wait_until(lambda: not cluster.hosts.controller.alive(), 10, "the daemons end with the keeper")
+    wait_until(lambda: not cluster.hosts.controller.alive(), 60, "the daemons end with the keeper")
     cluster.down()
     assert inhabitants(found) == []
-    assert left.wait(10) == -signal.SIGKILL
+    assert left.wait(60) == -signal.SIGKILL
     assert not cluster.layout.directory.exists()
 
 
@@ -141,7 +142,7 @@ def test_a_start_that_fails_halfway_leaves_nothing_behind(machine: None, monkeyp
     assert len(keepers) == 2
     for process in keepers:
         # The last to end is killed by the end of another, which nobody waits for.
-        wait_until(lambda process=process: describe(process.pid) != process, 10, f"{process} has ended")  # type: ignore[misc]
+        wait_until(lambda process=process: describe(process.pid) != process, 60, f"{process} has ended")  # type: ignore[misc]
     assert not directory.exists()
 
 

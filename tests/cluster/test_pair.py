@@ -35,7 +35,7 @@ def neighbour(cluster: Cluster, node: str) -> Iterator[None]:
     """Another program at work on the node while the block runs."""
     with subprocess.Popen([*cluster.hosts.enter(node), sys.executable, "-c", NEIGHBOUR]) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        wait_until(children.read_text, 10, "the program is on its node")
+        wait_until(children.read_text, 60, "the program is on its node")
         child = int(children.read_text())
         try:
             yield

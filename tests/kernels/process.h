@@ -177,4 +177,12 @@ static inline void assert_percentiles(const struct process *process) {
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 
+/* Asserts that a program has run for this time at least, and measured for some of it: on a busy machine its
+ * threads may have begun long after the time did. */
+static inline void process_lasted(const struct process *process, uint64_t began, double seconds) {
+    double lasted = (double)(clock_now() - began) * 1e-9, measured = json_number(process, "seconds");
+    assert_true(lasted >= seconds);
+    assert_true(measured > 0 && measured <= lasted);
+}
+
 #endif
