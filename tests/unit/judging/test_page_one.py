@@ -443,5 +443,7 @@ def test_a_disk_whose_host_keeps_its_writes_is_not_read_without_doubt(
     assert disk.what == "RS of 1 MiB, 1 thread"
     assert disk.confidence == ("no doubt of its own" if kept else "no doubt seen")
     assert disk.why.startswith("the disk's host may keep its data in memory") is kept
-    assert [row.level for row in one.rows["disk_throughput"]] == [None, Level.UNSURE if kept else None]
+    read, written = one.rows["disk_throughput"]
+    assert [read.level, written.level] == [None, Level.UNSURE if kept else None]
+    assert [note.code for note in read.marks if note.level is Level.UNSURE] == (["host-cache"] if kept else [])
     assert sum(text.startswith("In 1 of 2 rows, the disk's host may keep its data") for text in said(one)) == kept

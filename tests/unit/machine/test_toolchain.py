@@ -4,6 +4,7 @@ the real gcc 10 and binutils 2.35."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -41,13 +42,14 @@ def make(build: Path, compiler: str, target: str) -> str:
 
 def test_an_old_assembler_leaves_out_what_it_lacks_and_everybody_says_so(tmp_path: Path) -> None:
     last = make(tmp_path, OLD_AS, "all").splitlines()[-1]
-    assert last.startswith("left out, as this compiler or assembler cannot make it: avxvnni (")
-    assert "unsupported instruction vpdpbusd" in last
+    told = re.fullmatch(r"left out, as this compiler or assembler cannot make it: avxvnni \((.+)\)", last)
+    # "unsupported instruction vpdpbusd", of binutils 2.44 "no VEX/XOP encoding for vpdpbusd".
+    assert told is not None and "vpdpbusd" in told[1], last
     facts = libraries.collect_build(Host(), tmp_path)
-    assert facts["left_out"] == {"avxvnni": "unsupported instruction vpdpbusd"}
+    assert facts["left_out"] == {"avxvnni": told[1]}
     assert "avxvnni" not in facts["isa_flags"] and "avx2" in facts["isa_flags"]
     text, _ = doctor.examine(None, tmp_path)
-    assert "built without avxvnni (unsupported instruction vpdpbusd)" in text
+    assert f"built without avxvnni ({told[1]})" in text
 
 
 def test_an_old_compiler_leaves_out_what_it_lacks(tmp_path: Path) -> None:
