@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from testcluster import Cluster
 from testcluster.processes import wait_until
@@ -17,6 +18,7 @@ from peakmark.cell import Cell
 from peakmark.storage import planfile
 from workflow import Workflow
 
+TRIES = 10
 # Half a CPU, with a pause often enough to be seen in every short time; before others, or a busy machine leaves it too little
 # to count as busy.
 NEIGHBOUR = """
@@ -43,19 +45,29 @@ def neighbour(cluster: Cluster, node: str) -> Iterator[None]:
             os.kill(child, signal.SIGKILL)
 
 
-def test_each_end_hears_its_own_node(cluster: Cluster, tmp_path: Path) -> None:
-    workflow = Workflow.make(cluster, tmp_path / "checkout")
-    cell = Cell("network", "netbench", "TCP", "", 1024, 1, "any", 0, {"seconds": 1.0, "warmup": 0.0})
-    output = workflow.results / "cells" / f"{cell.id}.json"
+def measured(workflow: Workflow, repetition: int) -> dict[str, Any]:
+    """What the record of a cell of two nodes says of its surroundings; measured by a job of its own."""
+    options = {"seconds": 1.0, "warmup": 0.0}
+    cell = Cell("network", "netbench", "TCP", "", 1024, 1, "any", repetition, options)
     plan, one = workflow.results / "plan.json", {"id": cell.id, **cell.to_json()}
     planfile.write(plan, {"schema": 1, "config": {}, "cluster": {"partition": "main"}, "cells": [one]})
     words = [sys.executable, "-m", "peakmark", "measure", "--plan", str(plan), "--cell", cell.id]
+    wanted = ["--nodes=2", "--exclusive", "--output=said"]
+    number = workflow.cluster.sbatch(shlex.join(words), *wanted, cwd=workflow.directory)
+    assert workflow.cluster.wait_for_job(number)["JobState"] == "COMPLETED", workflow.said
+    context: dict[str, Any] = json.loads((workflow.results / "cells" / f"{cell.id}.json").read_text())["context"]
+    return context
+
+
+def test_each_end_hears_its_own_node(cluster: Cluster, tmp_path: Path) -> None:
+    workflow = Workflow.make(cluster, tmp_path / "checkout")
     with neighbour(cluster, "node2"):
-        number = cluster.sbatch(shlex.join(words), "--nodes=2", "--exclusive", "--output=said", cwd=workflow.directory)
-        ended = cluster.wait_for_job(number)
-    assert ended["JobState"] == "COMPLETED", workflow.said
-    context = json.loads(output.read_text())["context"]
+        # A machine that is busy itself may leave the neighbour too little to count, for a while.
+        for repetition in range(TRIES):
+            context = measured(workflow, repetition)
+            assert context["noise"]["during"]["busy"] == 0
+            if context["server_noise"]["during"]["busy"]:
+                break
     assert (context["host"], context["server_host"]) == ("node1", "node2")
-    assert context["noise"]["during"]["busy"] == 0
     assert context["server_noise"]["during"]["busy"] == 1
     assert context["server_noise"]["during"]["seconds"] > 1
