@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests import presets
 from tests.unit import campaign_data as make
 
 from peakmark.figures import figures
@@ -369,9 +370,10 @@ def test_a_doubt_has_the_same_word_in_the_files(tmp_path: Path) -> None:
     assert float(line[tables.INTERVAL[2]]) == 75.0, "so much do three repetitions enclose"
 
 
-def test_quick_repeats_references_as_often_as_the_own_kernels() -> None:
-    quick = yaml.safe_load((ROOT / "config" / "presets" / "quick.yaml").read_text())
-    assert quick["reference_repetitions"] == quick["repetitions"]
+@pytest.mark.parametrize("name", ["config.yaml", *(f"presets/{name}.yaml" for name in presets.NAMES)])
+def test_what_ships_repeats_references_as_often_as_the_own_kernels(name: str) -> None:
+    shipped = yaml.safe_load((ROOT / "config" / name).read_text())
+    assert shipped["reference_repetitions"] == shipped["repetitions"]
 
 
 def test_a_ratio_says_of_how_many_rounds_it_is_and_how_far_they_differ(tmp_path: Path) -> None:
