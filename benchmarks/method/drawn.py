@@ -39,16 +39,7 @@ def undisturbed(folders: Iterable[Path]) -> dict[Point, list[float]]:
     for folder in folders:
         results = Results.read(folder)
         for row in (row for table in rows.build(results).values() for row in table if row.own is not None):
-            key = row.key
-            point = Point(
-                row.table.name,
-                row.table.own.instrument,
-                key.workload,
-                key.variant,
-                key.block or 0,
-                key.concurrency,
-                key.node,
-            )
+            point = sides.point_of(row.table.name, row.table.own.instrument, row.key)
             values[point] += [one.value for one in row.measured.points if _is_undisturbed(results, row, one)]
     return dict(values)
 

@@ -8,11 +8,8 @@ from peakmark import statistics
 from peakmark.formatting import significant
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.ranking import groups
-from peakmark.judging.row import Row, Series
+from peakmark.judging.ratios import Pair
 from peakmark.judging.words import Words
-
-Pair = tuple[Row, Series, float]
-"""A row, the reference's series in it, and the ratio of the own figure to the reference's."""
 
 
 def sentences(words: Words, program: str, pairs: Sequence[Pair]) -> Iterator[str]:
@@ -21,7 +18,7 @@ def sentences(words: Words, program: str, pairs: Sequence[Pair]) -> Iterator[str
     """
     parts = []
     for called, of in (("by workload", words.workload), ("by size", words.block)):
-        found = medians(((of(row), ratio) for row, _, ratio in pairs), DEFAULT.band)
+        found = medians(((of(row), ratio.value) for row, _, ratio in pairs), DEFAULT.band)
         if found:
             shown = [f"{name} {significant(middle, 3, words.mark)}" for name, middle in found.items()]
             parts.append(f"{called} {', '.join(shown)}")

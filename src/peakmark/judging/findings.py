@@ -16,7 +16,7 @@ from peakmark.judging import beside, ratios, strata, to_limit, trends
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.notes import Level
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
-from peakmark.judging.row import Row, Series
+from peakmark.judging.row import Row
 from peakmark.judging.words import Words, noun
 
 MANY = 4  # more names than this are counted instead
@@ -152,15 +152,10 @@ def _references(words: Words, rows: Sequence[Row], over_all: Mapping[str, str]) 
     for entry in words.table.references:
         if entry.instrument in ratios.NOT_ALIKE:
             continue
-        pairs = [
-            (row, row.series[entry.instrument])
-            for row in rows
-            if entry.instrument in row.series and ratios.is_measured(row.series[entry.instrument])
-        ]
-        pairs = [(row, theirs) for row, theirs in pairs if ratios.met(row.measured, theirs)]
+        pairs = ratios.pairs(rows, entry.instrument)
         if not pairs:
             continue
-        each = [ratios.of(row.measured, theirs) for row, theirs in pairs]
+        each = [quotient for *_, quotient in pairs]
         middle = significant(statistics.median([quotient.value for quotient in each]), 3, words.mark)
         text = f"{words.program(words.table.own)} measured {middle} times what {words.program(entry)} did"
         runs = sorted({quotient.runs for quotient in each})
@@ -168,10 +163,10 @@ def _references(words: Words, rows: Sequence[Row], over_all: Mapping[str, str]) 
         if len(pairs) > 1:
             low, high = (significant(value(quotient.value for quotient in each), 3, words.mark) for value in (min, max))
             parts.insert(0, f"median of {len(pairs)} rows; from {low} to {high}")
-        parts += dict.fromkeys(known for row, _ in pairs for known in ratios.differences(row, entry.instrument))
+        parts += dict.fromkeys(known for row, *_ in pairs for known in ratios.differences(row, entry.instrument))
         parts += _turned(words, pairs)
         text += f" ({'; '.join(parts)})"
-        judged = [(row, theirs) for row, theirs in pairs if row.measured.summary.enough and theirs.summary.enough]
+        judged = [(row, theirs) for row, theirs, _ in pairs if row.measured.summary.enough and theirs.summary.enough]
         if judged:
             distinct = [(row, theirs) for row, theirs in judged if apart(row.measured, theirs)]
             ahead = sum(
@@ -184,17 +179,12 @@ def _references(words: Words, rows: Sequence[Row], over_all: Mapping[str, str]) 
             text += " with enough repetitions" if len(judged) < len(pairs) else ""
         elif entry.instrument in over_all:
             text += f"; {over_all[entry.instrument]}"
-        ratio_of = [(row, theirs, quotient.value) for (row, theirs), quotient in zip(pairs, each, strict=True)]
-        yield " ".join([f"{text}.", *beside.sentences(words, words.program(entry), ratio_of)])
+        yield " ".join([f"{text}.", *beside.sentences(words, words.program(entry), pairs)])
 
 
-def _turned(words: Words, pairs: Sequence[tuple[Row, Series]]) -> Iterator[str]:
+def _turned(words: Words, pairs: Sequence[ratios.Pair]) -> Iterator[str]:
     """The rows whose printed figures say otherwise than their rounds who is ahead."""
-    turned = [
-        row
-        for row, theirs in pairs
-        if ratios.is_turned(ratios.of(row.measured, theirs), row.measured.centre / theirs.centre)
-    ]
+    turned = [row for row, theirs, ratio in pairs if ratios.is_turned(ratio, row.measured.centre / theirs.centre)]
     if turned:
         where = ", ".join(map(words.row, turned)) if len(turned) <= MANY else plural(len(turned), "row")
         yield f"printed figures the other way round: {where}"

@@ -60,6 +60,20 @@ def met(own: Series, reference: Series) -> bool:
     return (own.hosts == reference.hosts and len(own.hosts) == 1) or of(own, reference).rounds > 0
 
 
+Pair = tuple[Row, Series, Ratio]
+"""A row, a reference's series in it, and the ratio of the own figure to the reference's."""
+
+
+def pairs(rows: Sequence[Row], instrument: str) -> list[Pair]:
+    """The measured rows in which a reference has measured the same figure where the own program did."""
+    there = [(row, row.series[instrument]) for row in rows if instrument in row.series]
+    return [
+        (row, series, of(row.measured, series))
+        for row, series in there
+        if is_measured(series) and met(row.measured, series)
+    ]
+
+
 def best(row: Row) -> tuple[str, str, Series] | None:
     """(instrument, heading, series) of the best reference that has measured the row's figure on its host; None without one."""
     candidates = [

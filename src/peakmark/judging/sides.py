@@ -13,7 +13,7 @@ from peakmark.config import published
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed, natural, size
 from peakmark.judging import alike, notes, paired, rows
-from peakmark.judging.row import Series
+from peakmark.judging.row import Key, Series
 from peakmark.storage.results import Results
 
 LEAST_ROWS = 3
@@ -36,6 +36,12 @@ class Point:
     concurrency: int
     node: str
     word: str = ""
+
+
+def point_of(table: str, instrument: str, key: Key) -> Point:
+    """The point of a program's values in a campaign's row."""
+    count = 0 if key.word else key.concurrency
+    return Point(table, instrument, key.workload, key.variant, key.block or 0, count, key.node, key.word)
 
 
 @dataclass(frozen=True)
@@ -115,8 +121,7 @@ def _campaign(path: Path) -> Side:
         for row in table_rows:
             key = row.key
             for instrument, series in row.series.items():
-                count = 0 if key.word else key.concurrency
-                point = Point(name, instrument, key.workload, key.variant, key.block or 0, count, key.node, key.word)
+                point = point_of(name, instrument, key)
                 values[point] = series.values
                 terms[point] = alike.terms(series, key.workload)
                 if key.word:

@@ -190,16 +190,14 @@ def _references(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
     """The own program beside each reference that measured the same."""
     said = "says shorter times" if words.table.lower_is_better else "says more"
     for entry in words.table.references:
-        there = [(row, row.series[entry.instrument]) for row in rows if entry.instrument in row.series]
-        there = [
-            (row, series) for row, series in there if ratios.is_measured(series) and ratios.met(row.measured, series)
-        ]
-        pairs = [(row, row.measured, series) for row, series in there]
-        factors = [ratios.of(row.measured, series).value for row, series in there]  # as the sentence about it says them
-        if entry.instrument not in ratios.NOT_ALIKE:
-            own, other = words.program(words.table.own), words.program(entry)
-            for one in _together(words, (own, said), (other, said), pairs, factors):
-                yield replace(one, instrument=entry.instrument)
+        if entry.instrument in ratios.NOT_ALIKE:
+            continue
+        there = ratios.pairs(rows, entry.instrument)
+        pairs = [(row, row.measured, series) for row, series, _ in there]
+        factors = [ratio.value for *_, ratio in there]  # as the sentence about it says them
+        own, other = words.program(words.table.own), words.program(entry)
+        for one in _together(words, (own, said), (other, said), pairs, factors):
+            yield replace(one, instrument=entry.instrument)
 
 
 def _pair(

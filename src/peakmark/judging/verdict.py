@@ -281,12 +281,12 @@ def _best(rows: Sequence[Row]) -> Spot | None:
         if choice:
             choose = min if choice[0].table.lower_is_better else max
             best = choose(choice, key=lambda spot: spot.median)
-            beside = [spot for spot in choice if _threads(spot) == _threads(best) and is_comparable(spot.middle)]
+            beside = [spot for spot in choice if _threads(spot) == _threads(best) and _is_comparable(spot.middle)]
             return choose(beside or [best], key=lambda spot: spot.median)
     return None
 
 
-def is_comparable(row: Row) -> bool:
+def _is_comparable(row: Row) -> bool:
     """Whether there is a limit or a reference beside the figure."""
     return row.limit.value is not None or ratios.best(row) is not None
 
