@@ -234,7 +234,7 @@ def test_rows_of_a_shaped_line_are_marked_and_the_table_holds_the_records_number
     found = [row for table in rows.build(results).values() for row in table]
     assert {row.key.workload for row in found} >= {"TCP", "UDP", "LAT-TCP", "LAT-UDP"}
     for row in found:
-        notes = " ".join(row.notes)
+        notes = " ".join(row.said(row.remarks))
         shape = "netem delay 2 ms" + (" loss 2 %" if row.key.workload in ("TCP", "UDP") else "")
         assert f"slowed down on purpose ({shape})" in notes, row
         assert ("messages were lost" in notes) == (row.key.workload == "UDP")

@@ -18,7 +18,7 @@ from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES
 from peakmark.instruments import REGISTRY
-from peakmark.judging import notes
+from peakmark.judging import notes, wording
 from peakmark.judging.checks import CHECKS
 from peakmark.reporting import method_text
 from peakmark.resources import ROOT, schema
@@ -104,10 +104,9 @@ def _codes() -> Iterator[tuple[str, str]]:
     """(code, module) of every remark that is made somewhere."""
     for path in (PACKAGE / "judging").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Note":
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "note":
                 code = node.args[0]
                 assert isinstance(code, ast.Constant), f"{path} line {node.lineno}: a code is written out"
-                assert len(node.args) + len(node.keywords) >= 3, f"{path} line {node.lineno}: text and weight"
                 yield str(code.value), path.stem
 
 
@@ -118,6 +117,11 @@ def test_a_remark_has_its_places() -> None:
     tested = "".join(path.read_text() for path in UNIT.rglob("test_*.py"))
     assert [code for code in codes if f'"{code}"' not in tested] == [], "a test names it"
     assert set(notes.SHARED) <= set(codes)
+    assert {name.partition(" ")[0] for name in wording.NOTES} == set(codes), "data/notes.csv"
+    written = "".join(path.read_text() for path in (PACKAGE / "judging").glob("*.py"))
+    cases = [name.partition(" ")[2] for name in wording.NOTES]
+    unused = [name for name in (*filter(None, cases), *wording.PARTS) if f'"{name}"' not in written]
+    assert unused == [], "data/notes.csv, data/phrases.csv"
     functions = {
         f"{path.stem}.{node.name}"
         for path in (PACKAGE / "judging").glob("on_*.py")

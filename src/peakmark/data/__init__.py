@@ -4,6 +4,8 @@ microarchitecture.csv   CPUID -> microarchitecture
 operations.csv          microarchitecture, workload, ISA -> operations per cycle and core
 caches.csv              microarchitecture, cache level -> bytes per cycle and core, load latency in cycles
 memory.csv              CPU model name -> memory channels and the fastest memory it takes
+
+And the words of notes on rows: notes.csv, and phrases.csv for parts of their sentences.
 """
 
 from __future__ import annotations

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import listed, plural
 from peakmark.judging import notes
 from peakmark.judging.merging import merge
+from peakmark.judging.notes import Note
 from peakmark.judging.row import Row
 from peakmark.judging.verdict import NO_ROW, UNKNOWN, Rows, Verdict, candidates
 from peakmark.statistics import ENOUGH
@@ -110,18 +112,16 @@ def _doubtful(measured: list[Row]) -> Iterator[str]:
 
 def _whole(measured: list[Row]) -> Iterator[str]:
     """What most rows share, once, with the range of its numbers: the most frequent fact, then others of its kind."""
-    kinds: dict[str, list[str]] = {}
+    kinds: dict[str, list[Note]] = {}
     for row in measured:
-        for code, text in {note.code: note.text for note in row.marks if note.whole}.items():
-            kinds.setdefault(notes.kind(code), []).append(text)
-    for texts in kinds.values():
-        merged = merge(texts)
-        counts = Counter(merged[text].sentence for text in texts).most_common()
-        (first, count), others = counts[0], counts[1:]
-        fact, colon, remedy = first.partition(": ")
+        for code, note in {note.code: replace(note, about="") for note in row.marks if note.whole}.items():
+            kinds.setdefault(notes.kind(code), []).append(note)
+    for shared in kinds.values():
+        merged = merge(shared)
+        (words, count), *others = Counter(merged[note].words for note in shared).most_common()
         where = f"all {count} rows" if count == len(measured) else f"{count} of {len(measured)} rows"
-        more = "".join(f"; in {number}, {text.partition(': ')[0]}" for text, number in others)
-        yield f"In {where}, {fact}{more}{colon}{remedy}."
+        more = "".join(f"; in {number}, {other.fact}" for other, number in others)
+        yield f"In {where}, {words._replace(fact=words.fact + more)}."
 
 
 def _scaled(config: Mapping[str, object]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What physics forbids and what noise makes doubtful: notes on a row, facts first, then the remedy.
+"""What physics forbids and what noise makes doubtful, as notes on a row.
 
 Pure functions. A note marks a row; it never changes or removes a value.
 """
@@ -6,13 +6,13 @@ Pure functions. A note marks a row; it never changes or removes a value.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import combinations
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import POOLS
-from peakmark.formatting import significant
 from peakmark.judging import on_cores, on_disk, on_memory, on_network, on_runs
 from peakmark.judging.measured import DEFAULT, Measured, Thresholds
-from peakmark.judging.notes import ORDER, Level, Note
+from peakmark.judging.notes import ORDER, Level, Note, note
 from peakmark.limits import efficiency
 
 HPL_THRESHOLD = 16.0  # HPL's own limit of the scaled residual
@@ -39,21 +39,14 @@ def check_agreement(
     explained  instruments of which it is known in what they differ: a doubt from a larger factor on only
     """
     notes = []
-    names = [name for name, value in values.items() if value > 0]
-    for number, first in enumerate(names):
-        for second in names[number + 1 :]:
-            if own is not None and own not in (first, second):
-                continue
-            ratio = values[first] / values[second]
-            factor = max(ratio, 1 / ratio)
-            if factor > thresholds.band:
-                one, other = ((headings or {}).get(name, name) for name in (first, second))
-                text = (
-                    f"{one} and {other} are a factor of {significant(factor, 2)} apart: they do not measure the same, or one did"
-                    f" not run as meant; compare their {compare} and what each counts before using either"
-                )
-                known = factor <= thresholds.explained and not {first, second}.isdisjoint(explained)
-                notes.append(Note("disagreement", text, Level.NOTE if known else Level.UNSURE))
+    for pair in combinations((name for name, value in values.items() if value > 0), 2):
+        low, high = sorted(values[name] for name in pair)
+        factor = high / low
+        if factor > thresholds.band and (own is None or own in pair):
+            first, second = ((headings or {}).get(name, name) for name in pair)
+            known = factor <= thresholds.explained and not set(pair).isdisjoint(explained)
+            level = Level.NOTE if known else Level.UNSURE
+            notes.append(note("disagreement", level, first=first, second=second, factor=factor, compare=compare))
     return notes
 
 
@@ -61,25 +54,20 @@ def _above_limit(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     share = efficiency(row.centre, row.limit)
     if share is None or share <= thresholds.limit:
         return
-    remedy = "the limit or what was counted is wrong; state the machine's own values in the site file"
+    case = ""
     if row.limit.clock == "nominal":
-        remedy = (
-            "the limit holds at the nominal clock and the cores ran faster; set cpu.clock: observed in the site file"
-        )
+        case = "nominal"
     elif row.subsystem == "disk":
-        remedy = (
-            "a cache answered instead of the disk, or the datasheet is another disk's; make size: larger than memory"
-        )
+        case = "disk"
     elif row.subsystem == "memory" and row.variant in POOLS:
-        remedy = "caches served part of it, or the memory has more channels than stated; make pool: larger"
-    yield Note("above-limit", f"{share:.0%} of the physical limit: {remedy}", Level.WRONG)
+        case = "pool"
+    yield note("above-limit", Level.WRONG, case=case, share=share)
 
 
 def _residual(row: Measured, _: Thresholds) -> Iterator[Note]:
     residuals = row.details("residual") if row.instrument == "hpl" else []
     if residuals and not max(residuals) < HPL_THRESHOLD:
-        text = f"HPL's residual is {max(residuals):.3g}, allowed is less than {HPL_THRESHOLD:g}: the result is wrong"
-        yield Note("residual", text, Level.WRONG)
+        yield note("residual", Level.WRONG, residual=max(residuals), allowed=HPL_THRESHOLD)
 
 
 CHECKS: tuple[Callable[[Measured, Thresholds], Iterator[Note]], ...] = (

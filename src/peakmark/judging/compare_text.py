@@ -11,6 +11,8 @@ from peakmark.formatting import plural, significant
 from peakmark.judging import alike
 from peakmark.judging.compare import VERDICTS, Comparison, Verdict, compare, in_turn
 from peakmark.judging.merging import merge
+from peakmark.judging.notes import note
+from peakmark.judging.phrases import Told
 from peakmark.judging.sides import Side, describe
 
 
@@ -76,15 +78,15 @@ def _remarked(before: Side, after: Side, comparisons: Sequence[Comparison]) -> d
     that differ in their numbers alone are one.
     """
     remarks = [
-        (comparison, name, text)
+        (comparison, name, note("remark", remark=Told(text)))
         for comparison in comparisons
         for name, side in (("A", before), ("B", after))
         for text in side.remarks.get(comparison.point, ())
     ]
-    merged = merge([text for _, _, text in remarks])
+    merged = merge(remark for _, _, remark in remarks)
     notes: dict[tuple[str, str], list[Comparison]] = {}
-    for comparison, name, text in remarks:
-        notes.setdefault((name, merged[text].sentence), []).append(comparison)
+    for comparison, name, remark in remarks:
+        notes.setdefault((name, merged[remark].words.fact), []).append(comparison)
     return notes
 
 

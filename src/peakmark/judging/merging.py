@@ -2,72 +2,43 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-MOST = 1  # own numbers that stand beside a row's letter; a sentence says first what matters
-
-_PLURAL = re.compile(
-    r"(# (?:busy )?(?:process|repetition|thread|core|run|CPU))(e?s)?\b"
-)  # one and several are one note
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|\.\d)")
-_UNIT = re.compile(r" ?%| (?:[GM]?Hz|[kMGT]i?B/s|[kMG]?b/s|[kKMGT]i?B|IOPS|GigaOPS|[mnµu]?s|°C|CPUs?)(?!\w)")
+from peakmark.judging.notes import Note
+from peakmark.judging.phrases import Number, between
+from peakmark.judging.wording import Words
 
 
 @dataclass(frozen=True)
 class Merged:
-    """The sentence that stands for a note, and the note's own numbers where the sentence has ranges, with their units."""
+    """The words that stand for a note, and the first of its own numbers where they have ranges."""
 
-    sentence: str
-    own: tuple[str, ...] = ()
+    words: Words
+    own: Number | None = None
 
 
-def merge(notes: Sequence[str]) -> dict[str, Merged]:
-    """Each note and what stands for it: notes that differ in their numbers alone share a sentence, with ranges.
-
-    ``spread by 7%`` and ``spread by 31%`` become ``spread by 7 – 31%``; the first's own is ``7%``. Numbers inside words are
-    not numbers here.
+def merge(notes: Iterable[Note]) -> dict[Note, Merged]:
+    """Each note and what stands for it: ``spread by 7%`` and ``spread by 31%`` become ``spread by 7 – 31%``, and the first's own
+    number is ``7%``.
     """
-    families: dict[str, list[str]] = {}
+    families: dict[tuple[str, Words], list[Note]] = {}
     for note in dict.fromkeys(notes):
-        families.setdefault(_PLURAL.sub(r"\1", _NUMBER.sub("#", note)), []).append(note)
-    merged: dict[str, Merged] = {}
+        families.setdefault((note.about, note.words(lambda number: number.place)), []).append(note)
+    merged: dict[Note, Merged] = {}
     for family in families.values():
-        pieces = _NUMBER.split(max(family, key=_plurals))
-        places = list(zip(*(_NUMBER.findall(note) for note in family), strict=True))
-        ranges = [between(numbers) for numbers in places]
-        sentence = "".join(part for pair in zip(pieces, [*ranges, ""], strict=True) for part in pair)
-        varying = [number for number, numbers in enumerate(places) if len(set(map(float, numbers))) > 1][:MOST]
-        for note in family:
-            merged[note] = Merged(sentence, tuple(_quantities(note)[number] for number in varying))
+        numbers = [note.numbers for note in family]
+        places = list(zip(*numbers, strict=True))
+        ranges = map(between, places)
+        words = family[0].words(functools.partial(_next, ranges))
+        varying = next(
+            (place for place, each in enumerate(places) if len({float(one.digits) for one in each}) > 1), None
+        )
+        for note, own in zip(family, numbers, strict=True):
+            merged[note] = Merged(words, None if varying is None else own[varying])
     return merged
 
 
-def _quantities(note: str) -> list[str]:
-    """The numbers of a note with the units that follow them."""
-    quantities = []
-    for number in _NUMBER.finditer(note):
-        unit = _UNIT.match(note, number.end())
-        quantities.append(number[0] + (unit[0] if unit else ""))
-    return quantities
-
-
-def joined(owns: Sequence[tuple[str, ...]]) -> str:
-    """The own numbers of one or several rows: ``7%``, of several rows ``7 – 12%``; may be empty."""
-    shown = []
-    for quantities in zip(*owns, strict=True):
-        numbers = [match[0] for text in quantities if (match := _NUMBER.match(text))]
-        unit = quantities[0].removeprefix(numbers[0])
-        shown.append(between(numbers) + unit)
-    return " / ".join(shown)
-
-
-def _plurals(note: str) -> int:
-    return sum(bool(match[2]) for match in _PLURAL.finditer(_NUMBER.sub("#", note)))
-
-
-def between(numbers: Sequence[str]) -> str:
-    """``7 – 31``, or the number that all have in common."""
-    low, high = min(numbers, key=float), max(numbers, key=float)
-    return low if float(low) == float(high) else f"{low} – {high}"
+def _next(ranges: Iterator[Number], _: Number) -> str:
+    return str(next(ranges))

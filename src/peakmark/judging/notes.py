@@ -1,15 +1,18 @@
-"""Remarks on rows: what was seen, how much it weighs, and whether it is one row's or the whole campaign's."""
+"""Notes on rows: what was seen as a code and its values, how much it weighs, and whether it is one row's or the whole campaign's."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+
+from peakmark.judging.phrases import Number, Show, Value, shown
+from peakmark.judging.wording import NOTES, Words
 
 
 class Level(StrEnum):
-    """How much a remark weighs; the word is the same in tables, files and sentences."""
+    """How much a note weighs; the word is the same in tables, files and sentences."""
 
     WRONG = "wrong"
     """The figure is not what the row says: used for no verdict."""
@@ -32,27 +35,57 @@ _FAMILY = {"clock-differs": "clock-moved"}
 
 @dataclass(frozen=True)
 class Note:
-    """One remark: ``code`` names its kind, ``text`` is the fact and, after a colon, the remedy.
+    """What is to be known about a figure. Two that say the same are equal, whatever they weigh.
 
-    about  the instrument whose figure it is about, "" for the row as such; its heading is put before the text where it is shown
-    whole  said once for the campaign, as most of its rows show it
+    code    names its kind, and ``case`` which of its wordings in ``wording.NOTES``; ``values`` are those in it
+    about   the instrument whose figure it is about, "" for the row as such; its heading is put before the text where it is shown
+    whole   said once for the campaign, as most of its rows show it
     """
 
     code: str
-    text: str
-    level: Level
+    level: Level = field(compare=False)
+    case: str = ""
+    values: tuple[tuple[str, Value], ...] = ()
     about: str = ""
-    whole: bool = False
+    whole: bool = field(default=False, compare=False)
+
+    def words(self, show: Show = str) -> Words:
+        """Fact and remedy, in which ``show`` prints the numbers."""
+        values = dict(self.values)
+        fact, remedy = NOTES[f"{self.code} {self.case}".rstrip()]
+        return Words(shown(fact, values, show), shown(remedy, values, show))
 
     @property
     def fact(self) -> str:
         """What was seen, without what to do about it."""
-        return self.text.partition(": ")[0]
+        return self.words().fact
+
+    @property
+    def text(self) -> str:
+        """The whole sentence."""
+        return str(self.words())
+
+    @property
+    def numbers(self) -> list[Number]:
+        """Its numbers, in the order of the sentence."""
+        numbers: list[Number] = []
+
+        def show(number: Number) -> str:
+            numbers.append(number)
+            return ""
+
+        self.words(show)
+        return numbers
 
     @property
     def doubt(self) -> bool:
         """Whether it casts doubt on the figure."""
         return self.level is not Level.NOTE
+
+
+def note(code: str, level: Level = Level.NOTE, /, *, case: str = "", about: str = "", **values: Value) -> Note:
+    """A note with its values by the names that its wording gives them."""
+    return Note(code, level, case, tuple(values.items()), about)
 
 
 def worst(notes: Sequence[Note]) -> Level | None:
@@ -65,9 +98,9 @@ def widespread(rows: Sequence[tuple[Sequence[Note], frozenset[str]]]) -> frozens
     """The codes that most rows of a campaign have in common. ``rows``: of each measured row its notes, and the codes that its
     records can show at all: half of the rows with a clock are many, however many rows have none.
     """
-    found = Counter(one for notes, _ in rows for one in {kind(note.code) for note in notes if note.code in SHARED})
+    seen = Counter(code for notes, _ in rows for code in {kind(note.code) for note in notes if note.code in SHARED})
     able = Counter(code for _, codes in rows for code in codes)
-    return frozenset(code for code in SHARED if found[kind(code)] >= max(AT_LEAST, MOSTLY * able[code]))
+    return frozenset(code for code in SHARED if seen[kind(code)] >= max(AT_LEAST, MOSTLY * able[code]))
 
 
 def kind(code: str) -> str:

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from peakmark import statistics
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import KERNELS
-from peakmark.formatting import listed
 from peakmark.judging import disturbance
 from peakmark.judging.measured import Measured, Run, Thresholds
-from peakmark.judging.notes import Level, Note
+from peakmark.judging.notes import Level, Note, note
+from peakmark.judging.phrases import phrase
 from peakmark.limits import efficiency
-from peakmark.limits.words import quantity
 
 WIDE = {"avx2", "avx512"}
 """Instruction sets under whose multiplications a core may run below its nominal clock, as designed."""
@@ -33,11 +32,7 @@ def slow_core(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=row.spare_cpus)
     ):
         return  # what took the time is known, and said
-    text = (
-        f"the cores did {share:.0%} of the operations that their pipes allow at the clock they had: somebody else may be at"
-        " work on the other hardware thread of a core, which no counter here shows; repeat at another time or alone"
-    )
-    yield Note("slow-core", text, Level.UNSURE)
+    yield note("slow-core", Level.UNSURE, share=share)
 
 
 def waited(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -47,11 +42,8 @@ def waited(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     shares = row.details("cpu_share")
     held = [share for share in shares if share < thresholds.cpu]
     if held:
-        text = (
-            f"threads lost up to {1 - min(held):.1%} of their CPUs' time{often(len(held), len(shares))} to other programs,"
-            " the kernel or the hypervisor: have the node to yourself (sbatch --exclusive), and repeat"
-        )
-        yield Note("waited", text, Level.UNSURE if lost_time(row) else Level.NOTE)
+        level = Level.UNSURE if lost_time(row) else Level.NOTE
+        yield note("waited", level, lost=1 - min(held), often=disturbance.often(len(held), len(shares)))
 
 
 def lost_time(row: Measured) -> bool:
@@ -61,42 +53,38 @@ def lost_time(row: Measured) -> bool:
     return lost > 0 and disturbance.weight(lost, len(shares)) is Level.UNSURE
 
 
-def often(count: int, n: int) -> str:
-    """With a blank before it."""
-    return f" in {count} of {n} repetitions" if n > 1 else ""
-
-
 def clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     """Clocks that differ from one repetition to the next explain why values do, which are judged themselves: no doubt more."""
     pairs = [(run.known("clock_hz_before"), run.known("clock_hz_after")) for run in row.runs]
     known = [(float(before), float(after)) for before, after in pairs if before and after]
-    remedy = "fix the clock (governor performance, no other load) or repeat when the node is cool and idle"
     changes = [after / before - 1 for before, after in known]
     moved = [change for change in changes if abs(change) > thresholds.clock]
     if moved:
         most = max(moved, key=abs)
         way = "moved" if min(moved) < 0 < max(moved) else "fell" if most < 0 else "rose"
-        by = "up to " if len(known) > 1 else ""
-        text = f"the clock {way} by {by}{abs(most):.0%} during a run{often(len(moved), len(known))}: {remedy}"
-        yield Note("clock-moved", text, disturbance.weight(len(moved), len(known)))
-    means = [(one + other) / 2 for one, other in known]
+        by = phrase("up to" if len(known) > 1 else "share", share=abs(most))
+        often = disturbance.often(len(moved), len(known))
+        yield note("clock-moved", disturbance.weight(len(moved), len(known)), way=way, most=by, often=often)
+    means = [(before + after) / 2 for before, after in known]
     if not moved and means and max(means) / min(means) - 1 > thresholds.clock:
-        text = f"the clock of one repetition was {max(means) / min(means) - 1:.0%} above that of another: {remedy}"
-        yield Note("clock-differs", text, Level.NOTE)
+        yield note("clock-differs", more=max(means) / min(means) - 1)
 
 
 def clock_lowered(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     """Wide multiplications lower the clock of some cores, and only while they run."""
     seen = [[run.known(f"clock_hz_{when}") for when in ("before", "after", "loaded")] for run in row.runs]
-    pairs = [(float(loaded), (float(one) + float(two)) / 2) for one, two, loaded in seen if one and two and loaded]
+    pairs = [
+        (float(during), (float(before) + float(after)) / 2)
+        for before, after, during in seen
+        if before and after and during
+    ]
     if not pairs:
         return
     share = statistics.median([loaded / idle for loaded, idle in pairs])
     if share < 1 - thresholds.lowered:
         clock, nominal = statistics.median([loaded for loaded, _ in pairs]), nominal_of(row)
-        below = f", below the nominal {quantity(nominal, 'Hz', 3)}" if nominal and clock < nominal else ""
-        text = f"the work itself lowers the clock by {1 - share:.1%}, to {quantity(clock, 'Hz', 3)}{below}: the limit takes this lower one"
-        yield Note("clock-lowered", text, Level.NOTE)
+        below = phrase("below nominal", nominal=nominal) if nominal and clock < nominal else ""
+        yield note("clock-lowered", share=1 - share, clock=clock, below=below)
 
 
 def below_nominal(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -112,19 +100,11 @@ def below_nominal(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     if wide and idle is not None and clock >= LOWEST * nominal:
         clock = idle
     if clock < (1 - thresholds.clock) * nominal:
-        text = (
-            f"the cores ran at {quantity(clock, 'Hz', 3)}, below their nominal {quantity(nominal, 'Hz', 3)}: heat, a power"
-            " limit or the governor held them back, and the limit above is that of the lower clock"
-            f"{_share_at(row, nominal)}; see cpupower frequency-info, and the node's cooling and power settings"
-        )
-        yield Note("below-nominal", text, Level.UNSURE)
-
-
-def _share_at(row: Measured, nominal: float) -> str:
-    share, clock = efficiency(row.centre, row.limit), seen_clock(row.runs)
-    if share is None or clock is None or " clock" not in row.limit.formula:
-        return ""
-    return f" ({share * clock / nominal:.0%} of it at the nominal clock)"
+        share, seen = efficiency(row.centre, row.limit), seen_clock(row.runs)
+        of_it = ""
+        if share is not None and seen is not None and row.limit.clock:
+            of_it = phrase("of nominal", share=share * seen / nominal)
+        yield note("below-nominal", Level.UNSURE, clock=clock, nominal=nominal, share=of_it)
 
 
 def nominal_of(row: Measured) -> float | None:
@@ -141,8 +121,8 @@ def seen_clock(runs: Sequence[Run]) -> float | None:
 def idle_clock(runs: Sequence[Run]) -> float | None:
     """Median of the clocks before and after the work, without the work's own instructions; Hz."""
     names = ("clock_hz_before", "clock_hz_after")
-    found = [float(clock) for run in runs for name in names if (clock := run.known(name))]
-    return statistics.median(found) if found else None
+    clocks = [float(clock) for run in runs for name in names if (clock := run.known(name))]
+    return statistics.median(clocks) if clocks else None
 
 
 def narrower(row: Measured, _: Thresholds) -> Iterator[Note]:
@@ -150,26 +130,17 @@ def narrower(row: Measured, _: Thresholds) -> Iterator[Note]:
     asked = {str(run.options.get("isa") or "auto") for run in row.runs}
     if row.instrument != KERNELS["cpu"] or row.limit.value is None or asked & {"auto", row.fact("cpu", "isa_best")}:
         return
-    named = " and ".join(
-        "plain arithmetic" if isa == "scalar" else f"{isa.upper()} instructions" for isa in sorted(asked)
-    )
-    text = (
-        f"{named} as asked, beside the limit of the processor's widest multiply-add, which they cannot reach: the share is"
-        " that of the program's instructions, not of the node; without isa in its grid the kernel takes the widest"
-    )
-    yield Note("narrower", text, Level.NOTE)
+    names = (phrase("plain") if isa == "scalar" else phrase("instructions", isa=isa.upper()) for isa in sorted(asked))
+    yield note("narrower", asked=tuple(names))
 
 
 def placement(row: Measured, _: Thresholds) -> Iterator[Note]:
     """Repetitions that were given other cores measured other things."""
     placed = [run.context["placed"] for run in row.runs if run.context.get("placed")]
-    seen = sorted({(one["cores"], one["sockets"], len(one["numa_nodes"])) for one in placed})
-    if SUBSYSTEMS[row.subsystem].pinned and len(seen) > 1:
-        words = listed([f"{c} cores of {s} sockets and {n} NUMA nodes" for c, s, n in seen])
-        text = (
-            f"repetitions ran on {words}: they are not alike; give every job of the row the same CPUs, or whole nodes"
-        )
-        yield Note("placement-differs", text, Level.UNSURE)
+    kinds = sorted({(place["cores"], place["sockets"], len(place["numa_nodes"])) for place in placed})
+    if SUBSYSTEMS[row.subsystem].pinned and len(kinds) > 1:
+        each = (phrase("cores", cores=cores, sockets=sockets, nodes=nodes) for cores, sockets, nodes in kinds)
+        yield note("placement-differs", Level.UNSURE, placed=tuple(each))
 
 
 def concurrency(row: Measured, _: Thresholds) -> Iterator[Note]:
@@ -180,17 +151,11 @@ def concurrency(row: Measured, _: Thresholds) -> Iterator[Note]:
     cores, quota = row.fact("limits", "physical_cores_allowed"), row.fact("limits", "cpu_quota")
     allowed = [run.context["allowed"] for run in row.runs if run.context.get("allowed")]
     if allowed:
-        cores = min(one["cores"] for one in allowed)
-        quota = min((one["cpu_quota"] for one in allowed if one["cpu_quota"]), default=None)
+        cores = min(job["cores"] for job in allowed)
+        quota = min((job["cpu_quota"] for job in allowed if job["cpu_quota"]), default=None)
     if cpus and row.concurrency > len(cpus):
-        text = (
-            f"{row.concurrency} threads shared {len(cpus)} CPUs: they waited for each other; ask Slurm for more CPUs or"
-            " read this row as oversubscribed"
-        )
-        yield Note("oversubscribed", text, Level.WRONG)
+        yield note("oversubscribed", Level.WRONG, threads=row.concurrency, cpus=len(cpus))
     elif quota and row.concurrency > quota:
-        text = f"{row.concurrency} threads had the time of {quota:g} CPUs (cgroup quota): ask for more CPUs"
-        yield Note("cpu-quota", text, Level.UNSURE)
+        yield note("cpu-quota", Level.UNSURE, threads=row.concurrency, quota=quota)
     elif cores and row.concurrency > cores:
-        text = f"{row.concurrency} threads on {cores} cores: hardware threads of a core share its units"
-        yield Note("shared-cores", text, Level.NOTE)
+        yield note("shared-cores", threads=row.concurrency, cores=cores)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from peakmark.catalogue.workloads import KERNELS
-from peakmark.formatting import significant
 from peakmark.judging.measured import Measured, Thresholds
-from peakmark.judging.notes import Level, Note
-from peakmark.limits.words import quantity
+from peakmark.judging.notes import Level, Note, note
+from peakmark.judging.phrases import phrase
 
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
-
-
 NEAR_LIMIT = 0.7  # share of a cgroup's limit from which on it is the limit that is measured
 
 
@@ -22,8 +19,7 @@ def never_reached_device(row: Measured, thresholds: Thresholds) -> Iterator[Note
     names = {run.details.get("filesystem") for run in row.runs} | {row.fact("storage", "filesystem")}
     ram = sorted(name for name in names if name in RAM_FILE_SYSTEMS)
     if ram:
-        text = f"{ram[0]} is a file system in memory: this is no disk figure; set scratch: to a directory on a disk"
-        yield Note("ram-file-system", text, Level.WRONG)
+        yield note("ram-file-system", Level.WRONG, file_system=ram[0])
         return
     shares = [
         run.details["device_bytes"] / run.details["work"]
@@ -31,14 +27,9 @@ def never_reached_device(row: Measured, thresholds: Thresholds) -> Iterator[Note
         if isinstance(run.details.get("device_bytes"), int | float) and run.details.get("work")
     ]
     if shares and min(shares) < thresholds.device:
-        text = (
-            f"the device moved only {min(shares):.0%} of the bytes: the rest came from or stayed in a cache;"
-            " use a file system that supports O_DIRECT"
-        )
-        yield Note("cached", text, Level.WRONG)
+        yield note("cached", Level.WRONG, share=min(shares))
     elif any(run.details.get("direct") is False for run in row.runs):
-        text = "the file system refused O_DIRECT: the page cache takes part; set scratch: to one that supports it"
-        yield Note("buffered", text, Level.WRONG)
+        yield note("buffered", Level.WRONG)
 
 
 def unflushed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -52,12 +43,9 @@ def unflushed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     flush, work = max(known, key=lambda pair: pair[0])
     if flush < thresholds.flush and work > thresholds.flushed:
         held = bool(row.fact("cpu", "virtualised"))
-        where = "a host that keeps the data in its memory" if held else "a cache that is safe from a loss of power"
-        text = (
-            f"the flush took only {quantity(flush, 's', 2)} after {work / 1e6:.0f} MB, as with {where}: compare with the disk's"
-            " datasheet, or write more than that cache holds"
-        )
-        yield Note("flush", text, Level.UNSURE if held else Level.NOTE)
+        level = Level.UNSURE if held else Level.NOTE
+        where = phrase("host's memory" if held else "safe cache")
+        yield note("flush", level, flush=flush, megabytes=work / 1e6, where=where)
 
 
 def limited_disk(row: Measured, _: Thresholds) -> Iterator[Note]:
@@ -67,16 +55,8 @@ def limited_disk(row: Measured, _: Thresholds) -> Iterator[Note]:
     block = row.block or 1
     rate = {"throughput": row.centre / block, "iops": row.centre, "latency": row.concurrency / row.centre}
     operations = rate.get(row.metric, 0.0)
-    for name, value, unit in ((f"{way}_bps", operations * block, "B/s"), (f"{way}_iops", operations, "1/s")):
-        limit = limits.get(name)
+    # Bytes per second as the tables of disks have them, whatever their size.
+    for name, value, unit, factor in (("bps", operations * block, "MB/s", 1e-6), ("iops", operations, "IOPS", 1.0)):
+        limit = limits.get(f"{way}_{name}")
         if limit and value > NEAR_LIMIT * limit:
-            text = (
-                f"a cgroup lets this job {way} at most {_rate(limit, unit)} on the disk: that limit was measured,"
-                " not the disk; ask for a job without it (io.max, blkio.throttle)"
-            )
-            yield Note("io-limit", text, Level.WRONG)
-
-
-def _rate(limit: float, unit: str) -> str:
-    """Bytes per second as the tables of disks have them, whatever their size."""
-    return f"{significant(limit / 1e6, 3)} MB/s" if unit == "B/s" else quantity(limit, unit, 3)
+            yield note("io-limit", Level.WRONG, way=way, rate=phrase(unit, rate=limit * factor))

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from peakmark.catalogue.workloads import POOLS
 from peakmark.judging.measured import Measured, Thresholds
-from peakmark.judging.notes import Level, Note
+from peakmark.judging.notes import Level, Note, note
 from peakmark.units import format_size
+
+STORES = ("temporal", "streaming", "libc")
 
 
 def pool_in_cache(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -22,20 +24,9 @@ def pool_in_cache(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     reached = [run.context["placed"]["last_level_bytes"] for run in row.runs if run.context.get("placed")]
     held = max(reached, default=0) or int(last["size"]) * min(int(last["count"]), row.concurrency)
     if min(pools) < thresholds.pool * held:
-        text = (
-            f"the pool of {format_size(int(min(pools)))} is less than {thresholds.pool:g} times the L{last['level']}"
-            f" caches that its threads reach ({format_size(held)}): part of it is served by them; make pool: auto, or at least"
-            f" {format_size(int(thresholds.pool * held))}"
-        )
-        yield Note("pool-in-cache", text, Level.WRONG)
-
-
-_STORES = {
-    "temporal": "ordinary stores, through the caches: each line is read before it is written, which is not counted",
-    "streaming": "streaming stores, around the caches",
-    "non-temporal": "streaming stores, around the caches",  # records of earlier versions
-    "libc": "the stores of the C library: memcpy or memset of each block",
-}
+        sizes = zip(("pool", "held", "needed"), (min(pools), held, thresholds.pool * held), strict=True)
+        named = {name: format_size(int(size)) for name, size in sizes}
+        yield note("pool-in-cache", Level.WRONG, times=thresholds.pool, level=str(last["level"]), **named)
 
 
 def stores(row: Measured, _: Thresholds) -> Iterator[Note]:
@@ -43,7 +34,7 @@ def stores(row: Measured, _: Thresholds) -> Iterator[Note]:
     known = {str(run.details["store"]) for run in row.runs if run.details.get("store")}
     if row.subsystem == "memory" and row.variant in POOLS:
         if len(known) > 1:
-            text = f"repetitions wrote in different ways ({', '.join(sorted(known))}): measure the row anew"
-            yield Note("stores-differ", text, Level.UNSURE)
+            yield note("stores-differ", Level.UNSURE, stores=tuple(sorted(known)))
         for store in known if len(known) == 1 else ():
-            yield Note("stores", _STORES.get(store, store), Level.NOTE)
+            called = store.replace("non-temporal", "streaming")  # as records of earlier versions say
+            yield note("stores", case=called if called in STORES else "", store=store)

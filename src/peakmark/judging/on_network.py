@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from peakmark.judging.measured import Measured, Thresholds
-from peakmark.judging.notes import Level, Note
+from peakmark.judging.notes import Level, Note, note
+from peakmark.judging.phrases import Told, phrase
 
 
 def lost_round_trips(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -14,11 +15,7 @@ def lost_round_trips(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     counts = [(run.known("lost") or 0, run.known("round_trips") or 0) for run in row.runs]
     losses = [lost / (lost + whole) for lost, whole in counts if lost]
     if losses and max(losses) > thresholds.loss:
-        text = (
-            f"up to {max(losses):.2%} of the round trips lost their datagram and are not in the mean: the link or a host"
-            " between drops packets; see ip -s link and ethtool -S on both nodes"
-        )
-        yield Note("lost-round-trips", text, Level.UNSURE)
+        yield note("lost-round-trips", Level.UNSURE, share=max(losses))
 
 
 def udp_loss(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
@@ -33,17 +30,13 @@ def udp_loss(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         elif lost is not None and total:
             losses.append(float(lost) / float(total))
     if losses and max(losses) > thresholds.loss:
-        fewer = " or use fewer streams" if row.concurrency > 1 else ""
-        level, says = Level.NOTE, "the receiver's rate is shown"
+        level, says = Level.NOTE, "received"
         if max(losses) > thresholds.most:
-            level, says = Level.WRONG, "more than arrived: an overrun receiver was measured, not what the path carries"
+            level, says = Level.WRONG, "overrun"
         elif max(losses) > thresholds.heavy:
-            level, says = Level.UNSURE, "what arrives then depends on how hard the sender pushes"
-        text = (
-            f"up to {max(losses):.2%} of the messages were lost: {says}; raise net.core.rmem_max{fewer} to see what the"
-            " network itself carries"
-        )
-        yield Note("udp-loss", text, level)
+            level, says = Level.UNSURE, "pushed"
+        fewer = phrase("fewer streams") if row.concurrency > 1 else ""
+        yield note("udp-loss", level, share=max(losses), says=phrase(says), fewer=fewer)
 
 
 def loopback(row: Measured, _: Thresholds) -> Iterator[Note]:
@@ -51,15 +44,10 @@ def loopback(row: Measured, _: Thresholds) -> Iterator[Note]:
         return
     networks = [run.context.get("network") or {} for run in row.runs]
     if any(network.get("loopback") for network in networks):
-        text = "over loopback: client and server share one machine, no network lies between them; use two nodes"
-        yield Note("loopback", text, Level.NOTE)
+        yield note("loopback")
 
 
 def shaped(row: Measured, _: Thresholds) -> Iterator[Note]:
     shapes = {str((run.context.get("network") or {}).get("shaping") or "") for run in row.runs} - {""}
     if shapes:
-        text = (
-            f"the interface is slowed down on purpose ({'; '.join(sorted(shapes))}): that was measured, not the link;"
-            " see tc qdisc show, and have it removed"
-        )
-        yield Note("shaped", text, Level.WRONG)
+        yield note("shaped", Level.WRONG, shapes=Told("; ".join(sorted(shapes))))

@@ -10,12 +10,12 @@ from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.formatting import natural, plural, size
+from peakmark.formatting import natural, size
 from peakmark.judging import alike, checks, notes, ratios
 from peakmark.judging.measured import Measured, Run
-from peakmark.judging.notes import Level, Note
+from peakmark.judging.notes import Level, Note, note
+from peakmark.judging.phrases import Told, phrase
 from peakmark.judging.row import Row
-from peakmark.planning import adaptive
 from peakmark.storage.results import Results
 
 WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
@@ -50,14 +50,15 @@ def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None)
             facts=facts,
             nominal_hz=nominal_hz,
         )
-        for note in checks.check_row(measured):
-            if note.doubt or entry is table.own:
-                whole = note.code in WHOLE_ROW
-                yield note if whole else replace(note, about=entry.instrument)
+        for mark in checks.check_row(measured):
+            if mark.doubt or entry is table.own:
+                yield mark if mark.code in WHOLE_ROW else replace(mark, about=entry.instrument)
     # An echo is answered by the kernel: that it differs from a round trip of programs says nothing about either.
-    unlike = {note.about for note in done_otherwise(row)}
+    unlike = {mark.about for mark in done_otherwise(row)}
     headings = {
-        one.instrument: one.heading for one in table.series if one.instrument not in {*ratios.NOT_ALIKE, *unlike}
+        entry.instrument: entry.heading
+        for entry in table.series
+        if entry.instrument not in {*ratios.NOT_ALIKE, *unlike}
     }
     theirs = {name: row.series[name] for name in headings if name in row.series}
     centres = {
@@ -95,9 +96,12 @@ def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Note]:
         return
     refused = [str(record.data["reason"]) for record in results.refused if record.cell in planned]
     failed = [str(record.data["reason"]) for record in results.attempts if record.cell in planned]
-    reason = f": {(refused or failed)[-1]}" if refused or failed else ""
-    total = "not measured" if row.own is None else f"{row.missing} of {len(planned)} not measured"
-    yield Note("not-measured", f"{total}{reason}", Level.NOTE, row.table.own.instrument)
+    reason = phrase("because", reason=Told((refused or failed)[-1])) if refused or failed else ""
+    about = row.table.own.instrument
+    if row.own is None:
+        yield note("not-measured", case="whole", about=about, reason=reason)
+    else:
+        yield note("not-measured", about=about, missing=row.missing, planned=len(planned), reason=reason)
 
 
 def unsure(results: Results, row: Row) -> Iterator[Note]:
@@ -105,9 +109,10 @@ def unsure(results: Results, row: Row) -> Iterator[Note]:
     for entry in row.table.series:
         points = row.series[entry.instrument].points if entry.instrument in row.series else ()
         decision = results.decisions.get(points[0].record.cell.row) if points else None
-        text = adaptive.shortfall(decision) if decision else None
-        if text:
-            yield Note("shortfall", text, Level.NOTE, entry.instrument)
+        if decision and decision.half is not None and decision.decision in ("cap", "time"):
+            half, until = (100 * share for share in (decision.half, decision.criterion.until))
+            case, about = decision.decision, entry.instrument
+            yield note("shortfall", case=case, about=about, n=decision.n, half=half, until=until)
 
 
 def filled(row: Row) -> Iterator[Note]:
@@ -116,8 +121,7 @@ def filled(row: Row) -> Iterator[Note]:
     for name, series in row.series.items():
         if series.instead_of:
             other = called.get(series.instead_of, series.instead_of)
-            text = f"run in place of {other}, whose build takes no record of {size(row.key.block)}"
-            yield Note("filled", text, Level.NOTE, name)
+            yield note("filled", about=name, other=other, size=size(row.key.block))
 
 
 def done_otherwise(row: Row) -> Iterator[Note]:
@@ -126,7 +130,7 @@ def done_otherwise(row: Row) -> Iterator[Note]:
     for name, series in row.series.items():
         differ = alike.otherwise(own, name, alike.terms(series, row.key.workload))
         if name != row.table.own.instrument and differ:
-            yield Note("otherwise", f"not done alike ({'; '.join(differ)})", Level.NOTE, name)
+            yield note("otherwise", about=name, ways="; ".join(differ))
 
 
 def kept_by_host(tables: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
@@ -138,18 +142,14 @@ def kept_by_host(tables: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
 
 
 def _flush_doubted(row: Row) -> bool:
-    return any(note.code == "flush" for note in row.doubts)
+    return any(doubt.code == "flush" for doubt in row.doubts)
 
 
 def _kept(row: Row) -> Row:
     if row.table.subsystem != "disk" or row.own is None or _flush_doubted(row):
         return row
-    text = (
-        "the disk's host may keep its data in memory, as short flushes suggest: compare with the disk's datasheet, or use files"
-        " larger than that memory"
-    )
-    note = Note("host-cache", text, Level.UNSURE, row.table.own.instrument, whole=True)
-    return replace(row, marks=(*row.marks, note))
+    doubt = replace(note("host-cache", Level.UNSURE, about=row.table.own.instrument), whole=True)
+    return replace(row, marks=(*row.marks, doubt))
 
 
 def other_streams(row: Row) -> Iterator[Note]:
@@ -157,9 +157,7 @@ def other_streams(row: Row) -> Iterator[Note]:
     ping = row.series.get("ping")
     streams = {point.record.cell.concurrency for point in ping.points} if ping else set()
     if streams and streams != {row.key.concurrency}:
-        many = row.key.concurrency
-        text = f"echoes of {plural(min(streams), 'stream')} stand beside {plural(many, 'stream')} here"
-        yield Note("ping-streams", text, Level.NOTE, "ping")
+        yield note("ping-streams", about="ping", echoes=min(streams), streams=row.key.concurrency)
 
 
 def of_programs_and_limit(row: Row) -> Iterator[Note]:
@@ -169,24 +167,22 @@ def of_programs_and_limit(row: Row) -> Iterator[Note]:
         for warning, count in counts.items():
             if _SAID.match(warning) and row.table.subsystem != "disk":
                 continue  # the checks say it too, with what to do about it
-            often = f" ({count} of {entry.summary.n} runs)" if count < entry.summary.n else ""
-            yield Note("warning", f"{warning}{often}", Level.NOTE, name)
+            often = phrase("runs", count=count, n=entry.summary.n) if count < entry.summary.n else ""
+            yield note("warning", about=name, warning=Told(warning), often=often)
         if any(point.details.get("estimate") for point in entry.points):
-            yield Note("derived", "derived from other figures, not measured", Level.NOTE, name)
+            yield note("derived", about=name)
     if row.limit.note:
-        yield Note("limit", f"theoretical value: {row.limit.note}", Level.NOTE)
+        yield note("limit", remark=Told(row.limit.note))
     if row.limit.finding:
-        yield Note("machine", row.limit.finding, Level.NOTE)
+        yield note("machine", remark=Told(row.limit.finding))
     if len(row.ends) > 1:
-        pairs = ", ".join(f"{client} → {server}" for client, server in row.ends)
-        yield Note("pairs", f"measured between different pairs of nodes, client → server: {pairs}", Level.NOTE)
+        yield note("pairs", pairs=tuple(f"{client} → {server}" for client, server in row.ends))
 
 
 def hosts(row: Row) -> Iterator[Note]:
     """Several hosts in one row: a doubt where they have no limit in common. Of equal ones it is said, and nothing is claimed."""
     names = sorted({name for entry in row.series.values() for name in entry.hosts}, key=natural)
     if len(names) > 1:
-        named = f" ({', '.join(names)})" if len(names) <= NAMED else ""
-        text = f"measured on {len(names)} different hosts{named}"
-        text += ", and nothing is claimed of a row that mixes them: name the nodes (nodes:)" if row.mixed else ""
-        yield Note("hosts", text, Level.UNSURE if row.unlike else Level.NOTE)
+        named = phrase("named", hosts=tuple(names)) if len(names) <= NAMED else ""
+        level, case = Level.UNSURE if row.unlike else Level.NOTE, "mixed" if row.mixed else ""
+        yield note("hosts", level, case=case, hosts=len(names), named=named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from peakmark.config.layouts import Sheet
 from peakmark.formatting import natural
 from peakmark.judging import notes
 from peakmark.judging.notes import Level, Note
+from peakmark.judging.wording import Words
 from peakmark.limits import Limit
 from peakmark.statistics import Summary
 from peakmark.storage.results import StoredRecord
@@ -97,14 +98,18 @@ class Row:
     unlike: bool = False
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """The sentences about this row, without those that are said of the whole campaign."""
-        return tuple(dict.fromkeys(self.said(note) for note in self.marks if not note.whole))
+    def remarks(self) -> tuple[Note, ...]:
+        """The marks without those that are said of the whole campaign."""
+        return tuple(note for note in self.marks if not note.whole)
 
-    def said(self, note: Note) -> str:
-        """A note as a sentence: with the program that it is about, as the row's table calls it."""
+    def of_program(self, note: Note, words: Words) -> Words:
+        """The words of a note behind the name of the program that it is about, as the row's table calls it."""
         name = next((program.heading for program in self.table.series if program.instrument == note.about), "")
-        return f"{name}: {note.text}" if name else note.text
+        return words._replace(fact=f"{name}: {words.fact}") if name else words
+
+    def said(self, notes: Iterable[Note]) -> tuple[str, ...]:
+        """Notes as sentences, each once."""
+        return tuple(dict.fromkeys(str(self.of_program(note, note.words())) for note in notes))
 
     def marks_of(self, instrument: str) -> tuple[Note, ...]:
         """The notes that are about the figure of one instrument, or about the row as such."""

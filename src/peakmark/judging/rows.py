@@ -21,7 +21,8 @@ from peakmark.config.published import Published
 from peakmark.formatting import listed, natural
 from peakmark.judging import alike, notes, on_cores, remarks
 from peakmark.judging.measured import Run
-from peakmark.judging.notes import Level, Note
+from peakmark.judging.notes import note
+from peakmark.judging.phrases import Told
 from peakmark.judging.row import Key, Point, Row, Series
 from peakmark.limits import Limit
 from peakmark.planning import looks
@@ -72,7 +73,7 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     where = (row.table.name, row.key.workload, row.key.block, row.key.concurrency, row.table.own.instrument)
     beside = {source.name: source.value(*where) for source in sets}
     marks = [
-        Note("published", f"{source.name} (published): {text}", Level.NOTE)
+        note("published", source=source.name, remark=Told(text))
         for source in sets
         for text in source.remarks_on(*where)
     ]
@@ -80,9 +81,9 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     for source in sets:
         defined = alike.defined(source.definition_of(*where))
         marks += [
-            Note("defined", f"{source.name} (published): {name} {defined[name]} there, {here[name]} here", Level.NOTE)
-            for name in defined
-            if name in here and defined[name] != here[name]
+            note("defined", source=source.name, name=name, there=there, here=here[name])
+            for name, there in defined.items()
+            if here.get(name, there) != there
         ]
     values = {name: value for name, value in beside.items() if value is not None}
     return replace(row, published=values, marks=(*row.marks, *marks))

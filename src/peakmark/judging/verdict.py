@@ -107,7 +107,7 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
 
 def _number(spot: Spot, mark: str) -> Number:
     row = spot.middle
-    doubts = tuple(map(row.said, row.doubts or row.common_doubts))
+    doubts = row.said(row.doubts or row.common_doubts)
     if len(spot.rows) == 1:
         return Number(describe(row), value_of(row, mark), comparison(row, mark), confidence(row), doubts)
     worst = f"slowest {spot.worst.key.node} with {value_of(spot.worst, mark)}"

@@ -121,19 +121,6 @@ def half_interval(measured: Iterable[Mapping[str, Any]], criterion: Criterion) -
     return max(statistics.half_interval(summary) for summary in summaries)
 
 
-def shortfall(decision: Decision) -> str | None:
-    """Why a row ended without the narrow interval that was asked for, and the remedy; None where it did not."""
-    wanted = f"±{decision.criterion.until * 100:g} %"
-    if decision.decision not in ("cap", "time") or decision.half is None:
-        return None
-    reached = (
-        f"after {decision.n} repetitions the median is sure to ±{decision.half * 100:.2g} % only, asked was {wanted}"
-    )
-    if decision.decision == "time":
-        return f"{reached}: the time of within: is used up; allow more, or repeat on an idle node"
-    return f"{reached}: repeat on an idle node, measure longer (seconds:), or allow a larger max:"
-
-
 def read_records(directory: Path, cells: Iterable[Cell], criteria: Mapping[str, Criterion]) -> dict[str, list[Any]]:
     """Row -> its records that count, for the adaptive rows: a damaged or outdated one decides nothing."""
     by_row: dict[str, list[Any]] = {}

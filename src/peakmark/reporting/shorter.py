@@ -19,25 +19,12 @@ def sections(every: Sequence[Data]) -> list[Data]:
         if any(heading["title"] == DOUBT for heading in table["head"]):
             part["findings"] = [one for one in part["findings"] if one["topic"] != DOUBT]
         for note in table["notes"]:
-            fact, remedy = _parted(note[1])
-            if remedy:
-                if remedy in seen:
-                    note[1] = f"{fact}."
-                seen.add(remedy)
+            _, _, fact, remedy = note
+            if remedy in seen:
+                note[1] = fact
+            seen.update([remedy] if remedy else [])
         _doubt(table)
     return list(every)
-
-
-def _parted(note: str) -> tuple[str, str]:
-    """A fact, and behind its colon what to do about it, where keys may have colons too; without that, the remedy is empty.
-
-    What stands before the fact may end in a colon itself: the name of what it is about, such as a program, is no fact.
-    """
-    parts = note.split(": ")
-    for place in range(1, len(parts)):
-        if len(parts[place - 1].split()) > 2:
-            return ": ".join(parts[:place]), ": ".join(parts[place:])
-    return note, ""
 
 
 def _doubt(table: Data) -> None:

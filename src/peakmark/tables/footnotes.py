@@ -5,54 +5,80 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
+from typing import NamedTuple
 
 from peakmark.formatting import typeset
-from peakmark.judging.merging import joined, merge
+from peakmark.judging.merging import Merged, merge
+from peakmark.judging.notes import Note
+from peakmark.judging.phrases import Number, between
 from peakmark.judging.row import Row
+from peakmark.judging.wording import Words
 
 BESIDE = "A number beside a letter is what the note says of that row"
 BETWEEN = ", "  # two letters of notes
 BOUND = "\u00a0"  # a letter and its number stay on one line
 
 
+class Footnote(NamedTuple):
+    """A letter, the sentence that it stands for, and of that the fact alone and the remedy, empty without one."""
+
+    letter: str
+    text: str
+    fact: str
+    remedy: str
+
+    @classmethod
+    def of(cls, letter: str, words: Words, mark: str, more: str = "") -> Footnote:
+        """The words as they are printed, with ``more`` behind them."""
+        whole, fact = (typeset(closed(f"{text.rstrip('.')}{more}"), mark) for text in (str(words), words.fact))
+        return cls(letter, whole, fact, words.remedy)
+
+
 @dataclass(frozen=True)
 class Notes:
-    """The notes of some rows: ``letters`` by note, the ``sentences`` they stand for, and what is said of all rows.
+    """The notes of some rows: ``letters`` by note, the words they stand for, and what is said of all rows.
 
-    own  the numbers that a note has of its own, where its sentence has ranges
+    merged  what stands for a note, and the number that it has of its own where that has ranges
     """
 
-    letters: Mapping[str, str]
-    sentences: tuple[tuple[str, str], ...]
+    letters: Mapping[Note, str]
+    words: Mapping[str, Words]
     common: tuple[str, ...]
-    own: Mapping[str, tuple[str, ...]]
+    merged: Mapping[Note, Merged]
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Notes:
         """Notes that differ in numbers alone share a letter; what holds for all measured rows has none."""
         common = _common(rows)
-        merged = merge([note for row in rows for note in row.notes if note not in common])
-        sentences = dict.fromkeys(form.sentence for form in merged.values())
-        letters = {sentence: letter(number) for number, sentence in enumerate(sentences)}
+        merged = merge(note for row in rows for note in row.remarks if note not in common)
+        sentences = {note: rows[0].of_program(note, form.words) for note, form in merged.items()}
+        letters = {words: letter(number) for number, words in enumerate(dict.fromkeys(sentences.values()))}
         return cls(
-            letters={note: letters[form.sentence] for note, form in merged.items()},
-            sentences=tuple((mark, closed(sentence)) for sentence, mark in letters.items()),
-            common=tuple(f"All rows: {note}" for note in common),
-            own={note: form.own for note, form in merged.items()},
+            letters={note: letters[words] for note, words in sentences.items()},
+            words={place: words for words, place in letters.items()},
+            common=tuple(f"All rows: {text}" for text in rows[0].said(common)) if rows else (),
+            merged=merged,
         )
+
+    def footnotes(self, mark: str) -> tuple[Footnote, ...]:
+        """What the letters stand for, as it is printed."""
+        return tuple(Footnote.of(place, words, mark) for place, words in self.words.items())
 
     @property
     def said_of_all(self) -> tuple[str, ...]:
         """What is said below the table of all rows, and of the numbers beside letters."""
-        return (*self.common, *([BESIDE] if any(self.own.values()) else ()))
+        return (*self.common, *([BESIDE] if any(form.own for form in self.merged.values()) else ()))
 
     def marks(self, rows: Sequence[Row], mark: str = ".") -> str:
-        """The letters of what a line's rows note, each once with the line's own numbers: ``a 11 %, b, c 2.74 GHz``."""
-        numbers: dict[str, list[tuple[str, ...]]] = {}
-        for note in (note for row in rows for note in row.notes if note in self.letters):
-            numbers.setdefault(self.letters[note], []).append(self.own[note])
-        ordered = sorted(numbers, key=lambda place: (len(place), place))
-        texts = (f"{place} {typeset(joined(numbers[place]), mark)}".strip().replace(" ", BOUND) for place in ordered)
+        """The letters of what a line's rows note, each once with the line's own number: ``a 11 %, b, c 2.74 GHz``."""
+        numbers: dict[str, list[Number]] = {}
+        for note in (note for row in rows for note in row.remarks if note in self.letters):
+            own = self.merged[note].own
+            numbers.setdefault(self.letters[note], []).extend([own] if own else [])
+        texts = []
+        for place in sorted(numbers, key=lambda place: (len(place), place)):
+            own_range = f" {typeset(between(numbers[place]).alone, mark)}" if numbers[place] else ""
+            texts.append(f"{place}{own_range}".replace(" ", BOUND))
         return BETWEEN.join(texts)
 
 
@@ -61,12 +87,12 @@ def closed(sentence: str) -> str:
     return f"{sentence.rstrip('.')}."
 
 
-def _common(rows: Sequence[Row]) -> list[str]:
+def _common(rows: Sequence[Row]) -> list[Note]:
     """Notes of all measured rows alike: said once below the table instead of in every row."""
     measured = [row for row in rows if row.own is not None]
     if len(measured) < 2:
         return []
-    return [note for note in measured[0].notes if all(note in row.notes for row in measured)]
+    return [note for note in dict.fromkeys(measured[0].remarks) if all(note in row.remarks for row in measured)]
 
 
 def letter(number: int) -> str:

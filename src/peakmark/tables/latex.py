@@ -68,7 +68,7 @@ def table(grid: Grid, across: bool = False) -> str:
         *([] if long else ["\\bottomrule"]),
         f"\\end{{{kind}}}\\par",
         "\\smallskip\\sloppy\\emergencystretch=3em",
-        *(f"\\noindent\\textsuperscript{{{mark}}}\\,{escape(sentence)}\\par" for mark, sentence in grid.notes),
+        *(f"\\noindent\\textsuperscript{{{mark}}}\\,{escape(sentence)}\\par" for mark, sentence, *_ in grid.notes),
         *(
             f"\\noindent {escape(remark)}\\par"
             for remark in ((grid.reading,) if grid.reading else ()) + grid.remarks + grid.shared

@@ -17,7 +17,7 @@ from peakmark.judging.fleet import Spot
 from peakmark.judging.row import Row
 from peakmark.storage.results import Results
 from peakmark.tables import footnotes, presentation
-from peakmark.tables.footnotes import Notes
+from peakmark.tables.footnotes import Footnote, Notes
 from peakmark.tables.presentation import Column, Grid
 
 NAMED = 3
@@ -38,7 +38,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         title=table.title,
         columns=_columns(table),
         body=body,
-        notes=tuple((at, typeset(_where(at, sentence, notes, rows, every), mark)) for at, sentence in notes.sentences),
+        notes=tuple(Footnote.of(at, words, mark, _where(at, notes, rows, every)) for at, words in notes.words.items()),
         remarks=tuple(typeset(footnotes.closed(remark), mark) for remark in remarks),
         shared=tuple(typeset(footnotes.closed(remark), mark) for remark in notes.said_of_all),
         reading=f"A line for each point: {every} nodes. "
@@ -134,13 +134,13 @@ def _apart(spot: Spot) -> str:
     return ", ".join(names[:NAMED]) + (f", {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
-def _where(at: str, sentence: str, notes: Notes, rows: Sequence[Row], every: int) -> str:
-    """A note's sentence with the nodes that it is about."""
-    nodes = {row.key.node: None for row in rows if any(notes.letters.get(note) == at for note in row.notes)}
+def _where(at: str, notes: Notes, rows: Sequence[Row], every: int) -> str:
+    """The nodes that a note is about, in brackets; nothing where it is about all."""
+    nodes = {row.key.node: None for row in rows if any(notes.letters.get(note) == at for note in row.remarks)}
     if len(nodes) in (0, every):
-        return sentence
+        return ""
     which = listed([*nodes]) if len(nodes) <= NAMED else f"{len(nodes)} of {every} nodes"
-    return footnotes.closed(f"{sentence.rstrip('.')} (on {which})")
+    return f" (on {which})"
 
 
 def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from peakmark.formatting import listed, percent, significant, size, typeset
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
-from peakmark.tables.footnotes import Notes, closed
+from peakmark.tables.footnotes import Footnote, Notes, closed
 
 NOT_MEASURED = "not measured"
 ENDS = "Client → server"
@@ -36,7 +36,7 @@ class Grid:
     """A table as shown.
 
     body     texts, one list per row, as many as columns
-    notes    letter and sentence, in the order in which the rows refer to them
+    notes    what the rows refer to, in their order
     remarks  sentences about the whole table: why a column is empty, what is not known
     reading  how to read it: what its rows are and what is counted; may be empty
     shared   notes that all measured rows have in common: said once, after the remarks
@@ -46,7 +46,7 @@ class Grid:
     title: str
     columns: tuple[Column, ...]
     body: tuple[tuple[str, ...], ...]
-    notes: tuple[tuple[str, str], ...]
+    notes: tuple[Footnote, ...]
     remarks: tuple[str, ...]
     reading: str = ""
     shared: tuple[str, ...] = ()
@@ -187,7 +187,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         title=table.title,
         columns=columns(table, heading, published, interval_heading(rows)),
         body=tuple(body),
-        notes=tuple((at, typeset(sentence, mark)) for at, sentence in notes.sentences),
+        notes=notes.footnotes(mark),
         remarks=tuple(typeset(closed(remark), mark) for remark in remarks),
         shared=tuple(typeset(closed(note), mark) for note in notes.said_of_all),
         reading=typeset(closed(table.remark), mark) if table.remark else "",

@@ -153,7 +153,7 @@ def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -
         title=sheet.title,
         columns=(*columns, presentation.Column("Doubt"), presentation.Column("Notes", kind="notes")),
         body=tuple(body),
-        notes=tuple((letter, typeset(sentence, mark)) for letter, sentence in notes.sentences),
+        notes=notes.footnotes(mark),
         remarks=tuple(typeset(footnotes.closed(remark), mark) for remark in _remarks(results, sheet, shown)),
         shared=tuple(typeset(footnotes.closed(note), mark) for note in notes.said_of_all),
         reading=typeset(footnotes.closed(sheet.remark), mark) if sheet.remark else "",

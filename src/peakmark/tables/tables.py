@@ -161,7 +161,7 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
         }
     if table.subsystem == "network":
         line |= dict(zip(ENDS, _ends(row), strict=True))
-    line["Notes"] = "; ".join(dict.fromkeys(row.said(note) for note in row.marks))
+    line["Notes"] = "; ".join(row.said(row.marks))
     return line
 
 

@@ -35,7 +35,7 @@ def test_the_limit_takes_the_clock_under_the_work(tmp_path: Path) -> None:
     built = row(tmp_path, [2.70e9, 2.72e9, 2.75e9])
     assert built.limit.value == pytest.approx(2.72e9 * 16)
     assert "2.72 GHz (clock observed under the work)" in built.limit.formula
-    assert any("lowers the clock by" in str(note) for note in built.notes)
+    assert any("lowers the clock by" in note for note in built.said(built.remarks))
     # The reference has the same limit: it told no clock of its own.
     assert built.series["likwid-bench"].efficiency == pytest.approx(42 / (2.72 * 16))
 
@@ -48,4 +48,4 @@ def test_records_from_before_are_read_as_before(tmp_path: Path) -> None:
     built = row(tmp_path, [None, None, None])
     assert built.limit.value == pytest.approx(3.05e9 * 16)
     assert "(observed clock)" in built.limit.formula
-    assert not any("lowers the clock" in str(note) for note in built.notes)
+    assert not any("lowers the clock" in note for note in built.said(built.remarks))

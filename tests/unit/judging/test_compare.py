@@ -364,7 +364,7 @@ def test_what_a_published_set_notes_on_its_values_is_told(tmp_path: Path) -> Non
         assert next(line for line in text.splitlines() if "netbench TCP" in line).endswith(" [1]")
     folder = make.write(tmp_path / "d", records, config={"report": {"published": [name]}})
     (row,) = rows.build(Results.read(folder))["network_throughput"]
-    assert f"{name} (published): over loopback; no network was measured" in row.notes
+    assert f"{name} (published): over loopback; no network was measured" in row.said(row.remarks)
     assert row.level is None
 
 

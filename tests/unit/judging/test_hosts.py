@@ -77,7 +77,7 @@ def test_a_row_that_mixes_hosts_is_not_claimed(mixing: Path) -> None:
     rows = cpu_rows(mixing)
     assert all(row.mixed and row.measured.efficiency for row in rows)  # alike in all that a limit is made of
     assert all(row.level is None for row in rows)  # or every row of a cluster of equal nodes would be in doubt
-    assert "measured on 2 different hosts (a, b), and nothing is claimed" in rows[0].notes[0]
+    assert "measured on 2 different hosts (a, b), and nothing is claimed" in rows[0].said(rows[0].remarks)[0]
     assert [found.topic for found in findings.of(rows)] == ["Hosts"]
     assert "2 of 2 rows mix hosts" in findings.of(rows)[0].text
 

@@ -316,7 +316,7 @@ def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path: Path) -> 
         records.append(make.record(cell, [make.measurement(cell, "throughput", 1e10)]))
     of = Judged(Results.read(make.write(tmp_path / "c", records)))
     assert {row.level for row in of.rows["cpu"]} == {None}
-    assert not any("clock" in note for row in of.rows["cpu"] for note in row.notes)
+    assert not any("clock" in note for row in of.rows["cpu"] for note in row.said(row.remarks))
     (told,) = (text for text in said(of) if "clock" in text)
     assert told.partition(": ")[0] == (
         "In 2 of 12 rows, the clock of one repetition was 11% above that of another; "

@@ -9,7 +9,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.judging import rows
-from peakmark.judging.notes import Level, Note
+from peakmark.judging.notes import Level, note
 from peakmark.judging.row import Row
 from peakmark.storage.results import Results
 
@@ -48,11 +48,13 @@ def test_a_remark_carries_no_heading_until_it_is_shown(tmp_path: Path) -> None:
     row = _row(tmp_path, "ping", own="Our kernel")
     about = [note for note in row.marks if note.about == "netbench"]
     assert about and not [note for note in row.marks if "Our kernel" in note.text]
-    assert all(f"Our kernel: {note.text}" in row.notes for note in about)
+    assert all(f"Our kernel: {note.text}" in row.said(row.remarks) for note in about)
 
 
 def test_a_fact_is_told_without_its_remedy() -> None:
-    assert Note("steal", "steal took 4 %: use an idle host", Level.UNSURE).fact == "steal took 4 %"
+    steal = note("steal", Level.UNSURE, share=0.042, often="")
+    assert steal.fact == "the hypervisor took up to 4.2% of the CPUs' time (steal)"
+    assert steal.text == f"{steal.fact}: repeat on a machine whose CPUs are yours alone, or at a calmer time"
 
 
 def _codes(folder: Path, table: str) -> list[set[str]]:

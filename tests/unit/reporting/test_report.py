@@ -21,7 +21,6 @@ from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import figures
 from peakmark.formatting import duration
 from peakmark.judging import rows, verdict
-from peakmark.judging.merging import merge
 from peakmark.planning import plan
 from peakmark.reporting import artifact, document, provenance, report
 from peakmark.resources import ROOT
@@ -435,17 +434,11 @@ def test_a_warning_that_the_checks_repeat_is_said_once(tmp_path: Path) -> None:
     warnings = ["4 threads share 2 CPUs: the threads take turns, so this is no scaling result", "something else"]
     record = make.record(of, [make.measurement(of, "rate", 4e10)], warnings=warnings, context={"cpus": [0, 1]})
     (row,) = rows.build(Results.read(make.write(tmp_path / "c", [record])))["cpu"]
-    assert [note for note in row.notes if "2 CPUs" in note] == [
+    assert [note for note in row.said(row.remarks) if "2 CPUs" in note] == [
         "MyCPUBench: 4 threads shared 2 CPUs: they waited for each other; ask Slurm for more CPUs or read this row as "
         "oversubscribed"
     ]
-    assert any("something else" in note for note in row.notes)
-
-
-def test_notes_that_differ_in_number_and_plural_are_one() -> None:
-    notes = ["up to 1.3 CPUs meanwhile (1 busy process)", "up to 2 CPUs meanwhile (3 busy processes)"]
-    merged = merge(notes)
-    assert {one.sentence for one in merged.values()} == {"up to 1.3 – 2 CPUs meanwhile (1 – 3 busy processes)"}
+    assert any("something else" in note for note in row.said(row.remarks))
 
 
 def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 from tests.unit import campaign_data as make
 
 from peakmark.judging import rows
+from peakmark.judging.wording import Words
 from peakmark.reporting import document, formulas, runs_text, shorter
 from peakmark.storage.results import Results
 from peakmark.tables import footnotes, webtables
 
-REMEDY = "repeat on an idle node."
+REMEDY = "repeat on an idle node, or set pool: auto"
 
 
 def _section(notes: list[list[str]], doubts: list[str]) -> dict[str, Any]:
@@ -30,38 +31,24 @@ def _section(notes: list[list[str]], doubts: list[str]) -> dict[str, Any]:
     return {"parts": [{"table": table, "findings": findings}, {"table": None, "findings": []}]}
 
 
+def _note(letter: str, fact: str, remedy: str = "") -> list[str]:
+    return list(footnotes.Footnote.of(letter, Words(fact, remedy), "."))
+
+
 def test_a_remedy_stands_at_the_first_note_that_names_it() -> None:
-    first = [["a", f"Mine: it spread by 7 %: {REMEDY}"], ["b", f"Mine: the clock fell: {REMEDY}"]]
-    second = [["a", f"Mine: it spread by 9 %: {REMEDY}"], ["b", "Mine: something else: see there."]]
+    first = [_note("a", "Mine: it spread by 7 %", REMEDY), _note("b", "Mine: the clock fell", REMEDY)]
+    second = [_note("a", "Mine: it spread by 9 %", REMEDY), _note("b", "Mine: something else", "see there")]
     shorter.sections([_section(first, ["unsure", ""]), _section(second, ["unsure", ""])])
-    assert [text for _, text in first] == [f"Mine: it spread by 7 %: {REMEDY}", "Mine: the clock fell."]
-    assert [text for _, text in second] == ["Mine: it spread by 9 %.", "Mine: something else: see there."]
+    assert [note[1] for note in first] == [f"Mine: it spread by 7 %: {REMEDY}.", "Mine: the clock fell."]
+    assert [note[1] for note in second] == ["Mine: it spread by 9 %.", "Mine: something else: see there."]
 
 
-def test_a_fact_behind_the_name_of_a_program_is_no_remedy() -> None:
+def test_a_fact_is_said_of_each_table_whatever_colons_are_in_it() -> None:
     """Said of two tables it is true of both."""
-    facts = [
-        "Mine: 1 of 3 not measured.",
-        "theoretical value: that of two cores.",
-        "Mine: server: 4 threads shared 2 CPUs.",
-    ]
-    sections = [
-        _section([[letter, text] for letter, text in zip("abc", facts, strict=True)], ["unsure", ""]) for _ in "12"
-    ]
+    facts = ["Mine: 1 of 3 not measured: the disk is full", "theoretical value: that of two cores, as told: here"]
+    sections = [_section([_note("a", fact) for fact in facts], ["unsure", ""]) for _ in "12"]
     for section in shorter.sections(sections):
-        assert [text for _, text in section["parts"][0]["table"]["notes"]] == facts
-
-
-def test_a_key_in_a_remedy_is_not_where_it_begins() -> None:
-    notes = [
-        ["a", f"Mine: the pool of {size} is too small: caches serve it; make pool: auto."]
-        for size in ("1 GiB", "2 GiB")
-    ]
-    shorter.sections([_section(notes, ["unsure", ""])])
-    assert [text for _, text in notes] == [
-        "Mine: the pool of 1 GiB is too small: caches serve it; make pool: auto.",
-        "Mine: the pool of 2 GiB is too small.",
-    ]
+        assert [note[1] for note in section["parts"][0]["table"]["notes"]] == [f"{fact}." for fact in facts]
 
 
 def test_a_doubt_that_all_rows_share_is_a_sentence() -> None:

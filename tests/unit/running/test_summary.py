@@ -13,7 +13,7 @@ import pytest
 
 from peakmark import resources
 from peakmark.judging import rows
-from peakmark.judging.notes import Level, Note
+from peakmark.judging.notes import Level, note
 from peakmark.running import summary
 
 
@@ -30,7 +30,7 @@ def test_they_name_the_files_five_numbers_with_their_unit_and_the_reference(swep
 
 def test_a_row_in_doubt_is_not_told_without_it(swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = {
-        name: [replace(row, marks=(Note("clock-moved", "the clock moved", Level.UNSURE),)) for row in rows_]
+        name: [replace(row, marks=(note("clock-differs", Level.UNSURE, more=0.2),)) for row in rows_]
         if name == "cpu"
         else rows_
         for name, rows_ in rows.build(summary.Results.read(swept)).items()
@@ -38,7 +38,7 @@ def test_a_row_in_doubt_is_not_told_without_it(swept: Path, monkeypatch: pytest.
     monkeypatch.setattr(rows, "build", lambda _: found)
     lines = summary.describe(swept).splitlines()
     (place,) = (number for number, line in enumerate(lines) if line.startswith("  CPU"))
-    assert lines[place + 1] == "    unsure: the clock moved"
+    assert lines[place + 1].startswith("    unsure: the clock of one repetition was 20% above that of another: fix")
     assert sum("unsure: the clock" in line for line in lines) == 1
 
 

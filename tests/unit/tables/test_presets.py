@@ -194,7 +194,11 @@ def test_fio_fills_the_column_of_an_iozone_that_takes_no_such_records(name: str,
     filled = [row for row in rows if row.key.block == 100 << 20]
     assert len(filled) == 12
     for row in rows:
-        said = [note for note in row.notes if "in place of IOZone, whose build takes no record of 100 MiB" in note]
+        said = [
+            note
+            for note in row.said(row.remarks)
+            if "in place of IOZone, whose build takes no record of 100 MiB" in note
+        ]
         assert len(said) == (row in filled) == [note.code for note in row.marks].count("filled")
         assert ("fio" in row.series) == (row in filled)
 

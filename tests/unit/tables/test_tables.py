@@ -11,7 +11,6 @@ from tests.unit import campaign_data as make
 
 from peakmark.catalogue.tables import BY_NAME, TABLES
 from peakmark.judging import rows
-from peakmark.judging.merging import joined, merge
 from peakmark.storage.results import Results
 from peakmark.tables import footnotes, presentation, tables
 
@@ -162,7 +161,9 @@ def test_programs_of_a_disk_that_disagree_are_asked_for_their_buffers(tmp_path: 
         measured = make.measurement(own, "throughput", 2e9) | {"details": {"huge_pages": given}}
         records = [make.record(own, [measured]), make.record(fio, [make.measurement(fio, "throughput", 8e8)])]
         row = rows.build(Results.read(make.write(tmp_path / str(given), records)))["disk_throughput"][0]
-        assert [note for note in row.notes if "a factor of 2.5" in note and said in note], row.notes
+        assert [note for note in row.said(row.remarks) if "a factor of 2.5" in note and said in note], row.said(
+            row.remarks
+        )
 
 
 def test_a_latency_efficiency_is_theoretical_by_measured(tmp_path: Path) -> None:
@@ -197,7 +198,7 @@ def test_a_half_measured_row_says_how_much_is_missing(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [make.record(done, [make.measurement(done, "rate", 4e10)])], planned=[missing])
     (row,) = rows.build(Results.read(folder))["cpu"]
     assert row.missing == 1
-    assert row.notes[0] == "MyCPUBench: 1 of 2 not measured"
+    assert row.said(row.remarks)[0] == "MyCPUBench: 1 of 2 not measured"
 
 
 def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path: Path) -> None:
@@ -250,7 +251,7 @@ def test_warnings_of_records_become_notes_with_their_share(tmp_path: Path) -> No
         for number, of in enumerate(cells)
     ]
     (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["cpu"]
-    assert "MyCPUBench: the clock moved (1 of 3 runs)" in row.notes
+    assert "MyCPUBench: the clock moved (1 of 3 runs)" in row.said(row.remarks)
 
 
 def test_loopback_is_said_in_every_row(tmp_path: Path) -> None:
@@ -258,7 +259,7 @@ def test_loopback_is_said_in_every_row(tmp_path: Path) -> None:
     context = {"network": {"interface": "lo", "address": "127.0.0.1", "loopback": True}}
     folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "throughput", 1e9)], context=context)])
     (row,) = rows.build(Results.read(folder))["network_throughput"]
-    assert any(note.startswith("over loopback") for note in row.notes)
+    assert any(note.startswith("over loopback") for note in row.said(row.remarks))
 
 
 def between(folder: Path, *pairs: tuple[str, str], node: str = "any") -> Path:
@@ -294,7 +295,7 @@ def test_a_row_of_several_pairs_names_them_all(tmp_path: Path) -> None:
     assert list(frame["Client"]) == ["n1; n2"] and list(frame["Server"]) == ["n2; n1"]
     results = Results.read(folder)
     (row,) = rows.build(results)["network_throughput"]
-    assert "measured between different pairs of nodes, client → server: n1 → n2, n2 → n1" in row.notes
+    assert "measured between different pairs of nodes, client → server: n1 → n2, n2 → n1" in row.said(row.remarks)
     assert presentation.where([row]) == "2 pairs"
 
 
@@ -350,15 +351,6 @@ def test_building_again_gives_the_same_bytes(swept: Path) -> None:
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_notes_that_differ_in_numbers_alone_share_a_sentence() -> None:
-    notes = ["spread by 7% of L3, n = 3", "spread by 31% of L3, n = 3", "spread by 9.5% of L3, n = 3", "other 4"]
-    merged = merge(notes)
-    assert {one.sentence for one in merged.values()} == {"spread by 7 – 31% of L3, n = 3", "other 4"}
-    assert merge([]) == {}
-    powers = [f"the figure is {value} op/s" for value in ("3.76e+06", "1.2e+07")]
-    assert [one.sentence for one in merge(powers).values()] == ["the figure is 3.76e+06 – 1.2e+07 op/s"] * 2
-
-
 def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path) -> None:
     spreads = {1: (0.7, 1.0, 1.3), 2: (0.8, 1.0, 1.2), 4: (1.0, 1.0, 1.0)}
     records = [
@@ -370,28 +362,12 @@ def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path)
     results = Results.read(make.write(tmp_path / "c", records))
     grid = presentation.grid(results, BY_NAME["cpu"], rows.build(results)["cpu"], ",")
     at = [column.label for column in grid.columns].index("Notes")
-    notes = dict(grid.notes)
-    (letter,) = [name for name, sentence in notes.items() if "spread" in sentence]
-    assert "20 – 30\u00a0%" in notes[letter]
+    ((letter, text),) = [(note.letter, note.text) for note in grid.notes if "spread" in note.text]
+    assert "20 – 30\u00a0%" in text
     marks = [line[at].split(footnotes.BETWEEN) for line in grid.body]
     own = [next((mark for mark in line if mark.startswith(letter)), "") for line in marks]
     assert own == [f"{letter}\u00a030\u00a0%", f"{letter}\u00a020\u00a0%", ""]
     assert f"{footnotes.BESIDE}." in grid.shared
-
-
-def test_own_numbers_have_their_units_and_of_several_rows_are_a_range() -> None:
-    notes = [
-        "the clock fell by 4.9%, to 2.74 GHz",
-        "the clock fell by 6%, to 2.79 GHz",
-        "took 132 µs after 655 MB",
-        "other",
-    ]
-    merged = merge([*notes, "took 1.5 µs after 655 MB"])
-    assert merged[notes[0]].own == ("4.9%",), "the first of what differs"
-    assert merged[notes[2]].own == ("132 µs",), "655 MB is the same in both"
-    assert merged["other"].own == ()
-    assert joined([merged[notes[0]].own]) == "4.9%"
-    assert joined([merged[notes[0]].own, merged[notes[1]].own]) == "4.9 – 6%"
 
 
 def test_what_holds_for_all_rows_is_said_once(tmp_path: Path) -> None:
