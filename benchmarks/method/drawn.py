@@ -18,7 +18,7 @@ from benchmarks.method.same import CLAIMED, Count
 from peakmark import statistics
 from peakmark.judging import compare, remarks, rows, sides, spread
 from peakmark.judging import row as judged
-from peakmark.judging.sides import Point, Side
+from peakmark.judging.sides import Entry, Point, Side
 from peakmark.storage.results import Results
 
 Values = Mapping[Point, Sequence[float]]
@@ -47,7 +47,7 @@ def undisturbed(folders: Iterable[Path]) -> dict[Point, list[float]]:
 def _is_undisturbed(results: Results, row: judged.Row, point: judged.Point) -> bool:
     """By what is noted on a row of that repetition alone."""
     alone = judged.Series((point,), statistics.summarise([point.value]), point.value, None)
-    facts = results.facts_for(row.key.node, str(point.record.data["context"]["host"]))
+    facts = results.facts_for(row.key.node, str(point.context["host"]))
     found = remarks.checked(replace(row, series={row.table.own.instrument: alone}), facts)
     return DISTURBED.isdisjoint(note.code for note in found)
 
@@ -95,4 +95,5 @@ def _side(values: Mapping[Point, tuple[float, ...]]) -> Side:
     changes: dict[str, list[float]] = {}
     for point, found in values.items():
         changes.setdefault(point.table, []).extend(sides.halves(found))
-    return Side("", values, bare=False, drift=sides.drift_of(changes))
+    entries = {point: Entry(measured) for point, measured in values.items()}
+    return Side("", entries, bare=False, drift=sides.drift_of(changes))

@@ -16,7 +16,7 @@ from benchmarks.method.same import CLAIMED, Count
 from peakmark import statistics
 from peakmark.config.repetitions import Criterion
 from peakmark.judging import compare, paired, sides, spread
-from peakmark.judging.sides import Point, Side
+from peakmark.judging.sides import Entry, Point, Side
 from peakmark.planning import looks
 from peakmark.statistics import Interval
 
@@ -116,7 +116,8 @@ def _side(
         values[point] = found
         turns[point] = {place: paired.Turn(value, 100.0 * place, 100.0 * place) for place, value in enumerate(found)}
         changes.setdefault(TABLES[part], []).extend(sides.halves(found))
-    return Side(names[0], values, bare=False, drift=sides.drift_of(changes), beside=names[1], turns=turns)
+    entries = {point: Entry(measured, turns=turns.get(point, {})) for point, measured in values.items()}
+    return Side(names[0], entries, bare=False, drift=sides.drift_of(changes), beside=names[1])
 
 
 def coverage(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:

@@ -111,7 +111,7 @@ def really(pairs: Iterable[tuple[Path, Path]], turned: bool = False) -> tuple[Co
         for one in found:
             judged += one.verdict != "cannot tell"
             claimed += one.verdict in CLAIMED
-            if not one.doubtful:
+            if not any(one.doubts):
                 calm_judged += one.verdict != "cannot tell"
                 calm_claimed += one.verdict in CLAIMED
             values[one.point] += [*one.before, *one.after]
@@ -134,7 +134,7 @@ def resampled(values: Mapping[Point, Sequence[float]], size: int, draws: int, se
         for _ in range(draws):
             drawn = lot.permutation(np.asarray(all_values))[: 2 * size]
             lower = BY_NAME[point.table].lower_is_better
-            verdict = compare.judge(drawn[:size].tolist(), drawn[size:].tolist(), lower)[3]
+            verdict = compare.judge(drawn[:size].tolist(), drawn[size:].tolist(), lower).verdict
             judged += verdict != "cannot tell"
             claimed += verdict in CLAIMED
     return Count(claimed, judged)

@@ -101,23 +101,23 @@ def judge(bench: Bench, fault: Fault, number: int, repetitions: int) -> Outcome:
 
 def _median(campaign: Path) -> float:
     """Of the own kernel's rates in the only table of rates that there is."""
-    found = sides.read(str(campaign)).values
+    found = sides.read(str(campaign)).entries
     return next(
-        statistics.median(values) for point, values in found.items() if point.instrument in ("cpubench", "diskbench",
+        statistics.median(entry.values) for point, entry in found.items() if point.instrument in ("cpubench", "diskbench",
                                                                                             "netbench")
     )  # fmt: skip
 
 
 def _outcome(fault: Fault, before: Path, after: Path) -> Outcome:
     compared, _, _ = compare.compare(sides.read(str(before)), sides.read(str(after)))
-    most: Comparison = max(compared, key=lambda one: max(one.ratio, 1 / one.ratio))
+    most: Comparison = max(compared, key=lambda one: max(one.judged.ratio, 1 / one.judged.ratio))
     said = next((text for text in _doubts(after) if fault.words in text), "")
     return Outcome(
         fault.name,
         sides.describe(most.point),
         statistics.median(most.before),
         statistics.median(most.after),
-        most.ratio,
+        most.judged.ratio,
         most.verdict,
         found=most.verdict in ("better", "worse"),
         named=bool(said),
@@ -128,4 +128,4 @@ def _outcome(fault: Fault, before: Path, after: Path) -> Outcome:
 
 def _doubts(campaign: Path) -> list[str]:
     tables = rows.build(Results.read(campaign)).values()
-    return [text for found in tables for row in found for text in map(row.said, row.doubts)]
+    return [text for found in tables for row in found for text in row.said(row.doubts)]

@@ -18,7 +18,7 @@ from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES
 from peakmark.instruments import REGISTRY
-from peakmark.judging import notes, wording
+from peakmark.judging import notes, phrases
 from peakmark.judging.checks import CHECKS
 from peakmark.reporting import method_text
 from peakmark.resources import ROOT, schema
@@ -117,10 +117,10 @@ def test_a_remark_has_its_places() -> None:
     tested = "".join(path.read_text() for path in UNIT.rglob("test_*.py"))
     assert [code for code in codes if f'"{code}"' not in tested] == [], "a test names it"
     assert set(notes.SHARED) <= set(codes)
-    assert {name.partition(" ")[0] for name in wording.NOTES} == set(codes), "data/notes.csv"
+    assert {name.partition(" ")[0] for name in phrases.NOTES} == set(codes), "data/notes.csv"
     written = "".join(path.read_text() for path in (PACKAGE / "judging").glob("*.py"))
-    cases = [name.partition(" ")[2] for name in wording.NOTES]
-    unused = [name for name in (*filter(None, cases), *wording.PARTS) if f'"{name}"' not in written]
+    cases = [name.partition(" ")[2] for name in phrases.NOTES]
+    unused = [name for name in (*filter(None, cases), *phrases.PARTS) if f'"{name}"' not in written]
     assert unused == [], "data/notes.csv, data/phrases.csv"
     functions = {
         f"{path.stem}.{node.name}"

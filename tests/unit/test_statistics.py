@@ -263,6 +263,6 @@ def test_like_and_like_are_rarely_called_different(kind: str) -> None:
     wrong = 0
     for _ in range(500):
         values = draw()
-        wrong += compare.judge(values[:6], values[6:], False)[3] in ("better", "worse")
+        wrong += compare.judge(values[:6], values[6:], False).verdict in ("better", "worse")
     # The exact test errs in 4.1 % of comparisons at most; 500 of them scatter by 0.9 %.
     assert wrong <= 0.07 * 500

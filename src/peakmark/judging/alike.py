@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from peakmark.formatting import size
@@ -33,15 +34,14 @@ def terms(series: Series, workload: str) -> dict[str, str]:
     the same.
     """
     point = series.points[0]
-    options, context = point.record.cell.options, point.record.data["context"]
-    asked = {label: (name, options.get(name)) for name, label in _OPTIONS.items()}
+    asked = {name: point.options.get(name) for name in _OPTIONS}
     known = {
-        label: size(value) if name in _IN_BYTES and isinstance(value, int) else str(value)
-        for label, (name, value) in asked.items()
+        _OPTIONS[name]: size(value) if name in _IN_BYTES and isinstance(value, int) else str(value)
+        for name, value in asked.items()
         if value is not None
     }
-    known |= how(point.record.cell.subsystem, workload, {**options, **point.details})
-    network = context.get("network") or {}
+    known |= how(point.record.cell.subsystem, workload, {**point.options, **point.details})
+    network = point.context.get("network") or {}
     if "loopback" in network:
         known["link"] = "loopback" if network["loopback"] else f"interface {network.get('interface')}"
     return known
@@ -52,9 +52,8 @@ def how(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, 
     ways: dict[str, str] = {}
     writes = "W" in workload
     if subsystem == "memory" and writes and details.get("store"):
-        ways["stores"] = str(details["store"]).replace(
-            "non-temporal", "streaming"
-        )  # as records of earlier versions say
+        # Records of earlier versions say it otherwise.
+        ways["stores"] = str(details["store"]).replace("non-temporal", "streaming")
     if subsystem == "disk":
         ways["O_DIRECT"] = "no" if details.get("direct") is False else "yes"
         if writes:
@@ -85,33 +84,52 @@ def machine(results: Results) -> dict[str, str]:
         "kernel": ("os", "kernel"),
         "file system": ("storage", "filesystem"),
     }
-    facts = list(results.facts.values())
-    return {name: _listed((node.get(part) or {}).get(key) for node in facts) for name, (part, key) in asked.items()}
+
+    def told(part: str, key: str) -> str:
+        values = ((node.get(part) or {}).get(key) for node in results.facts.values())
+        return ", ".join(sorted({str(value) for value in values if value is not None}))
+
+    return {name: told(part, key) for name, (part, key) in asked.items()}
 
 
-def _listed(values: Iterable[Any]) -> str:
-    return ", ".join(sorted({str(value) for value in values if value is not None}))
+@dataclass(frozen=True)
+class Difference:
+    """What two sides have not alike: ``CPU``, and what is there on side A and on side B."""
+
+    name: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: A has {self.before}, B has {self.after}"
 
 
-def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """``CPU: A has x, B has y`` for each that both know and that differs."""
-    return [
-        f"{name}: A has {before[name]}, B has {after[name]}"
-        for name in before
-        if before[name] and after.get(name) and before[name] != after[name]
-    ]
+@dataclass(frozen=True)
+class Mixed:
+    """A side that mixes hosts: what such a row differs by may be its hosts."""
+
+    side: str
+    hosts: str
+
+    def __str__(self) -> str:
+        return f"{self.side} mixes the hosts {self.hosts}: name the nodes (nodes:)"
 
 
-def mixing(before: str, after: str) -> list[str]:
-    """``A mixes the hosts x and y`` for each side that mixes: what such a row differs by may be its hosts."""
-    return [
-        f"{side} mixes the hosts {hosts}: name the nodes (nodes:)"
-        for side, hosts in (("A", before), ("B", after))
-        if hosts
-    ]
+Unlike = Difference | Mixed
 
 
-def summary(of_rows: Sequence[Sequence[str]]) -> list[str]:
+def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[Unlike]:
+    """Of what both know, that which differs."""
+    both = [Difference(name, before[name], after.get(name, "")) for name in before]
+    return [one for one in both if one.before and one.after and one.before != one.after]
+
+
+def mixing(before: str, after: str) -> list[Unlike]:
+    """The sides that mix hosts, by their hosts."""
+    return [Mixed(side, hosts) for side, hosts in (("A", before), ("B", after)) if hosts]
+
+
+def summary(of_rows: Sequence[Sequence[Unlike]]) -> list[str]:
     """The differences of many rows, each once, with the number of rows that have it."""
-    counts = Counter(text for row in of_rows for text in row)
-    return [f"{text} ({count} rows)" if count > 1 else text for text, count in counts.items()]
+    counts = Counter(unlike for row in of_rows for unlike in row)
+    return [f"{unlike} ({count} rows)" if count > 1 else str(unlike) for unlike, count in counts.items()]

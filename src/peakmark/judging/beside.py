@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from peakmark import statistics
-from peakmark.formatting import significant
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.ranking import groups
 from peakmark.judging.ratios import Pair
+from peakmark.judging.row import Row
 from peakmark.judging.words import Words
 
 
@@ -18,18 +18,19 @@ def sentences(words: Words, program: str, pairs: Sequence[Pair]) -> Iterator[str
     """
     parts = []
     for called, of in (("by workload", words.workload), ("by size", words.block)):
-        found = medians(((of(row), ratio.value) for row, _, ratio in pairs), DEFAULT.band)
-        if found:
-            shown = [f"{name} {significant(middle, 3, words.mark)}" for name, middle in found.items()]
+        middles = medians(((of(row), ratio.value) for row, _, ratio in pairs), DEFAULT.band)
+        if middles:
+            shown = [f"{name} {words.times(middle)}" for name, middle in middles.items()]
             parts.append(f"{called} {', '.join(shown)}")
     if parts:
         yield f"In the median {'; '.join(parts)}."
-    (own, of_own), (theirs, of_theirs) = (_widest(words, pairs, value) for value in (_own, _theirs))
+    own, of_own = _widest(words, [(row, row.measured.centre) for row, *_ in pairs])
+    theirs, of_theirs = _widest(words, [(row, series.centre) for row, series, _ in pairs])
     if max(own, theirs) > DEFAULT.band * min(own, theirs):
         yield (
             f"From row to row of one workload the figures of {words.program(words.table.own)} differ by up to a factor of"
-            f" {significant(own, 3, words.mark)} ({of_own}), those of {program} by up to"
-            f" {significant(theirs, 3, words.mark)} ({of_theirs})."
+            f" {words.times(own)} ({of_own}), those of {program} by up to"
+            f" {words.times(theirs)} ({of_theirs})."
         )
 
 
@@ -38,20 +39,12 @@ def medians(values: Iterable[tuple[str, float]], factor: float) -> dict[str, flo
     named: dict[str, list[float]] = {}
     for name, value in values:
         named.setdefault(name, []).append(value)
-    found = {name: statistics.median(each) for name, each in named.items()}
-    return found if found and max(found.values()) > factor * min(found.values()) else {}
+    middles = {name: statistics.median(each) for name, each in named.items()}
+    return middles if middles and max(middles.values()) > factor * min(middles.values()) else {}
 
 
-def _own(pair: Pair) -> float:
-    return pair[0].measured.centre
-
-
-def _theirs(pair: Pair) -> float:
-    return pair[1].centre
-
-
-def _widest(words: Words, pairs: Sequence[Pair], value: Callable[[Pair], float]) -> tuple[float, str]:
+def _widest(words: Words, figures: Sequence[tuple[Row, float]]) -> tuple[float, str]:
     """The largest factor between two rows of one workload, and the workload."""
-    at = {pair[0].key: value(pair) for pair in pairs}
-    found = [(name, [at[row.key] for row in group]) for name, group in groups([row for row, *_ in pairs], words)]
-    return max((max(values) / min(values), name) for name, values in found)
+    at = {row.key: value for row, value in figures}
+    named = [(name, [at[row.key] for row in group]) for name, group in groups([row for row, _ in figures], words)]
+    return max((max(values) / min(values), name) for name, values in named)

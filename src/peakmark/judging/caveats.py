@@ -9,38 +9,35 @@ from dataclasses import replace
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import listed, plural
 from peakmark.judging import notes
-from peakmark.judging.merging import merge
-from peakmark.judging.notes import Note
+from peakmark.judging.notes import Note, merge
 from peakmark.judging.row import Row
-from peakmark.judging.verdict import NO_ROW, UNKNOWN, Rows, Verdict, candidates
+from peakmark.judging.verdict import Rows, Verdict, candidates
 from peakmark.statistics import ENOUGH
 
 
 def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> list[str]:
     """Sentences for the first page, the weightiest first."""
     measured = [row for table in rows.values() for row in table if row.own is not None]
-    sentences = [
+    # What keeps the machine itself below what its CPUs could have.
+    findings = dict.fromkeys(row.limit.finding for row in measured if row.limit.finding)
+    return [
         *_nothing_sure(verdicts),
         *_doubtful(measured),
         *_whole(measured),
-        *_machine(measured),
+        *(f"{text[:1].upper()}{text[1:]}." for text in findings),
         *_part_of_node(rows, verdicts),
         *_narrower(verdicts),
         *_scaled(config),
+        *_limits(verdicts),
+        *_loopback(measured),
+        *_holes(rows),
     ]
-    return [*sentences, *_limits(verdicts), *_loopback(measured), *_holes(rows)]
-
-
-def _machine(measured: list[Row]) -> Iterator[str]:
-    """What keeps the machine itself below what its CPUs could have."""
-    for text in dict.fromkeys(row.limit.finding for row in measured if row.limit.finding):
-        yield f"{text[:1].upper()}{text[1:]}."
 
 
 def _part_of_node(rows: Rows, verdicts: list[Verdict]) -> Iterator[str]:
     """A share of the limit of four cores says nothing about a node with 128."""
     for entry in verdicts:
-        contexts = [point.record.data["context"] for point in entry.row.measured.points] if entry.row else []
+        contexts = [point.context for point in entry.row.measured.points] if entry.row else []
         known = [
             (c["placed"]["cores"], c["allowed"].get("node_cores"))
             for c in contexts
@@ -60,12 +57,12 @@ def _why_not_more(rows: Rows, chosen: Row) -> str:
         if row.key.node == chosen.key.node and row.key.concurrency > chosen.key.concurrency
     ]
     slower = [row for row in more if row.level is None and not _is_better(row, chosen)]
-    words = {
+    reasons = {
         "slower": bool(slower),
         "in doubt": any(row.level is not None for row in more),
         "without a limit or a reference": any(row.level is None and row not in slower for row in more),
     }
-    which = [word for word, there in words.items() if there]
+    which = [reason for reason, holds in reasons.items() if holds]
     if not which and any(_asked_for_more(row, chosen) for row in rows[chosen.table.name]):
         which = ["not measured"]
     return f"its rows of more threads are {listed(which, 'or')}" if which else "concurrency: [cores] loads them all"
@@ -73,9 +70,8 @@ def _why_not_more(rows: Rows, chosen: Row) -> str:
 
 def _asked_for_more(row: Row, chosen: Row) -> bool:
     """Whether a hole is one of more threads; of a word nobody knows how many it means before it was measured."""
-    return row.own is None and (
-        row.key.concurrency > chosen.key.concurrency or (row.key.word != "" and not row.key.concurrency)
-    )
+    unknown = row.key.word != "" and not row.key.concurrency
+    return row.own is None and (unknown or row.key.concurrency > chosen.key.concurrency)
 
 
 def _is_better(row: Row, than: Row) -> bool:
@@ -134,7 +130,7 @@ def _scaled(config: Mapping[str, object]) -> Iterator[str]:
 
 
 def _limits(verdicts: list[Verdict]) -> Iterator[str]:
-    unknown = [entry for entry in verdicts if entry.row is not None and entry.limit == UNKNOWN]
+    unknown = [entry for entry in verdicts if entry.row and entry.row.limit.value is None and not entry.row.loopback]
     if unknown:
         names = [SUBSYSTEMS[entry.subsystem].named for entry in unknown]
         which = listed(names)
@@ -146,8 +142,8 @@ def _limits(verdicts: list[Verdict]) -> Iterator[str]:
             "and run the same command again: finished cells stay."
         )
     for entry in verdicts:
-        if entry.what == NO_ROW:
-            yield f"{entry.title}: {NO_ROW}: {entry.why}."
+        if entry.row is None and entry.why:
+            yield f"{entry.title}: {entry.what}: {entry.why}."
 
 
 def _loopback(measured: list[Row]) -> Iterator[str]:

@@ -10,9 +10,10 @@ from typing import Literal
 
 from peakmark import statistics
 from peakmark.catalogue.tables import BY_NAME, TABLES, Table
-from peakmark.formatting import listed, natural
+from peakmark.formatting import natural
 from peakmark.judging import alike, chance, paired, sides
-from peakmark.judging.sides import Point, Side
+from peakmark.judging.alike import Unlike
+from peakmark.judging.sides import Entry, Point, Side
 
 Verdict = Literal["better", "worse", "no difference shown", "cannot tell", "not alike"]
 VERDICTS: tuple[Verdict, ...] = ("better", "worse", "no difference shown", "cannot tell", "not alike")
@@ -24,34 +25,52 @@ IN_TURN = 0.01
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """One row on both sides. ratio: median after / before, with its interval; above 1 is more, which may be worse.
+class Judgement:
+    """The ratio after / before with its interval, above 1 is more, which may be worse; and what follows from it.
 
-    doubtful   ``unsure: A and B``: how the figures of the sides are in doubt, empty where they are not
+    better, worse         the whole interval of the ratio lies beyond 1 by more than a tolerance, and the ranks are as
+                          uneven as like and like would rarely be: intervals of so few values alone are too bold
+    no difference shown   not both; a difference that is smaller than the interval may be there
+    cannot tell           too few values: even wholly apart they would not be rarer than chance
+    not alike             something else was asked
+    """
+
+    ratio: float
+    low: float
+    high: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One row on both sides.
+
+    doubts     how the figure of A and that of B are in doubt: ``wrong``, ``unsure`` or nothing
     tolerance  the share by which the row may differ without a verdict
     pairs      before and after of each round, where both were measured in turn; empty where they were not
     left_out   how many repetitions are not among them
-    differ     what was asked otherwise, in words
+    differ     what was asked otherwise
     """
 
     point: Point
     before: tuple[float, ...]
     after: tuple[float, ...]
-    ratio: float
-    low: float
-    high: float
-    verdict: Verdict
-    reason: str
-    doubtful: str = ""
+    judged: Judgement
+    doubts: tuple[str, str] = ("", "")
     tolerance: float = 0.0
     pairs: tuple[tuple[float, float], ...] = ()
     left_out: int = 0
-    differ: tuple[str, ...] = ()
+    differ: tuple[Unlike, ...] = ()
 
     @property
     def table(self) -> Table:
         """The table to which the row belongs."""
         return BY_NAME[self.point.table]
+
+    @property
+    def verdict(self) -> Verdict:
+        """What became of the row."""
+        return self.judged.verdict
 
 
 def judge(
@@ -60,41 +79,33 @@ def judge(
     lower_is_better: bool,
     confidence: float = 0.95,
     tolerance: float = 0.0,
-) -> tuple[float, float, float, Verdict, str]:
-    """(ratio, low, high, verdict, reason) of two samples.
-
-    better, worse         the whole interval of the ratio lies beyond 1 by more than ``tolerance``, and the ranks are as
-                          uneven as like and like would rarely be: intervals of so few values alone are too bold
-    no difference shown   not both; a difference that is smaller than the interval may be there
-    cannot tell           too few values: even wholly apart they would not be rarer than chance
-    """
-    ratio, low, high = statistics.ratio_interval(before, after, confidence)
+) -> Judgement:
+    """Of two samples, by the ratio of their medians."""
+    interval = statistics.ratio_interval(before, after, confidence)
     if not statistics.can_differ(len(before), len(after), confidence):
-        counts = f"{len(before)} and {len(after)}"
-        return ratio, low, high, "cannot tell", f"{counts} values are too few: chance alone sets them apart as far"
+        return Judgement(*interval, "cannot tell")
     if statistics.rank_test(before, after) > 1 - confidence:
-        return ratio, low, high, "no difference shown", ""
-    if low > 1 + tolerance:
-        return ratio, low, high, "worse" if lower_is_better else "better", ""
-    if high < 1 - tolerance:
-        return ratio, low, high, "better" if lower_is_better else "worse", ""
-    return ratio, low, high, "no difference shown", ""
+        return Judgement(*interval, "no difference shown")
+    return _beyond(*interval, lower_is_better, tolerance)
 
 
 def judge_pairs(
     pairs: Sequence[tuple[float, float]], lower_is_better: bool, confidence: float = 0.95, tolerance: float = 0.0
-) -> tuple[float, float, float, Verdict, str]:
-    """The same of what was measured in turn: the interval is of the median of the pairs' own ratios, by order statistics."""
+) -> Judgement:
+    """Of what was measured in turn: the interval is of the median of the pairs' own ratios, by order statistics."""
     if len(pairs) < 2:
-        return math.nan, math.nan, math.nan, "cannot tell", "fewer than two rounds have both"
+        return Judgement(math.nan, math.nan, math.nan, "cannot tell")
     ratio, low, high, enough = paired.ratio(pairs, confidence)
     if not enough:
-        return ratio, low, high, "cannot tell", f"{len(pairs)} rounds are too few: chance alone sets them apart as far"
-    if low > 1 + tolerance:
-        return ratio, low, high, "worse" if lower_is_better else "better", ""
-    if high < 1 - tolerance:
-        return ratio, low, high, "better" if lower_is_better else "worse", ""
-    return ratio, low, high, "no difference shown", ""
+        return Judgement(ratio, low, high, "cannot tell")
+    return _beyond(ratio, low, high, lower_is_better, tolerance)
+
+
+def _beyond(ratio: float, low: float, high: float, lower_is_better: bool, tolerance: float) -> Judgement:
+    verdict: Verdict = "no difference shown"
+    if low > 1 + tolerance or high < 1 - tolerance:
+        verdict = "worse" if (low > 1) == lower_is_better else "better"
+    return Judgement(ratio, low, high, verdict)
 
 
 def in_turn(before: Side, after: Side) -> bool:
@@ -136,85 +147,66 @@ def compare(
     old, new = (_named(side, bare, one_node) for side in (before, after))
     shared = sorted(old.keys() & new.keys(), key=_place)
     if in_turn(before, after):
-        allowed = IN_TURN if tolerance is None else tolerance
-        comparisons = [_of_pairs(before, after, point, old[point], new[point], confidence, allowed) for point in shared]
+        moves = dict.fromkeys(shared, IN_TURN if tolerance is None else tolerance)
     else:
         drift = {} if repeat is None else _between(before, repeat)
         moved = max(TOLERANCE if tolerance is None else tolerance, drifts(before, after, 1 - confidence))
         moves = {point: max(moved, drift.get(point.table, 0.0)) for point in shared}
-        comparisons = [
-            _of_two(before, after, point, old[point], new[point], confidence, moves[point]) for point in shared
-        ]
+    comparisons = [
+        _compared(before, after, point, old[point], new[point], confidence, moves[point]) for point in shared
+    ]
     return _standing(comparisons, confidence), len(old.keys() - new.keys()), len(new.keys() - old.keys())
 
 
-def _of_two(
-    before: Side, after: Side, point: Point, first: Point, second: Point, confidence: float, allowed: float
+def _compared(
+    before: Side, after: Side, point: Point, old: Entry, new: Entry, confidence: float, allowed: float
 ) -> Comparison:
-    """A row of two campaigns of different times."""
-    old, new = before.values[first], after.values[second]
-    judged = judge(old, new, BY_NAME[point.table].lower_is_better, confidence, allowed)
-    differ = alike.differences(before.terms.get(first, {}), after.terms.get(second, {}))
-    differ += alike.mixing(before.mixed.get(first, ""), after.mixed.get(second, ""))
-    if differ:
-        judged = (*judged[:3], "not alike", "; ".join(differ))
-    doubtful = _doubtful(before.doubts.get(first, ""), after.doubts.get(second, ""))
-    return Comparison(point, old, new, *judged, doubtful, allowed, differ=tuple(differ))
+    """A row of two campaigns: measured at different times, or in turn, when of a round that has one half only nothing is judged."""
+    lower, left_out = BY_NAME[point.table].lower_is_better, 0
+    pairs: tuple[tuple[float, float], ...] = ()
+    values, others = old.values, new.values
+    differ = alike.differences(old.terms, new.terms)
+    if in_turn(before, after):
+        pairs = tuple(paired.pairs(old.turns, new.turns))
+        judged = judge_pairs(pairs, lower, confidence, allowed)
+        left_out = max(len(values), len(others)) - len(pairs)
+        values, others = zip(*pairs, strict=True) if pairs else (values, others)
+    else:
+        differ += alike.mixing(old.hosts, new.hosts)
+        judged = judge(values, others, lower, confidence, allowed)
+        judged = replace(judged, verdict="not alike") if differ else judged
+    return Comparison(point, values, others, judged, (old.doubt, new.doubt), allowed, pairs, left_out, tuple(differ))
 
 
-def _of_pairs(
-    before: Side, after: Side, point: Point, first: Point, second: Point, confidence: float, allowed: float
-) -> Comparison:
-    """A row of two campaigns that were measured in turn: of a round that has one half only nothing is judged."""
-    pairs = tuple(paired.pairs(before.turns[first], after.turns[second]))
-    judged = judge_pairs(pairs, BY_NAME[point.table].lower_is_better, confidence, allowed)
-    left_out = max(len(before.values[first]), len(after.values[second])) - len(pairs)
-    differ = tuple(alike.differences(before.terms.get(first, {}), after.terms.get(second, {})))
-    doubtful = _doubtful(before.doubts.get(first, ""), after.doubts.get(second, ""))
-    old = tuple(value for value, _ in pairs) or before.values[first]
-    new = tuple(other for _, other in pairs) or after.values[second]
-    return Comparison(point, old, new, *judged, doubtful, allowed, pairs, left_out, differ)
-
-
-def _named(side: Side, bare: bool, one_node: bool) -> dict[Point, Point]:
-    """The points of a side by the names they have in the comparison: nodes do not matter where each side has one."""
+def _named(side: Side, bare: bool, one_node: bool) -> dict[Point, Entry]:
+    """What a side has by the names of points in the comparison: nodes do not matter where each side has one."""
     if one_node:
-        return {replace(point, node=""): point for point in side.values}
-    return sides.bare_points(side) if bare and not side.bare else {point: point for point in side.values}
-
-
-def _doubtful(before: str, after: str) -> str:
-    """``unsure: A and B``, ``wrong: A; unsure: B``, nothing without doubt."""
-    sides = {"A": before, "B": after}
-    kinds = [kind for kind in ("wrong", "unsure") if kind in sides.values()]
-    return "; ".join(f"{kind}: {listed([name for name, word in sides.items() if word == kind])}" for kind in kinds)
+        return {replace(point, node=""): entry for point, entry in side.entries.items()}
+    if bare and not side.bare:
+        return {name: side.entries[point] for name, point in sides.bare_points(side).items()}
+    return dict(side.entries)
 
 
 def _between(before: Side, repeat: Side) -> dict[str, float]:
     """By table, the share by which 19 of 20 rows differ at most between a campaign and its repeat."""
     shares: dict[str, list[float]] = {}
-    for point, values in before.values.items():
-        if point in repeat.values:
-            ratio = statistics.median(repeat.values[point]) / statistics.median(values)
+    for point, entry in before.entries.items():
+        if point in repeat.entries:
+            ratio = statistics.median(repeat.entries[point].values) / statistics.median(entry.values)
             shares.setdefault(point.table, []).append(abs(math.log(ratio)))
     return {table: sorted(of_table)[math.ceil(0.95 * len(of_table)) - 1] for table, of_table in shares.items()}
 
 
 def _standing(comparisons: Sequence[Comparison], confidence: float) -> list[Comparison]:
     """The comparisons, without the claims that chance would bring among so many rows."""
-    judged = [comparison for comparison in comparisons if comparison.verdict not in ("cannot tell", "not alike")]
-    chances = [_chance(comparison) if comparison.verdict in CLAIMS else 1.0 for comparison in judged]
-    stands = {
-        id(comparison)
-        for comparison, holds in zip(judged, chance.discoveries(chances, 1 - confidence), strict=True)
-        if holds
-    }
-    reason = f"chance would bring it among {len(judged)} rows"
+    judged = [place for place, row in enumerate(comparisons) if row.verdict not in ("cannot tell", "not alike")]
+    chances = [_chance(comparisons[place]) if comparisons[place].verdict in CLAIMS else 1.0 for place in judged]
+    stands = dict(zip(judged, chance.discoveries(chances, 1 - confidence), strict=True))
     return [
-        replace(comparison, verdict="no difference shown", reason=reason)
-        if comparison.verdict in CLAIMS and id(comparison) not in stands
-        else comparison
-        for comparison in comparisons
+        replace(row, judged=replace(row.judged, verdict="no difference shown"))
+        if row.verdict in CLAIMS and not stands[place]
+        else row
+        for place, row in enumerate(comparisons)
     ]
 
 

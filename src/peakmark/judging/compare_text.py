@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from peakmark import statistics
 from peakmark.errors import ConfigError
-from peakmark.formatting import plural, significant
+from peakmark.formatting import listed, plural, significant
 from peakmark.judging import alike
 from peakmark.judging.compare import VERDICTS, Comparison, Verdict, compare, in_turn
-from peakmark.judging.merging import merge
-from peakmark.judging.notes import note
+from peakmark.judging.notes import ORDER, merge, note
 from peakmark.judging.phrases import Told
 from peakmark.judging.sides import Side, describe
 
@@ -40,23 +39,25 @@ def report(
     how = "order statistics" if turned else "bootstrap"
     lines += [f"A {before.name}   B {after.name}   {what} B / A, {confidence:.0%} interval ({how})", ""]
     remarked = _remarked(before, after, comparisons)
-    lines += [_line(comparison, width) + _marks(remarked, comparison) for comparison in comparisons]
-    lines += [
-        "",
-        "; ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict] or verdict != "not alike"),
-    ]
+    for row, comparison in enumerate(comparisons):
+        marks = [str(number) for number, rows in enumerate(remarked.values(), 1) if row in rows]
+        lines.append(_line(comparison, width) + (f" [{', '.join(marks)}]" if marks else ""))
+    given = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict] or verdict != "not alike"]
+    lines += ["", "; ".join(given)]
     lines += _chance(comparisons, confidence, turned)
-    doubtful = sum(bool(comparison.doubtful) for comparison in comparisons)
+    doubtful = sum(any(comparison.doubts) for comparison in comparisons)
     if doubtful:
         which = "row is" if doubtful == 1 else "rows are"
         lines.append(f"{doubtful} {which} wrong or unsure: see the notes in the reports before believing a verdict")
     lines += [
-        f"[{number}] {side} notes on {plural(count, 'row')}: {text}"
-        for number, ((side, text), count) in enumerate(((key, len(ones)) for key, ones in remarked.items()), 1)
+        f"[{number}] {side} notes on {plural(len(rows), 'row')}: {text}"
+        for number, ((side, text), rows) in enumerate(remarked.items(), 1)
     ]
     if counts["cannot tell"]:
         lines.append(f"cannot tell: too few values; {statistics.ENOUGH} repetitions on both sides are enough")
-    lines += _left_out(comparisons)
+    left_out = sum(comparison.left_out for comparison in comparisons)
+    if left_out:
+        lines.append(f"{plural(left_out, 'repetition')} left out: measured without the other side right beside")
     if only_before or only_after:
         lines.append(
             f"not compared: {plural(only_before, 'row')} that only A has, {plural(only_after, 'row')} that only B has"
@@ -68,40 +69,26 @@ def _first(before: Side, after: Side, comparisons: Sequence[Comparison]) -> list
     """What the two sides did not have alike: said before anything else."""
     asked = alike.summary([comparison.differ for comparison in comparisons])
     if len(before.nodes) == len(after.nodes) == 1 and before.nodes != after.nodes and not (before.bare or after.bare):
-        asked.append(f"node: A has {before.nodes[0]}, B has {after.nodes[0]}")
-    differ = [*asked, *alike.differences(before.machine, after.machine)]
+        asked.append(str(alike.Difference("node", before.nodes[0], after.nodes[0])))
+    differ = [*asked, *map(str, alike.differences(before.machine, after.machine))]
     return [f"not the same on both sides: {'; '.join(differ)}", ""] if differ else []
 
 
-def _remarked(before: Side, after: Side, comparisons: Sequence[Comparison]) -> dict[tuple[str, str], list[Comparison]]:
-    """(A or B, what published results note on values) -> the rows that have it: footnotes, in the order of the rows; notes
-    that differ in their numbers alone are one.
+def _remarked(before: Side, after: Side, comparisons: Sequence[Comparison]) -> dict[tuple[str, str], list[int]]:
+    """(A or B, what published results note on values) -> the places of the rows that have it: footnotes, in the order of the
+    rows; notes that differ in their numbers alone are one.
     """
     remarks = [
-        (comparison, name, note("remark", remark=Told(text)))
-        for comparison in comparisons
+        (row, name, note("remark", remark=Told(text)))
+        for row, comparison in enumerate(comparisons)
         for name, side in (("A", before), ("B", after))
-        for text in side.remarks.get(comparison.point, ())
+        for text in (side.entries[comparison.point].remarks if side.bare else ())
     ]
     merged = merge(remark for _, _, remark in remarks)
-    notes: dict[tuple[str, str], list[Comparison]] = {}
-    for comparison, name, remark in remarks:
-        notes.setdefault((name, merged[remark].words.fact), []).append(comparison)
-    return notes
-
-
-def _marks(remarked: Mapping[tuple[str, str], Sequence[Comparison]], comparison: Comparison) -> str:
-    """`` [1, 3]``: the footnotes of a row."""
-    numbers = [
-        str(number) for number, ones in enumerate(remarked.values(), 1) if any(comparison is other for other in ones)
-    ]
-    return f" [{', '.join(numbers)}]" if numbers else ""
-
-
-def _left_out(comparisons: Sequence[Comparison]) -> list[str]:
-    """How many repetitions have no other half that was measured right before or after them."""
-    count = sum(comparison.left_out for comparison in comparisons)
-    return [f"{plural(count, 'repetition')} left out: measured without the other side right beside"] if count else []
+    rows: dict[tuple[str, str], list[int]] = {}
+    for row, name, remark in remarks:
+        rows.setdefault((name, merged[remark].words.fact), []).append(row)
+    return rows
 
 
 def _chance(comparisons: Sequence[Comparison], confidence: float, turned: bool) -> list[str]:
@@ -124,14 +111,19 @@ def _chance(comparisons: Sequence[Comparison], confidence: float, turned: bool) 
 def _line(comparison: Comparison, width: int) -> str:
     old, new = (statistics.median(values) * comparison.table.factor for values in (comparison.before, comparison.after))
     unit = comparison.table.shown or comparison.table.quantity
+    judged = comparison.judged
     interval = (
-        f"{comparison.low:.3f} to {comparison.high:.3f}"
+        f"{judged.low:.3f} to {judged.high:.3f}"
         if min(len(comparison.before), len(comparison.after)) > 1
         else "no interval"
     )
     values = f"{significant(old):>10} -> {significant(new):>10} {unit:<8}"
     counts = f"n {len(comparison.before)}, {len(comparison.after)}"
-    return (
-        f"{describe(comparison.point):<{width}}  {values} {comparison.ratio:7.3f} ({interval})  {counts}  {comparison.verdict}"
-        + (f" ({comparison.doubtful})" if comparison.doubtful else "")
-    )
+    doubtful = f" ({_doubtful(comparison.doubts)})" if any(comparison.doubts) else ""
+    return f"{describe(comparison.point):<{width}}  {values} {judged.ratio:7.3f} ({interval})  {counts}  {judged.verdict}{doubtful}"
+
+
+def _doubtful(doubts: tuple[str, str]) -> str:
+    """``unsure: A and B``, ``wrong: A; unsure: B``."""
+    by_level = {level: [side for side, doubt in zip("AB", doubts, strict=True) if doubt == level] for level in ORDER}
+    return "; ".join(f"{level}: {listed(sides)}" for level, sides in by_level.items() if sides)

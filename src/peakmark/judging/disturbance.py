@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from peakmark.judging.measured import DEFAULT
 from peakmark.judging.notes import Level, Note, note
 from peakmark.judging.phrases import Value, phrase
 
@@ -12,13 +13,9 @@ MATTERS = 0.05
 """Share of the CPUs' time that, taken from the measurement, changes a figure by more than a quiet machine's spread."""
 
 
-def find(
-    noises: Sequence[Mapping[str, Any]], others: float, steal: float, server: str = "", spare: float = 0.0
-) -> Iterator[Note]:
+def find(noises: Sequence[Mapping[str, Any]], server: str = "", spare: float = 0.0) -> Iterator[Note]:
     """Remarks on the noise of a row's repetitions, as records hold it.
 
-    others  CPUs' worth of time of other programs, steal share of CPU time taken by the hypervisor, from which on a
-            repetition counts as disturbed
     server  the host of the server, where it is that one's noise
     spare   CPUs that the measurement leaves to others: what runs there takes nothing from pinned threads
 
@@ -27,8 +24,8 @@ def find(
     """
     during = [noise["during"] for noise in noises if noise.get("during")]
     where = phrase("server", host=server) if server else ""
-    yield from _others(during, others, len(noises), where, spare)
-    yield from _steal(during, steal, len(noises), where)
+    yield from _others(during, len(noises), where, spare)
+    yield from _steal(during, len(noises), where)
     yield from _held_back(during, len(noises), where)
     yield from _limit(noises, where)
 
@@ -47,8 +44,8 @@ def _meanwhile(count: int, n: int, where: Value) -> Value:
     return often(count, n, where) or phrase("meanwhile", where=where)
 
 
-def _others(during: Sequence[Mapping[str, Any]], least: float, n: int, where: Value, spare: float) -> Iterator[Note]:
-    disturbed = [noise for noise in during if noise["others"] > least]
+def _others(during: Sequence[Mapping[str, Any]], n: int, where: Value, spare: float) -> Iterator[Note]:
+    disturbed = [noise for noise in during if noise["others"] > DEFAULT.others]
     if not disturbed:
         return
     worst = max(disturbed, key=lambda noise: float(noise["others"]))
@@ -62,8 +59,8 @@ def _others(during: Sequence[Mapping[str, Any]], least: float, n: int, where: Va
     )
 
 
-def _steal(during: Sequence[Mapping[str, Any]], least: float, n: int, where: Value) -> Iterator[Note]:
-    disturbed = [noise["steal"] for noise in during if noise["steal"] is not None and noise["steal"] > least]
+def _steal(during: Sequence[Mapping[str, Any]], n: int, where: Value) -> Iterator[Note]:
+    disturbed = [noise["steal"] for noise in during if noise["steal"] is not None and noise["steal"] > DEFAULT.steal]
     if disturbed:
         level = weight(sum(share > MATTERS for share in disturbed), n)
         yield note("steal", level, share=max(disturbed), often=_meanwhile(len(disturbed), n, where))

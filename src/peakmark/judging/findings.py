@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from peakmark import statistics
 from peakmark.config.layouts import Sheet
-from peakmark.formatting import plural, significant
+from peakmark.formatting import plural
 from peakmark.judging import beside, ratios, strata, to_limit, trends
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.notes import Level
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
 from peakmark.judging.row import Row
-from peakmark.judging.words import Words, noun
+from peakmark.judging.words import Words, noun, repeated
 
 MANY = 4  # more names than this are counted instead
 
@@ -41,34 +41,30 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
     words = Words(measured[0].table, mark, sheet)
     alike, right = _told(measured)
     all_points, over_all = strata.sentences(words, right)
-    findings = [
-        *_extremes(words, right),
-        *(
-            Finding("Threads" if noun(words.table) == "thread" else "Streams", text)
-            for text in trends.scaling(words, right)
-        ),
-        *(Finding("Block size", text) for text in trends.blocks(words, right)),
-        *(Finding(topic, text) for topic, text in all_points),
-        *(Finding("Reference", text) for text in _references(words, right, over_all)),
-        *(Finding("Disagreement", text) for text in _disagreements(words, alike)),
-        *(Finding("Limit", text) for text in to_limit.sentences(words, alike)),
-        *(
-            Finding("Machine", text)
-            for text in dict.fromkeys(f"{row.limit.finding}." for row in rows if row.limit.finding)
-        ),
-        *(Finding("Hosts", text) for text in _mixed(measured)),
-        *(Finding("Doubt", text) for text in _doubtful(words, measured)),
-    ]
+    by_topic = (
+        ("Best and worst", _extremes(words, right)),
+        (f"{noun(words.table).title()}s", trends.scaling(words, right)),
+        ("Block size", trends.blocks(words, right)),
+        *((topic, [text]) for topic, text in all_points),
+        ("Reference", _references(words, right, over_all)),
+        ("Disagreement", _disagreements(words, alike)),
+        ("Limit", to_limit.sentences(words, alike)),
+        ("Machine", dict.fromkeys(f"{row.limit.finding}." for row in rows if row.limit.finding)),
+        ("Hosts", _mixed(measured)),
+        ("Doubt", _doubtful(words, measured)),
+        ("Not claimed", _few(measured, alike)),
+    )
+    return [Finding(topic, text) for topic, texts in by_topic for text in texts]
+
+
+def _few(measured: Sequence[Row], alike: Sequence[Row]) -> Iterator[str]:
     few = [row for row in alike if not row.measured.summary.enough]
     if few and len(alike) > 1:
-        counts = sorted({row.measured.summary.n for row in few})
-        number = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+        number = repeated(row.measured.summary.n for row in few)
         which = (
             "All rows have" if len(few) == len(alike) == len(measured) else f"{len(few)} of {len(measured)} rows have"
         )
-        text = f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
-        findings.append(Finding("Not claimed", text))
-    return findings
+        yield f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
 
 
 def together(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list[str]:
@@ -87,7 +83,7 @@ def _told(measured: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return alike, [row for row in alike if row.level is not Level.WRONG]
 
 
-def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[Finding]:
+def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[str]:
     """Best and worst of each workload whose rows have enough repetitions to tell; the table has the others' values."""
 
     def value(row: Row) -> str:
@@ -96,24 +92,21 @@ def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[Finding]:
     for name, group in groups(rows, words):
         if len(group) < 2:
             continue
-        ordered = sorted(group, key=lambda row: row.measured.centre, reverse=not words.table.lower_is_better)
-        best, worst = ordered[0], ordered[-1]
         if not all(row.measured.summary.enough for row in group):
             continue
+        ordered = sorted(group, key=lambda row: row.measured.centre, reverse=not words.table.lower_is_better)
+        best, worst = ordered[0], ordered[-1]
         if not (differ(group) and better(best, worst)):
-            text = f"{name}: no configuration is shown to be better than another ({value(best)} to {value(worst)})."
-            yield Finding("Best and worst", text)
+            yield f"{name}: no configuration is shown to be better than another ({value(best)} to {value(worst)})."
             continue
         text = f"{name}: best with {words.place(best, group)} ({value(best)})"
-        beside = [row for row in ordered[1:] if not better(best, row)]
-        if beside:
-            text += (
-                f", from which {_names(words, beside, group)} {'is' if len(beside) == 1 else 'are'} not shown to differ"
-            )
-        factor = significant(ratio(best, worst), 3, words.mark)
-        text += f"; worst with {words.place(worst, group)} ({value(worst)}), a factor of {factor}."
-        reason = _reason(words, best, worst, group)
-        yield Finding("Best and worst", f"{text} {reason}" if reason else text)
+        near = [row for row in ordered[1:] if not better(best, row)]
+        if near:
+            text += f", from which {_names(words, near, group)} {'is' if len(near) == 1 else 'are'} not shown to differ"
+        text += (
+            f"; worst with {words.place(worst, group)} ({value(worst)}), a factor of {words.times(ratio(best, worst))}."
+        )
+        yield f"{text} {_reason(words, best, worst, group)}".rstrip()
 
 
 def _names(words: Words, rows: Sequence[Row], group: Sequence[Row]) -> str:
@@ -137,7 +130,7 @@ def _reason(words: Words, best: Row, worst: Row, group: Sequence[Row]) -> str:
     def effect(other: Row) -> str:
         if not better(best, other):
             return "makes no difference that is shown"
-        return f"makes a factor of {significant(ratio(best, other), 3, words.mark)}"
+        return f"makes a factor of {words.times(ratio(best, other))}"
 
     return (
         f"The block size alone, at {words.many(best.key.concurrency)}, {effect(by_block)}; the number of"
@@ -149,20 +142,16 @@ def _references(words: Words, rows: Sequence[Row], over_all: Mapping[str, str]) 
     """The own kernel against each reference, row by row; derived figures are no measurement and are left out. ``over_all``:
     what their rows say together.
     """
-    for entry in words.table.references:
-        if entry.instrument in ratios.NOT_ALIKE:
-            continue
+    for entry in ratios.references(words.table):
         pairs = ratios.pairs(rows, entry.instrument)
         if not pairs:
             continue
-        each = [quotient for *_, quotient in pairs]
-        middle = significant(statistics.median([quotient.value for quotient in each]), 3, words.mark)
+        each = [quotient.value for *_, quotient in pairs]
+        middle = words.times(statistics.median(each))
         text = f"{words.program(words.table.own)} measured {middle} times what {words.program(entry)} did"
-        runs = sorted({quotient.runs for quotient in each})
-        parts = [f"n = {runs[0]}" if len(runs) == 1 else f"n = {runs[0]} to {runs[-1]}"]
+        parts = [repeated(quotient.runs for *_, quotient in pairs)]
         if len(pairs) > 1:
-            low, high = (significant(value(quotient.value for quotient in each), 3, words.mark) for value in (min, max))
-            parts.insert(0, f"median of {len(pairs)} rows; from {low} to {high}")
+            parts.insert(0, f"median of {len(pairs)} rows; from {words.times(min(each))} to {words.times(max(each))}")
         parts += dict.fromkeys(known for row, *_ in pairs for known in ratios.differences(row, entry.instrument))
         parts += _turned(words, pairs)
         text += f" ({'; '.join(parts)})"
@@ -192,24 +181,16 @@ def _turned(words: Words, pairs: Sequence[ratios.Pair]) -> Iterator[str]:
 
 def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:
     """Programs that say different things about one quantity: that says something about the measurement."""
-    for entry in words.table.references:
-        if entry.instrument in ratios.NOT_ALIKE:
-            continue
-        pairs = [
-            (row, row.measured.centre / theirs.centre)
-            for row in rows
-            if (theirs := row.series.get(entry.instrument))
-            and ratios.is_measured(theirs)
-            and ratios.met(row.measured, theirs)
-        ]
-        factors = [(max(ratio, 1 / ratio), row) for row, ratio in pairs]
+    for entry in ratios.references(words.table):
+        pairs = ratios.pairs(rows, entry.instrument)
+        factors = [(ratios.factor(row.measured, theirs), row) for row, theirs, _ in pairs]
         beyond = [pair for pair in factors if pair[0] > DEFAULT.band]
         if beyond:
             factor, row = max(beyond, key=lambda pair: pair[0])
             yield (
                 f"{words.program(words.table.own)} and {words.program(entry)} are more than a factor of"
-                f" {significant(DEFAULT.band, 2, words.mark)} apart in {len(beyond)} of {len(pairs)} rows, at most"
-                f" {significant(factor, 3, words.mark)} ({words.row(row)}): a finding about the measurement, not about"
+                f" {words.times(DEFAULT.band, 2)} apart in {len(beyond)} of {len(pairs)} rows, at most"
+                f" {words.times(factor)} ({words.row(row)}): a finding about the measurement, not about"
                 " the machine; the notes say what to look at."
             )
 

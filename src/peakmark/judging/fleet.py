@@ -172,24 +172,20 @@ def typical(rows: Sequence[Row]) -> list[Row]:
 
 def slow_nodes(rows: Rows) -> list[Slow]:
     """Every node that is slow in any row of a resource, those that are so in most rows first, then by how far."""
-    counts: dict[tuple[str, str], int] = {}
-    behind: dict[str, dict[str, list[float]]] = {}
+    shown: dict[str, dict[str, list[tuple[float, bool]]]] = {}
     for table in rows.values():
         for spot in spots(table):
-            if len(spot.rows) < 2:
-                continue
-            for row in spot.rows:
-                subsystem, node = spot.table.subsystem, row.key.node
-                behind.setdefault(subsystem, {}).setdefault(node, []).append(spot.behind(row))
-                counts[subsystem, node] = counts.get((subsystem, node), 0) + (spot.apart(row) == "slow")
+            for row in spot.rows if len(spot.rows) > 1 else ():
+                by_node = shown.setdefault(spot.table.subsystem, {})
+                by_node.setdefault(row.key.node, []).append((spot.behind(row), spot.apart(row) == "slow"))
     all_slow = []
-    for subsystem, by_node in behind.items():
-        middle = {node: statistics.median(shares) for node, shares in by_node.items()}
+    for subsystem, by_node in shown.items():
+        middle = {node: statistics.median([behind for behind, _ in each]) for node, each in by_node.items()}
         apart = _apart(middle)
-        for node, shares in by_node.items():
-            count = counts[subsystem, node]
+        for node, each in by_node.items():
+            count = sum(is_slow for _, is_slow in each)
             if count or node in apart:
-                all_slow.append(Slow(node, subsystem, count, len(shares), middle[node], node in apart))
+                all_slow.append(Slow(node, subsystem, count, len(each), middle[node], node in apart))
     return sorted(all_slow, key=lambda slow: (not slow.mostly, -slow.behind, natural(slow.node)))
 
 

@@ -73,11 +73,9 @@ def of_nodes(rows: Sequence[Row], mark: str = ".") -> list[Finding]:
     words = Words(spots[0].table, mark)
     ordered = sorted(spots, key=lambda spot: spot.range)
     least, most = ordered[0], ordered[-1]
-    text = (
-        f"Lowest and highest node differ by {percent(least.range, mark)}\u00a0% of their median ({_name(words, least)})"
-    )
+    text = f"Lowest and highest node differ by {percent(least.range, mark)}\u00a0% of their median ({words.row(least.middle, on_all=True)})"
     if most is not least:
-        text += f" to {percent(most.range, mark)}\u00a0% ({_name(words, most)})"
+        text += f" to {percent(most.range, mark)}\u00a0% ({words.row(most.middle, on_all=True)})"
     return [Finding("Nodes", f"{text}."), *(Finding("Apart", text) for text in _apart(spots, mark))]
 
 
@@ -96,9 +94,3 @@ def _apart(spots: Sequence[Spot], mark: str) -> Iterator[str]:
         ]
         more = f", and {len(ordered) - NAMED} more" if len(ordered) > NAMED else ""
         yield f"Of {len(spots)} rows {word} than the median of all nodes by more than {BEYOND}: {listed(named)}{more}."
-
-
-def _name(words: Words, spot: Spot) -> str:
-    row = spot.middle
-    variant = f" {row.key.variant}" if words.table.variant and row.key.variant not in ("", "psync") else ""
-    return words.point_on_all(row, variant)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from peakmark.judging.phrases import Number, Show, Value, shown
-from peakmark.judging.wording import NOTES, Words
+from peakmark.judging.phrases import NOTES, Number, Show, Value, Words, between, shown
 
 
 class Level(StrEnum):
@@ -35,19 +35,19 @@ _FAMILY = {"clock-differs": "clock-moved"}
 
 @dataclass(frozen=True)
 class Note:
-    """What is to be known about a figure. Two that say the same are equal, whatever they weigh.
+    """What is to be known about a figure.
 
-    code    names its kind, and ``case`` which of its wordings in ``wording.NOTES``; ``values`` are those in it
+    code    names its kind, and ``case`` which of its wordings in ``data/notes.csv``; ``values`` are those in it
     about   the instrument whose figure it is about, "" for the row as such; its heading is put before the text where it is shown
     whole   said once for the campaign, as most of its rows show it
     """
 
     code: str
-    level: Level = field(compare=False)
+    level: Level
     case: str = ""
     values: tuple[tuple[str, Value], ...] = ()
     about: str = ""
-    whole: bool = field(default=False, compare=False)
+    whole: bool = False
 
     def words(self, show: Show = str) -> Words:
         """Fact and remedy, in which ``show`` prints the numbers."""
@@ -111,3 +111,36 @@ def kind(code: str) -> str:
 def shared(notes: Sequence[Note], codes: frozenset[str]) -> tuple[Note, ...]:
     """The notes of a row, of which those with one of the codes are the whole campaign's."""
     return tuple(replace(note, whole=True) if note.code in codes else note for note in notes)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The words that stand for a note, and the first of its own numbers where they have ranges."""
+
+    words: Words
+    own: Number | None = None
+
+
+def merge(notes: Iterable[Note]) -> dict[Note, Merged]:
+    """Each note and what stands for it: ``spread by 7%`` and ``spread by 31%`` become ``spread by 7 – 31%``, and the first's own
+    number is ``7%``.
+    """
+    families: dict[tuple[str, Words], list[Note]] = {}
+    for note in dict.fromkeys(notes):
+        families.setdefault((note.about, note.words(lambda number: number.place)), []).append(note)
+    merged: dict[Note, Merged] = {}
+    for family in families.values():
+        numbers = [note.numbers for note in family]
+        places = list(zip(*numbers, strict=True))
+        ranges = map(between, places)
+        words = family[0].words(functools.partial(_next, ranges))
+        varying = next(
+            (place for place, each in enumerate(places) if len({float(one.digits) for one in each}) > 1), None
+        )
+        for note, own in zip(family, numbers, strict=True):
+            merged[note] = Merged(words, None if varying is None else own[varying])
+    return merged
+
+
+def _next(ranges: Iterator[Number], _: Number) -> str:
+    return str(next(ranges))

@@ -8,9 +8,9 @@ from peakmark import statistics
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.judging import disturbance
-from peakmark.judging.measured import Measured, Run, Thresholds
+from peakmark.judging.measured import DEFAULT, Measured, Run
 from peakmark.judging.notes import Level, Note, note
-from peakmark.judging.phrases import phrase
+from peakmark.judging.phrases import Value, phrase
 from peakmark.limits import efficiency
 
 WIDE = {"avx2", "avx512"}
@@ -19,28 +19,26 @@ LOWEST = 0.4
 """Of the nominal clock, what no such design goes below: the lowest base clocks for AVX-512 are about half of those on the box."""
 
 
-def slow_core(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+def slow_core(row: Measured) -> Iterator[Note]:
     """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in the record."""
     if row.instrument != KERNELS["cpu"] or row.limit.kind in ("site", "unknown"):
         return
     share = efficiency(row.centre, row.limit)
     asked = {str(run.options.get("isa") or "auto") for run in row.runs}
     cores = row.fact("cpu", "cores")
-    if share is None or share >= thresholds.core or asked != {"auto"} or (cores and row.concurrency > cores):
+    if share is None or share >= DEFAULT.core or asked != {"auto"} or (cores and row.concurrency > cores):
         return
-    if any(waited(row, thresholds)) or any(
-        disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=row.spare_cpus)
-    ):
+    if any(waited(row)) or any(disturbance.find(row.noises, spare=row.spare_cpus)):
         return  # what took the time is known, and said
     yield note("slow-core", Level.UNSURE, share=share)
 
 
-def waited(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+def waited(row: Measured) -> Iterator[Note]:
     """Threads that compute have no reason to wait: what they lost of their time went to others."""
     if not SUBSYSTEMS[row.subsystem].pinned:
         return
     shares = row.details("cpu_share")
-    held = [share for share in shares if share < thresholds.cpu]
+    held = [share for share in shares if share < DEFAULT.cpu]
     if held:
         level = Level.UNSURE if lost_time(row) else Level.NOTE
         yield note("waited", level, lost=1 - min(held), often=disturbance.often(len(held), len(shares)))
@@ -53,12 +51,12 @@ def lost_time(row: Measured) -> bool:
     return lost > 0 and disturbance.weight(lost, len(shares)) is Level.UNSURE
 
 
-def clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+def clock(row: Measured) -> Iterator[Note]:
     """Clocks that differ from one repetition to the next explain why values do, which are judged themselves: no doubt more."""
     pairs = [(run.known("clock_hz_before"), run.known("clock_hz_after")) for run in row.runs]
     known = [(float(before), float(after)) for before, after in pairs if before and after]
     changes = [after / before - 1 for before, after in known]
-    moved = [change for change in changes if abs(change) > thresholds.clock]
+    moved = [change for change in changes if abs(change) > DEFAULT.clock]
     if moved:
         most = max(moved, key=abs)
         way = "moved" if min(moved) < 0 < max(moved) else "fell" if most < 0 else "rose"
@@ -66,11 +64,11 @@ def clock(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         often = disturbance.often(len(moved), len(known))
         yield note("clock-moved", disturbance.weight(len(moved), len(known)), way=way, most=by, often=often)
     means = [(before + after) / 2 for before, after in known]
-    if not moved and means and max(means) / min(means) - 1 > thresholds.clock:
+    if not moved and means and max(means) / min(means) - 1 > DEFAULT.clock:
         yield note("clock-differs", more=max(means) / min(means) - 1)
 
 
-def clock_lowered(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+def clock_lowered(row: Measured) -> Iterator[Note]:
     """Wide multiplications lower the clock of some cores, and only while they run."""
     seen = [[run.known(f"clock_hz_{when}") for when in ("before", "after", "loaded")] for run in row.runs]
     pairs = [
@@ -81,13 +79,13 @@ def clock_lowered(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     if not pairs:
         return
     share = statistics.median([loaded / idle for loaded, idle in pairs])
-    if share < 1 - thresholds.lowered:
+    if share < 1 - DEFAULT.lowered:
         clock, nominal = statistics.median([loaded for loaded, _ in pairs]), nominal_of(row)
         below = phrase("below nominal", nominal=nominal) if nominal and clock < nominal else ""
         yield note("clock-lowered", share=1 - share, clock=clock, below=below)
 
 
-def below_nominal(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+def below_nominal(row: Measured) -> Iterator[Note]:
     """A limit at the clock that was seen makes a throttled node look perfect: that clock is judged too.
 
     Wide vectors have a nominal clock of their own, below the one on the box: under them the clock before and after tells.
@@ -99,9 +97,9 @@ def below_nominal(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     idle = idle_clock(row.runs)
     if wide and idle is not None and clock >= LOWEST * nominal:
         clock = idle
-    if clock < (1 - thresholds.clock) * nominal:
+    if clock < (1 - DEFAULT.clock) * nominal:
         share, seen = efficiency(row.centre, row.limit), seen_clock(row.runs)
-        of_it = ""
+        of_it: Value = ""
         if share is not None and seen is not None and row.limit.clock:
             of_it = phrase("of nominal", share=share * seen / nominal)
         yield note("below-nominal", Level.UNSURE, clock=clock, nominal=nominal, share=of_it)
@@ -125,7 +123,7 @@ def idle_clock(runs: Sequence[Run]) -> float | None:
     return statistics.median(clocks) if clocks else None
 
 
-def narrower(row: Measured, _: Thresholds) -> Iterator[Note]:
+def narrower(row: Measured) -> Iterator[Note]:
     """Plain arithmetic or narrow vectors, where they were asked for, beside a limit that only the widest ones reach."""
     asked = {str(run.options.get("isa") or "auto") for run in row.runs}
     if row.instrument != KERNELS["cpu"] or row.limit.value is None or asked & {"auto", row.fact("cpu", "isa_best")}:
@@ -134,7 +132,7 @@ def narrower(row: Measured, _: Thresholds) -> Iterator[Note]:
     yield note("narrower", asked=tuple(names))
 
 
-def placement(row: Measured, _: Thresholds) -> Iterator[Note]:
+def placement(row: Measured) -> Iterator[Note]:
     """Repetitions that were given other cores measured other things."""
     placed = [run.context["placed"] for run in row.runs if run.context.get("placed")]
     kinds = sorted({(place["cores"], place["sockets"], len(place["numa_nodes"])) for place in placed})
@@ -143,7 +141,7 @@ def placement(row: Measured, _: Thresholds) -> Iterator[Note]:
         yield note("placement-differs", Level.UNSURE, placed=tuple(each))
 
 
-def concurrency(row: Measured, _: Thresholds) -> Iterator[Note]:
+def concurrency(row: Measured) -> Iterator[Note]:
     if not SUBSYSTEMS[row.subsystem].pinned:
         return
     given = (run.context.get("cpus") for run in row.runs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from peakmark.catalogue.workloads import KERNELS
-from peakmark.judging.measured import Measured, Thresholds
+from peakmark.judging.measured import DEFAULT, Measured
 from peakmark.judging.notes import Level, Note, note
 from peakmark.judging.phrases import phrase
 
@@ -13,7 +13,7 @@ RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 NEAR_LIMIT = 0.7  # share of a cgroup's limit from which on it is the limit that is measured
 
 
-def never_reached_device(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+def never_reached_device(row: Measured) -> Iterator[Note]:
     if row.subsystem != "disk":
         return
     names = {run.details.get("filesystem") for run in row.runs} | {row.fact("storage", "filesystem")}
@@ -26,13 +26,13 @@ def never_reached_device(row: Measured, thresholds: Thresholds) -> Iterator[Note
         for run in row.runs
         if isinstance(run.details.get("device_bytes"), int | float) and run.details.get("work")
     ]
-    if shares and min(shares) < thresholds.device:
+    if shares and min(shares) < DEFAULT.device:
         yield note("cached", Level.WRONG, share=min(shares))
     elif any(run.details.get("direct") is False for run in row.runs):
         yield note("buffered", Level.WRONG)
 
 
-def unflushed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+def unflushed(row: Measured) -> Iterator[Note]:
     """A flush that takes no time means that nothing waited in the disk: it protects its cache, or a host keeps the data."""
     if row.subsystem != "disk" or row.instrument != KERNELS["disk"] or not row.workload.startswith("W"):
         return
@@ -41,14 +41,14 @@ def unflushed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     if not known or row.metric != "throughput":
         return
     flush, work = max(known, key=lambda pair: pair[0])
-    if flush < thresholds.flush and work > thresholds.flushed:
+    if flush < DEFAULT.flush and work > DEFAULT.flushed:
         held = bool(row.fact("cpu", "virtualised"))
         level = Level.UNSURE if held else Level.NOTE
         where = phrase("host's memory" if held else "safe cache")
         yield note("flush", level, flush=flush, megabytes=work / 1e6, where=where)
 
 
-def limited_disk(row: Measured, _: Thresholds) -> Iterator[Note]:
+def limited_disk(row: Measured) -> Iterator[Note]:
     """A limit of the cgroup that the measurement came near to; one far above it changes nothing."""
     limits: Mapping[str, int] = next((run.context["io_limits"] for run in row.runs if run.context.get("io_limits")), {})
     way = {"R": "read", "W": "write"}.get(row.workload[:1], "")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from peakmark.catalogue.workloads import POOLS
-from peakmark.judging.measured import Measured, Thresholds
+from peakmark.judging.measured import DEFAULT, Measured
 from peakmark.judging.notes import Level, Note, note
 from peakmark.units import format_size
 
 STORES = ("temporal", "streaming", "libc")
 
 
-def pool_in_cache(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+def pool_in_cache(row: Measured) -> Iterator[Note]:
     if row.subsystem != "memory" or row.variant not in POOLS:
         return
     caches = [cache for cache in row.fact("cpu", "caches") or () if cache["type"] != "instruction"]
@@ -23,13 +23,13 @@ def pool_in_cache(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     # Records of earlier versions do not tell which caches were reached: a thread reaches one.
     reached = [run.context["placed"]["last_level_bytes"] for run in row.runs if run.context.get("placed")]
     held = max(reached, default=0) or int(last["size"]) * min(int(last["count"]), row.concurrency)
-    if min(pools) < thresholds.pool * held:
-        sizes = zip(("pool", "held", "needed"), (min(pools), held, thresholds.pool * held), strict=True)
+    if min(pools) < DEFAULT.pool * held:
+        sizes = zip(("pool", "held", "needed"), (min(pools), held, DEFAULT.pool * held), strict=True)
         named = {name: format_size(int(size)) for name, size in sizes}
-        yield note("pool-in-cache", Level.WRONG, times=thresholds.pool, level=str(last["level"]), **named)
+        yield note("pool-in-cache", Level.WRONG, times=DEFAULT.pool, level=str(last["level"]), **named)
 
 
-def stores(row: Measured, _: Thresholds) -> Iterator[Note]:
+def stores(row: Measured) -> Iterator[Note]:
     """Of which kind a memory row's stores are, where it could be another."""
     known = {str(run.details["store"]) for run in row.runs if run.details.get("store")}
     if row.subsystem == "memory" and row.variant in POOLS:

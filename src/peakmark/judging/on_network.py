@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from peakmark.judging.measured import Measured, Thresholds
+from peakmark.judging.measured import DEFAULT, Measured
 from peakmark.judging.notes import Level, Note, note
 from peakmark.judging.phrases import Told, phrase
 
 
-def lost_round_trips(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+def lost_round_trips(row: Measured) -> Iterator[Note]:
     if row.workload != "LAT-UDP":
         return
     counts = [(run.known("lost") or 0, run.known("round_trips") or 0) for run in row.runs]
     losses = [lost / (lost + whole) for lost, whole in counts if lost]
-    if losses and max(losses) > thresholds.loss:
+    if losses and max(losses) > DEFAULT.loss:
         yield note("lost-round-trips", Level.UNSURE, share=max(losses))
 
 
-def udp_loss(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+def udp_loss(row: Measured) -> Iterator[Note]:
     if row.workload != "UDP":
         return
     losses = []
@@ -29,17 +29,17 @@ def udp_loss(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
             losses.append(float(run.details["loss"]))
         elif lost is not None and total:
             losses.append(float(lost) / float(total))
-    if losses and max(losses) > thresholds.loss:
+    if losses and max(losses) > DEFAULT.loss:
         level, says = Level.NOTE, "received"
-        if max(losses) > thresholds.most:
+        if max(losses) > DEFAULT.most:
             level, says = Level.WRONG, "overrun"
-        elif max(losses) > thresholds.heavy:
+        elif max(losses) > DEFAULT.heavy:
             level, says = Level.UNSURE, "pushed"
         fewer = phrase("fewer streams") if row.concurrency > 1 else ""
         yield note("udp-loss", level, share=max(losses), says=phrase(says), fewer=fewer)
 
 
-def loopback(row: Measured, _: Thresholds) -> Iterator[Note]:
+def loopback(row: Measured) -> Iterator[Note]:
     if row.subsystem != "network":
         return
     networks = [run.context.get("network") or {} for run in row.runs]
@@ -47,7 +47,7 @@ def loopback(row: Measured, _: Thresholds) -> Iterator[Note]:
         yield note("loopback")
 
 
-def shaped(row: Measured, _: Thresholds) -> Iterator[Note]:
+def shaped(row: Measured) -> Iterator[Note]:
     shapes = {str((run.context.get("network") or {}).get("shaping") or "") for run in row.runs} - {""}
     if shapes:
         yield note("shaped", Level.WRONG, shapes=Told("; ".join(sorted(shapes))))

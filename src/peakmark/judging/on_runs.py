@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.judging import disturbance, on_cores, spread
-from peakmark.judging.measured import Measured, Thresholds
+from peakmark.judging.measured import DEFAULT, Measured
 from peakmark.judging.notes import Level, Note, note
 from peakmark.statistics import ENOUGH
 
 
-def scatter(row: Measured, _: Thresholds) -> Iterator[Note]:
+def scatter(row: Measured) -> Iterator[Note]:
     in_time = [run.value for run in row.in_time]
     first, trend = spread.first_differs(in_time), spread.drifts(in_time)
     if first is not None:
@@ -25,14 +25,14 @@ def scatter(row: Measured, _: Thresholds) -> Iterator[Note]:
         yield note("outlier", places=tuple(index + 1 for index in odd.places), total=odd.total)
 
 
-def disturbed(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+def disturbed(row: Measured) -> Iterator[Note]:
     spare = 0.0 if on_cores.lost_time(row) else row.spare_cpus
-    yield from disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=spare)
+    yield from disturbance.find(row.noises, spare=spare)
     for host, noises in row.server_noises.items():
-        yield from disturbance.find(noises, thresholds.others, thresholds.steal, host)
+        yield from disturbance.find(noises, host)
 
 
-def few(row: Measured, _: Thresholds) -> Iterator[Note]:
+def few(row: Measured) -> Iterator[Note]:
     n = row.summary.n
     if n == 1:
         yield note("few", case="once", enough=ENOUGH)
@@ -40,7 +40,7 @@ def few(row: Measured, _: Thresholds) -> Iterator[Note]:
         yield note("few", n=n, level=row.summary.level, enough=ENOUGH)
 
 
-def short(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+def short(row: Measured) -> Iterator[Note]:
     seconds = row.details("seconds")
-    if row.instrument in KERNELS.values() and seconds and max(seconds) < thresholds.shortest:
+    if row.instrument in KERNELS.values() and seconds and max(seconds) < DEFAULT.shortest:
         yield note("short-runs", seconds=max(seconds))

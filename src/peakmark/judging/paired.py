@@ -35,7 +35,7 @@ def turns(points: Iterable[Point]) -> dict[int, Turn]:
     """The repetitions of a series by their number."""
     by_repetition = {}
     for point in points:
-        context = point.record.data["context"]
+        context = point.context
         begun = datetime.fromisoformat(str(context["started"])).timestamp()
         by_repetition[point.repetition] = Turn(
             point.value, begun, begun + float(context["seconds"] or 0), str(context["host"])

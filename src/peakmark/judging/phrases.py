@@ -1,4 +1,4 @@
-"""Words with values in them: a template says how each value is printed, and which of its numbers is which stays known.
+"""The words of notes, of ``data/notes.csv`` and ``data/phrases.csv``, with values in them, whose numbers stay known as numbers.
 
 A field of a template is ``{name:format}``, ``{name:format|unit}`` or ``{name:format~word~ending}``, of which the last counts:
 ``{busy:d~ process~es}`` is ``1 process`` or ``2 processes``. A format is Python's, or ``3 digits`` or ``3 Hz``: so many significant
@@ -11,11 +11,25 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import Formatter
+from typing import NamedTuple
 
+from peakmark import data
 from peakmark.formatting import listed, significant
-from peakmark.judging.wording import PARTS
 from peakmark.limits.words import quantity
 
+
+class Words(NamedTuple):
+    """What was seen, and what to do about it or what explains it: this paper says once."""
+
+    fact: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.fact}: {self.remedy}" if self.remedy else self.fact
+
+
+NOTES = {line["note"]: Words(line["fact"], line["remedy"]) for line in data.table("notes")}
+PARTS = {line["phrase"]: line["words"] for line in data.table("phrases")}
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|\.\d)")
 _UNIT = re.compile(r" ?%| (?:[GM]?Hz|[kMGT]i?B/s|[kMG]?b/s|[kKMGT]i?B|IOPS|GigaOPS|[mnµu]?s|°C|CPUs?)(?!\w)")
 _PRINTED = re.compile(r"([+-]?)([\d.]+(?:e[+-]?\d+)?)(.*)")
@@ -73,7 +87,7 @@ class Told(str):
 
 @dataclass(frozen=True)
 class Phrase:
-    """A part of a sentence: which of ``wording.PARTS``, and the values in it."""
+    """A part of a sentence: which of ``PARTS``, and the values in it."""
 
     part: str
     values: tuple[tuple[str, Value], ...] = ()

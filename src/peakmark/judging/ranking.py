@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from peakmark.judging.row import Row, Series
 from peakmark.judging.words import Words
 
@@ -32,17 +34,14 @@ def differ(rows: Sequence[Row], level: float = 0.05) -> bool:
     groups = [row.measured.values for row in rows]
     if len(groups) < 2:
         return False
-    values = sorted(value for group in groups for value in group)
-    n = len(values)
-    places: dict[float, list[int]] = {}
-    for place, value in enumerate(values, 1):
-        places.setdefault(value, []).append(place)
-    ranks = {value: sum(tied) / len(tied) for value, tied in places.items()}
-    ties = 1 - sum(len(tied) ** 3 - len(tied) for tied in places.values()) / (n**3 - n)
+    _, place, tied = np.unique(np.concatenate(groups), return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(tied) - (tied - 1) / 2)[place]
+    n = ranks.size
+    ties = 1 - int((tied**3 - tied).sum()) / (n**3 - n)
     if ties == 0:
         return False
-    sums = sum(sum(ranks[value] for value in group) ** 2 / len(group) for group in groups)
-    h = (12 / (n * (n + 1)) * sums - 3 * (n + 1)) / ties
+    each = np.split(ranks, np.cumsum([len(group) for group in groups])[:-1])
+    h = (12 / (n * (n + 1)) * sum(part.sum() ** 2 / part.size for part in each) - 3 * (n + 1)) / ties
     return _chi_square_tail(h, len(groups) - 1) <= level
 
 

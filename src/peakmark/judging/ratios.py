@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from peakmark import statistics
+from peakmark.catalogue.tables import Series as Program
+from peakmark.catalogue.tables import Table
 from peakmark.formatting import significant
 from peakmark.judging.row import Point, Row, Series
 
@@ -42,7 +44,7 @@ def of(own: Series, reference: Series) -> Ratio:
 
 
 def _round(point: Point) -> tuple[int, str]:
-    return point.repetition, str(point.record.data["context"]["host"])
+    return point.repetition, str(point.context["host"])
 
 
 def is_measured(series: Series) -> bool:
@@ -58,6 +60,17 @@ def is_measured(series: Series) -> bool:
 def met(own: Series, reference: Series) -> bool:
     """Whether the two can be divided: on one host all of them, or in rounds in which both were on one."""
     return (own.hosts == reference.hosts and len(own.hosts) == 1) or of(own, reference).rounds > 0
+
+
+def factor(own: Series, reference: Series) -> float:
+    """By what factor the two figures differ, 1 or more; 1 where one of them is nothing."""
+    low, high = sorted((own.centre, reference.centre))
+    return high / low if low > 0 else 1.0
+
+
+def references(table: Table) -> list[Program]:
+    """The references that measure the same as the own kernel."""
+    return [program for program in table.references if program.instrument not in NOT_ALIKE]
 
 
 Pair = tuple[Row, Series, Ratio]
@@ -77,17 +90,14 @@ def pairs(rows: Sequence[Row], instrument: str) -> list[Pair]:
 def best(row: Row) -> tuple[str, str, Series] | None:
     """(instrument, heading, series) of the best reference that has measured the row's figure on its host; None without one."""
     candidates = [
-        (program.instrument, program.heading, row.series[program.instrument])
-        for program in row.table.references
-        if program.instrument in row.series
-        and program.instrument not in NOT_ALIKE
-        and is_measured(row.series[program.instrument])
+        (program.instrument, program.heading, series)
+        for program in references(row.table)
+        if (series := row.series.get(program.instrument))
+        and is_measured(series)
+        and (row.own is None or met(row.own, series))
     ]
-    candidates = [entry for entry in candidates if row.own is None or met(row.own, entry[2])]
-    if not candidates:
-        return None
     choose = min if row.table.lower_is_better else max
-    return choose(candidates, key=lambda entry: entry[2].centre)
+    return choose(candidates, key=lambda entry: entry[2].centre, default=None)
 
 
 def differences(row: Row, instrument: str) -> list[str]:

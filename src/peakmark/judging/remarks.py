@@ -12,7 +12,7 @@ from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import natural, size
 from peakmark.judging import alike, checks, notes, ratios
-from peakmark.judging.measured import Measured, Run
+from peakmark.judging.measured import DEFAULT, Measured
 from peakmark.judging.notes import Level, Note, note
 from peakmark.judging.phrases import Told, phrase
 from peakmark.judging.row import Row
@@ -40,10 +40,7 @@ def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None)
             concurrency=key.concurrency,
             metric=table.metric,
             unit=table.unit,
-            runs=[
-                Run(point.value, point.details, point.record.data["context"], point.record.cell.options)
-                for point in series.points
-            ],
+            runs=series.points,
             summary=series.summary,
             centre=series.centre,
             limit=row.limit,
@@ -53,32 +50,27 @@ def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None)
         for mark in checks.check_row(measured):
             if mark.doubt or entry is table.own:
                 yield mark if mark.code in WHOLE_ROW else replace(mark, about=entry.instrument)
-    # An echo is answered by the kernel: that it differs from a round trip of programs says nothing about either.
+
+
+def disagreements(row: Row) -> Iterator[Note]:
+    """References that differ from the own kernel by more than the band: a doubt, unless it is known in what they differ."""
     unlike = {mark.about for mark in done_otherwise(row)}
-    headings = {
-        entry.instrument: entry.heading
-        for entry in table.series
-        if entry.instrument not in {*ratios.NOT_ALIKE, *unlike}
-    }
-    theirs = {name: row.series[name] for name in headings if name in row.series}
-    centres = {
-        name: series.centre
-        for name, series in theirs.items()
-        if (row.own is None or ratios.met(row.own, series)) and ratios.is_measured(series)
-    }
-    compare = SUBSYSTEMS[table.subsystem].differs
-    if table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
-        compare = f"buffers ({table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
-    known = [name for name in centres if row.own and name != table.own.instrument and ratios.differences(row, name)]
-    yield from checks.check_agreement(
-        centres, own=table.own.instrument, compare=compare, headings=headings, explained=known
-    )
+    compare = SUBSYSTEMS[row.table.subsystem].differs
+    if row.table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
+        compare = f"buffers ({row.table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
+    for program in ratios.references(row.table):
+        for _, series, _ in ratios.pairs([row] if row.own else [], program.instrument):
+            factor = ratios.factor(row.measured, series)
+            if factor > DEFAULT.band and program.instrument not in unlike:
+                known = factor <= DEFAULT.explained and ratios.differences(row, program.instrument)
+                level, first, second = Level.NOTE if known else Level.UNSURE, row.table.own.heading, program.heading
+                yield note("disagreement", level, first=first, second=second, factor=factor, compare=compare)
 
 
 def shown_by(row: Row) -> frozenset[str]:
     """The codes of ``notes.SHARED`` that the records of the row's own kernel can show."""
     found = set(notes.SHARED)
-    runs = [Run(point.value, point.details, point.record.data["context"]) for point in row.measured.points]
+    runs = row.measured.points
     if not any((run.known("noise") or {}).get("during") for run in runs):
         found -= {"steal", "other-load"}
     if not any(run.known("clock_hz_before") for run in runs):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from peakmark.catalogue.tables import Table
 from peakmark.config.layouts import Sheet
 from peakmark.formatting import natural
 from peakmark.judging import notes
+from peakmark.judging.measured import Run
 from peakmark.judging.notes import Level, Note
-from peakmark.judging.wording import Words
+from peakmark.judging.phrases import Words
 from peakmark.limits import Limit
 from peakmark.statistics import Summary
 from peakmark.storage.results import StoredRecord
@@ -32,14 +33,12 @@ class Key(NamedTuple):
     word: str = ""
 
 
-@dataclass(frozen=True)
-class Point:
+@dataclass(frozen=True, kw_only=True)
+class Point(Run):
     """One measured value in SI units, with its repetition and the record that holds it."""
 
     repetition: int
-    value: float
     record: StoredRecord
-    details: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,12 @@ class Series:
     @property
     def hosts(self) -> list[str]:
         """The hosts that measured, in the order of their names."""
-        return sorted({str(point.record.data["context"]["host"]) for point in self.points}, key=natural)
+        return sorted({str(point.context["host"]) for point in self.points}, key=natural)
 
     @property
     def instead_of(self) -> str:
         """The instrument whose part it has, as that one's build cannot; empty where it has its own."""
-        return str(self.points[0].record.cell.options.get("instead_of", ""))
+        return str(self.points[0].options.get("instead_of", ""))
 
     @property
     def step(self) -> float:
@@ -133,15 +132,16 @@ class Row:
     @property
     def ends(self) -> tuple[tuple[str, str], ...]:
         """Host of the client and host of the server, of every pair of two that measured the row; empty for one machine."""
-        contexts = (point.record.data["context"] for series in self.series.values() for point in series.points)
+        contexts = (point.context for series in self.series.values() for point in series.points)
         pairs = {(str(context["host"]), str(context.get("server_host") or context["host"])) for context in contexts}
         return tuple(sorted(pair for pair in pairs if pair[0] != pair[1]))
 
     @property
     def loopback(self) -> bool:
         """Whether it was measured within one machine, where no network lies between the two ends."""
-        contexts = (point.record.data["context"] for point in (self.own.points if self.own else ()))
-        return any((context.get("network") or {}).get("loopback") for context in contexts)
+        return any(
+            (point.context.get("network") or {}).get("loopback") for point in (self.own.points if self.own else ())
+        )
 
     def beside(self, instrument: str) -> Series | None:
         """What stands in an instrument's column: its own figures, or those of the one that filled the row for it."""

@@ -20,15 +20,12 @@ from peakmark.config.layouts import Layout
 from peakmark.config.published import Published
 from peakmark.formatting import listed, natural
 from peakmark.judging import alike, notes, on_cores, remarks
-from peakmark.judging.measured import Run
 from peakmark.judging.notes import note
 from peakmark.judging.phrases import Told
 from peakmark.judging.row import Key, Point, Row, Series
 from peakmark.limits import Limit
 from peakmark.planning import looks
 from peakmark.storage.results import Results
-
-CENTRES = ("median", "mean")
 
 
 @dataclass
@@ -91,8 +88,7 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
 
 def centre_of(results: Results) -> str:
     """``median`` or ``mean``: what the measured columns show and the efficiency is computed from."""
-    centre = str(results.report_config.get("summary", "median"))
-    return centre if centre in CENTRES else "median"
+    return str(results.report_config.get("summary", "median"))
 
 
 def _table_rows(results: Results, table: Table, layout: Layout | None, centre: str) -> list[Row]:
@@ -102,6 +98,12 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     echoes: dict[tuple[str, int], list[Point]] = defaultdict(list)
     headings = {series.instrument for series in table.series}
     meant, areas = _meant(results), _areas(results)
+
+    def place(cell: Cell, workload: str, variant: str, block: int | None, concurrency: int) -> Key:
+        count = meant.get((cell.node, cell.word), concurrency)
+        area = areas.get((cell.node, cell.asked), block) if cell.automatic else block
+        return Key(cell.node, workload, variant, area, count, cell.word)
+
     for record in results.records:
         cell = record.cell
         if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
@@ -109,23 +111,21 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
         for entry in record.data["measurements"]:
             if entry["metric"] != table.metric or not table.takes(entry["workload"], entry["block"]):
                 continue
-            point = Point(cell.repetition, float(entry["value"]), record, entry["details"])
+            point = Point(
+                float(entry["value"]), entry["details"], record.data["context"], cell.options,
+                repetition=cell.repetition, record=record,
+            )  # fmt: skip
             if entry["workload"] == "LAT-ICMP":  # neither TCP nor UDP: stands beside both, see _with_echoes
                 echoes[cell.node, entry["concurrency"]].append(point)
                 continue
-            count = meant.get((cell.node, cell.word), entry["concurrency"])
-            block = areas.get((cell.node, cell.asked), entry["block"]) if cell.automatic else entry["block"]
-            key = Key(cell.node, entry["workload"], entry["variant"], block, count, cell.word)
+            key = place(cell, entry["workload"], entry["variant"], entry["block"], entry["concurrency"])
             drafts[key].points[cell.instrument].append(point)
     for cell in results.cells:
-        fits = (
-            cell.subsystem == table.subsystem and cell.instrument in headings and table.takes(cell.workload, cell.block)
-        )
-        if not fits or cell.workload in ("ALL", "LAT-ICMP"):
+        belongs = cell.subsystem == table.subsystem and cell.instrument in headings
+        if not belongs or not table.takes(cell.workload, cell.block) or cell.workload in ("ALL", "LAT-ICMP"):
             continue
-        count = meant.get((cell.node, cell.word), 0 if cell.word else cell.concurrency)
-        block = areas.get((cell.node, cell.asked)) if cell.automatic else cell.block
-        key = Key(cell.node, cell.workload, cell.variant, block, count, cell.word)
+        block = None if cell.automatic else cell.block
+        key = place(cell, cell.workload, cell.variant, block, 0 if cell.word else cell.concurrency)
         if cell.instrument == table.own.instrument or key in drafts:
             drafts[key].planned.append(cell)
     _with_echoes(drafts, echoes)
@@ -148,9 +148,8 @@ def _meant(results: Results) -> dict[tuple[str, str], int]:
     """(node, word) -> the number of threads that the word meant there, by the records; the largest where hosts differ."""
     threads: dict[tuple[str, str], int] = {}
     for record in results.records:
-        cell, placed = record.cell, record.data["context"].get("placed")
-        if cell.word and placed:
-            place = (cell.node, cell.word)
+        place, placed = (record.cell.node, record.cell.word), record.data["context"].get("placed")
+        if record.cell.word and placed:
             threads[place] = max(threads.get(place, 0), int(placed["threads"]))
     return threads
 
@@ -159,9 +158,8 @@ def _areas(results: Results) -> dict[tuple[str, int | str], int]:
     """(node, concurrency as asked) -> the area that the node chose for LAT there; the largest where hosts differ."""
     areas: dict[tuple[str, int | str], int] = {}
     for record in results.records:
-        cell = record.cell
-        for entry in record.data["measurements"] if cell.automatic else ():
-            place = (cell.node, cell.asked)
+        place = (record.cell.node, record.cell.asked)
+        for entry in record.data["measurements"] if record.cell.automatic else ():
             areas[place] = max(areas.get(place, 0), int(entry["block"]))
     return areas
 
@@ -177,9 +175,9 @@ def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], 
 
 def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -> Row:
     own_points = draft.points.get(table.own.instrument) or next(iter(draft.points.values()), [])
-    facts = results.facts_for(key.node, own_points[0].record.data["context"]["host"] if own_points else None)
+    facts = results.facts_for(key.node, own_points[0].context["host"] if own_points else None)
     facts = _as_measured(facts, own_points)
-    hosts = sorted({point.record.data["context"]["host"] for point in own_points})
+    hosts = sorted({point.context["host"] for point in own_points})
     limit = _limit(results, table, key, own_points, facts)
     reason = _no_one_limit(results, table, key, own_points, hosts)
     if reason:
@@ -199,6 +197,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         *remarks.holes(results, row, planned),
         *remarks.hosts(row),
         *checked,
+        *remarks.disagreements(row),
         *remarks.unsure(results, row),
         *remarks.filled(row),
         *remarks.done_otherwise(row),
@@ -217,7 +216,7 @@ def _series(results: Results, points: tuple[Point, ...], limit: Limit, centre: s
 
 def _as_measured(facts: Mapping[str, Any], points: Sequence[Point]) -> Mapping[str, Any]:
     """The facts with the interface that was measured, which need not be the one of the host's default route."""
-    networks = (point.record.data["context"].get("network") or {} for point in points)
+    networks = (point.context.get("network") or {} for point in points)
     link = next((network["link"] for network in networks if network.get("link")), None)
     return {**facts, "network": link} if link else facts
 
@@ -228,21 +227,17 @@ def _no_one_limit(
     """Why repetitions on several hosts have no limit in common, None where each host's own is the same at one clock."""
     if len(hosts) < 2:
         return None
-    kinds = {_kind(results.facts.get(host) or {}) for host in hosts}
+    facts_of = {host: results.facts.get(host) or {} for host in hosts}
+    kinds = {str((facts.get("cpu") or {}).get("model_name") or "unknown") for facts in facts_of.values()}
     how = "no one limit holds; name the nodes (nodes:)"
     if len(kinds) > 1:
         return f"measured on different processors ({'; '.join(sorted(kinds))}): {how}"
     values = set()
     for host in hosts:
-        there = [point for point in points if point.record.data["context"]["host"] == host]
+        there = [point for point in points if point.context["host"] == host]
         facts = _as_measured(results.facts_for(key.node, host), there)
         values.add(_limit(results, table, key, there, facts, 1e9).value)
     return f"measured on hosts with different limits ({listed(hosts)}): {how}" if len(values) > 1 else None
-
-
-def _kind(facts: Mapping[str, Any]) -> str:
-    """What a host is, as far as its limits go."""
-    return str((facts.get("cpu") or {}).get("model_name") or "unknown")
 
 
 def _nominal(results: Results, facts: Mapping[str, Any]) -> float | None:
@@ -281,11 +276,10 @@ def _limit(
     if key.word and not key.concurrency:
         reason = f"how many threads {key.word} means is known when the node has measured"
         return Limit(None, table.unit, "", "", "unknown", reason)
-    contexts = [point.record.data["context"] for point in points]
-    runs = [Run(p.value, p.details, p.record.data["context"]) for p in points]
-    loaded = clock_hz is None and any(run.known("clock_hz_loaded") for run in runs)
+    contexts = [point.context for point in points]
+    loaded = clock_hz is None and any(point.known("clock_hz_loaded") for point in points)
     if clock_hz is None:
-        clock_hz = on_cores.seen_clock(runs)
+        clock_hz = on_cores.seen_clock(points)
     return limits.for_row(
         subsystem=table.subsystem,
         workload=key.workload,

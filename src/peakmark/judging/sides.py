@@ -45,36 +45,47 @@ def point_of(table: str, instrument: str, key: Key) -> Point:
 
 
 @dataclass(frozen=True)
-class Side:
-    """One side: its name, and its values in SI units by point. ``bare`` says that its points have no variant and node.
+class Entry:
+    """What a side has at one point.
 
-    doubts   points whose figure is ``wrong`` or ``unsure``
-    terms    what was asked of a point, in words: two that differ in them are not alike
-    machine  what the machines are, in words
+    values   in SI units
+    doubt    ``wrong`` or ``unsure``, empty where nothing speaks against the figure
+    terms    what was asked, in words: two that differ in them are not alike
     remarks  what published results note on their own values
-    threads  how many a word meant, of points that have one
-    mixed    the hosts of points whose repetitions are from several
+    threads  how many a word meant, of a point that has one
+    hosts    those of its repetitions, if several
+    turns    the repetitions in time, of a campaign that was measured in turn with another
+    """
+
+    values: tuple[float, ...]
+    doubt: str = ""
+    terms: Mapping[str, str] = field(default_factory=dict)
+    remarks: Sequence[str] = ()
+    threads: int | None = None
+    hosts: str = ""
+    turns: paired.Turns = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side: its name, and what it has by point. ``bare`` says that its points have no variant and node.
+
+    machine  what the machines are, in words
     drift    by table, how its rows moved together from the first half of the campaign to the second, as a logarithm
-    beside   the campaign with which it was measured in turn, empty without one; ``turns``: then its repetitions in time
+    beside   the campaign with which it was measured in turn, empty without one
     """
 
     name: str
-    values: Mapping[Point, tuple[float, ...]]
+    entries: Mapping[Point, Entry]
     bare: bool
-    doubts: Mapping[Point, str] = field(default_factory=dict)
-    terms: Mapping[Point, Mapping[str, str]] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
     drift: Mapping[str, float] = field(default_factory=dict)
-    remarks: Mapping[Point, Sequence[str]] = field(default_factory=dict)
-    threads: Mapping[Point, int] = field(default_factory=dict)
-    mixed: Mapping[Point, str] = field(default_factory=dict)
     beside: str = ""
-    turns: Mapping[Point, paired.Turns] = field(default_factory=dict)
 
     @property
     def nodes(self) -> list[str]:
         """The nodes of the points, in the order of their names."""
-        return sorted({point.node for point in self.values}, key=natural)
+        return sorted({point.node for point in self.entries}, key=natural)
 
 
 def read(name: str) -> Side:
@@ -87,10 +98,14 @@ def read(name: str) -> Side:
         return _campaign(path)
     if name.endswith(".csv") or (published.FOLDER / f"{name}.csv").is_file():
         source = published.load(name)
-        values = {_published_point(key): tuple(numbers) for key, numbers in source.runs().items()}
-        remarks = {_published_point(key): texts for key, texts in source.remarks().items()}
-        terms = {_published_point(key): alike.defined(definition) for key, definition in source.definitions().items()}
-        return Side(source.name, values, bare=True, remarks=remarks, terms=terms)
+        remarks, definitions = source.remarks(), source.definitions()
+        entries = {
+            _published_point(key): Entry(
+                tuple(numbers), terms=alike.defined(definitions.get(key, {})), remarks=remarks.get(key, ())
+            )
+            for key, numbers in source.runs().items()
+        }
+        return Side(source.name, entries, bare=True)
     known = ", ".join(sorted(file.stem for file in published.FOLDER.glob("*.csv")))
     raise ConfigError(
         f"{name!r} is neither the folder of a campaign, such as results/quick, nor published results: {known}, or the "
@@ -100,59 +115,34 @@ def read(name: str) -> Side:
 
 def _published_point(key: published.PublishedKey) -> Point:
     table, workload, block, concurrency, instrument = key
-    return Point(table, instrument, _workload(table, workload), "", block or 0, concurrency, "")
-
-
-def _workload(table: str, workload: str) -> str:
-    return f"LAT-{workload}" if table == "network_latency" else workload
+    workload = f"LAT-{workload}" if table == "network_latency" else workload
+    return Point(table, instrument, workload, "", block or 0, concurrency, "")
 
 
 def _campaign(path: Path) -> Side:
-    values: dict[Point, tuple[float, ...]] = {}
-    doubts: dict[Point, str] = {}
-    terms: dict[Point, dict[str, str]] = {}
+    entries: dict[Point, Entry] = {}
     changes: dict[str, list[float]] = {}
-    turns: dict[Point, paired.Turns] = {}
-    threads: dict[Point, int] = {}
-    mixed: dict[Point, str] = {}
     results = Results.read(path)
     beside = str(results.plan.get("beside") or "")
     for name, table_rows in rows.build(results).items():
         for row in table_rows:
-            key = row.key
             for instrument, series in row.series.items():
-                point = point_of(name, instrument, key)
-                values[point] = series.values
-                terms[point] = alike.terms(series, key.workload)
-                if key.word:
-                    threads[point], terms[point][f"threads of {key.word}"] = key.concurrency, str(key.concurrency)
-                if len(series.hosts) > 1:
-                    mixed[point] = listed(series.hosts)
-                if beside:
-                    turns[point] = paired.turns(series.points)
-                changes.setdefault(name, []).extend(_halves(series))
-                level = notes.worst(row.marks_of(instrument))
-                if level is not None:
-                    doubts[point] = str(level)
-    machine, drift = alike.machine(results), drift_of(changes)
-    return Side(
-        path.name,
-        values,
-        False,
-        doubts,
-        terms,
-        machine,
-        drift,
-        threads=threads,
-        mixed=mixed,
-        beside=beside,
-        turns=turns,
-    )
+                in_time = sorted(series.points, key=lambda point: str(point.context["started"]))
+                changes.setdefault(name, []).extend(halves([point.value for point in in_time]))
+                entries[point_of(name, instrument, row.key)] = Entry(
+                    series.values,
+                    str(notes.worst(row.marks_of(instrument)) or ""),
+                    _terms(row.key, series),
+                    threads=row.key.concurrency if row.key.word else None,
+                    hosts=listed(series.hosts) if len(series.hosts) > 1 else "",
+                    turns=paired.turns(series.points) if beside else {},
+                )
+    return Side(path.name, entries, False, alike.machine(results), drift_of(changes), beside)
 
 
-def _halves(series: Series) -> list[float]:
-    in_time = sorted(series.points, key=lambda point: str(point.record.data["context"]["started"]))
-    return halves([point.value for point in in_time])
+def _terms(key: Key, series: Series) -> Mapping[str, str]:
+    meant = {f"threads of {key.word}": str(key.concurrency)} if key.word else {}
+    return {**alike.terms(series, key.workload), **meant}
 
 
 def halves(in_time: Sequence[float]) -> list[float]:
@@ -177,7 +167,8 @@ def _bare_point(side: Side, point: Point) -> Point | None:
     if point.variant in ("block", *POOLS[1:]):
         return None
     workload, block = published.stands_for(point.workload, point.block or None)
-    count = side.threads.get(point, point.concurrency)
+    meant = side.entries[point].threads
+    count = point.concurrency if meant is None else meant
     return Point(point.table, point.instrument, workload, "", published.rounded(block) or 0, count, "")
 
 
@@ -187,7 +178,7 @@ def bare_points(side: Side) -> dict[Point, Point]:
     """
     without_word: dict[Point, Point] = {}
     # Two threads as a number come before a word that meant two: the first is what was published.
-    for point in sorted(side.values, key=lambda asked: bool(asked.word)):
+    for point in sorted(side.entries, key=lambda asked: bool(asked.word)):
         bare = _bare_point(side, point)
         if bare is None:
             continue

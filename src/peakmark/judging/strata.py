@@ -24,7 +24,7 @@ from peakmark import statistics
 from peakmark.formatting import significant
 from peakmark.judging import ratios
 from peakmark.judging.notes import Level
-from peakmark.judging.row import Row, Series
+from peakmark.judging.row import Key, Row, Series
 from peakmark.judging.words import Words, noun
 
 LEVEL = 0.05
@@ -41,7 +41,6 @@ PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
 }
 """Workloads that readers compare, by subsystem; a layout may have others."""
 
-Key = tuple[object, ...]
 Choice = tuple[str, str]
 """What is chosen and what it does where it is ahead: ``1 thread``, ``is faster``; ``8 threads``, ``are faster``."""
 
@@ -106,7 +105,7 @@ def sentences(words: Words, rows: Sequence[Row]) -> tuple[list[tuple[str, str]],
     program's where it is not. Beside them, for each reference that is told apart, a clause for the sentence about it.
     """
     right = [row for row in rows if row.own is not None and row.level is not Level.WRONG and not row.mixed]
-    counted = "Threads" if noun(words.table) == "thread" else "Streams"
+    counted = f"{noun(words.table).title()}s"
     found = [("Workloads", one) for one in _workloads(words, right)]
     if any(not row.measured.summary.enough for row in right):
         found += [("Block size", one) for one in _blocks(words, right)]
@@ -142,25 +141,16 @@ def _holding(found: Sequence[Together]) -> list[Together]:
 
 def _workloads(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
     chosen = words.sheet.compare if words.sheet else None
+    does = "is shorter" if words.table.lower_is_better else "is faster"
     for first, second in PAIRS[words.table.subsystem] if chosen is None else chosen:
-        yield from _pair(
-            words,
-            [row for row in rows if row.key.workload == first],
-            [row for row in rows if row.key.workload == second],
-            lambda row: (row.key.node, row.key.variant, row.key.block, row.key.concurrency),
-            lambda row: (words.workload(row), "is shorter" if words.table.lower_is_better else "is faster"),
-        )
+        yield from _pair(words, rows, "workload", (first, second), lambda row: (words.workload(row), does))
 
 
 def _blocks(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
     blocks = sorted({row.key.block for row in rows if row.key.block is not None})
     for smaller, larger in pairwise(blocks):
         yield from _pair(
-            words,
-            [row for row in rows if row.key.block == larger],
-            [row for row in rows if row.key.block == smaller],
-            lambda row: (row.key.node, row.key.variant, row.key.workload, row.key.concurrency),
-            lambda row: (words.block(row), _times(words, "has", "is")),
+            words, rows, "block", (larger, smaller), lambda row: (words.block(row), _times(words, "has", "is"))
         )
 
 
@@ -168,17 +158,12 @@ def _threads(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
     """The most beside the fewest: whether more of them help."""
     counts = sorted({row.key.concurrency for row in rows})
     if len(counts) > 1:
-        yield from _pair(
-            words,
-            [row for row in rows if row.key.concurrency == counts[-1]],
-            [row for row in rows if row.key.concurrency == counts[0]],
-            lambda row: (row.key.node, row.key.variant, row.key.workload, row.key.block),
-            lambda row: (words.many(row.key.concurrency), _many(words, row.key.concurrency)),
-        )
 
+        def name(row: Row) -> Choice:
+            does = _times(words, "has", "is") if row.key.concurrency == 1 else _times(words, "have", "are")
+            return words.many(row.key.concurrency), does
 
-def _many(words: Words, count: int) -> str:
-    return _times(words, "has", "is") if count == 1 else _times(words, "have", "are")
+        yield from _pair(words, rows, "concurrency", (counts[-1], counts[0]), name)
 
 
 def _times(words: Words, has: str, is_: str) -> str:
@@ -189,9 +174,7 @@ def _times(words: Words, has: str, is_: str) -> str:
 def _references(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
     """The own program beside each reference that measured the same."""
     said = "says shorter times" if words.table.lower_is_better else "says more"
-    for entry in words.table.references:
-        if entry.instrument in ratios.NOT_ALIKE:
-            continue
+    for entry in ratios.references(words.table):
         there = ratios.pairs(rows, entry.instrument)
         pairs = [(row, row.measured, series) for row, series, _ in there]
         factors = [ratio.value for *_, ratio in there]  # as the sentence about it says them
@@ -201,17 +184,22 @@ def _references(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
 
 
 def _pair(
-    words: Words,
-    firsts: Sequence[Row],
-    seconds: Sequence[Row],
-    point: Callable[[Row], Key],
-    name: Callable[[Row], Choice],
+    words: Words, rows: Sequence[Row], field: str, values: tuple[object, object], name: Callable[[Row], Choice]
 ) -> Iterator[Together]:
-    there = {point(row): row for row in seconds}
-    pairs = [(row, row.measured, there[point(row)].measured) for row in firsts if point(row) in there]
+    """The rows with the first and with the second value of one field of their keys that are alike in all others."""
+    firsts, seconds = ([row for row in rows if getattr(row.key, field) == value] for value in values)
+    there = {_without(row.key, field): row for row in seconds}
+    pairs = [
+        (row, row.measured, there[point].measured) for row in firsts if (point := _without(row.key, field)) in there
+    ]
     if pairs:
-        other = there[point(pairs[0][0])]
+        other = there[_without(pairs[0][0].key, field)]
         yield from _together(words, name(pairs[0][0]), name(other), pairs)
+
+
+def _without(key: Key, field: str) -> frozenset[tuple[str, object]]:
+    """A word means a number of threads, which says what is to be said of it."""
+    return frozenset(item for item in key._asdict().items() if item[0] not in (field, "word"))
 
 
 def _together(
@@ -250,7 +238,7 @@ def _turned(one: Together) -> Together:
 def _sentence(words: Words, one: Together) -> str:
     one = _turned(one)
     total, factors = len(one.factors), sorted(one.factors)
-    low, high = significant(factors[0], 3, words.mark), significant(factors[-1], 3, words.mark)
+    low, high = words.times(factors[0]), words.times(factors[-1])
     many = "at both points" if total == 2 else f"at all {total} points"
     if one.behind:
         many = f"at {len(one.ahead)} of {total} points"

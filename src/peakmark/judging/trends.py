@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from peakmark.formatting import listed, significant
+from peakmark.formatting import listed
 from peakmark.judging.ranking import better, groups
 from peakmark.judging.row import Row
 from peakmark.judging.words import Words, noun
@@ -34,7 +34,7 @@ def scaling(words: Words, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _range(words: Words, values: Sequence[float]) -> str:
-    low, high = significant(min(values), 3, words.mark), significant(max(values), 3, words.mark)
+    low, high = words.times(min(values)), words.times(max(values))
     return low if low == high else f"{low} to {high}"
 
 

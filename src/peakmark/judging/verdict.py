@@ -15,16 +15,11 @@ from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import percent, plural
 from peakmark.judging import fleet, notes, ratios
 from peakmark.judging.fleet import Spot
-from peakmark.judging.notes import Level, Note
 from peakmark.judging.row import Row
-from peakmark.judging.words import Words, quantity
+from peakmark.judging.words import Words
 
 Rows = Mapping[str, Sequence[Row]]
 
-CONFIDENCE = {None: "no doubt seen", Level.UNSURE: "unsure", Level.WRONG: "wrong"}
-COMMON = "no doubt of its own"
-"""Where nothing speaks against a row but what is said once, of most rows of its campaign or of all of its disk."""
-UNKNOWN = "unknown"
 NO_ROW = "no row that can be trusted"
 
 
@@ -48,24 +43,29 @@ class Verdict:
     clocks      the shares of the limit at the clocks on the box, in brackets; empty where there are none
     spread      lowest and highest repetition, in the unit of ``measured``
     reference   ratio to the best reference with its number of runs, empty without one
-    slowest     the slowest of several nodes with its value and by how much it is behind their median; then ``measured``
+    slowest     the slowest of several nodes, ``behind`` its value and by how much it is behind their median; then ``measured``
                 is that median, ``spread`` the lowest and highest node, and ``row`` that of the node nearest to it
     confidence  no doubt seen, unsure, one run, or empty without a row; ``why`` gives the reason, or why there is no row
     """
 
     subsystem: str
-    title: str
-    row: Row | None
-    what: str
-    measured: str
-    spread: str
-    limit: str
-    share: str
-    clocks: str
-    reference: str
-    confidence: str
-    why: str
+    row: Row | None = None
+    what: str = "not measured"
+    measured: str = ""
+    spread: str = ""
+    limit: str = ""
+    share: str = ""
+    clocks: str = ""
+    reference: str = ""
+    confidence: str = ""
+    why: str = ""
     slowest: str = ""
+    behind: str = ""
+
+    @property
+    def title(self) -> str:
+        """What headings call the subsystem."""
+        return SUBSYSTEMS[self.subsystem].title
 
 
 def headline(rows: Rows, subsystem: str) -> Row | None:
@@ -106,52 +106,45 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
 
 
 def _number(spot: Spot, mark: str) -> Number:
-    row = spot.middle
-    doubts = row.said(row.doubts or row.common_doubts)
-    if len(spot.rows) == 1:
-        return Number(describe(row), value_of(row, mark), comparison(row, mark), confidence(row), doubts)
-    worst = f"slowest {spot.worst.key.node} with {value_of(spot.worst, mark)}"
-    return Number(
-        f"{SUBSYSTEMS[row.table.subsystem].title} {Words.of(row).point_on_all(row)}, median of {len(spot.rows)} nodes",
-        quantity(row.table, spot.median, mark),
-        f"{worst}; {comparison(row, mark)}",
-        confidence(row),
-        doubts,
-    )
+    row, words = spot.middle, Words(spot.table, mark)
+    label, value, compared = describe(row), words.quantity(row.measured.centre), _comparison(row, mark)
+    if len(spot.rows) > 1:
+        title = SUBSYSTEMS[row.table.subsystem].title
+        label = f"{title} {Words.of(row).point_on_all(row)}, median of {len(spot.rows)} nodes"
+        value = words.quantity(spot.median)
+        compared = f"slowest {spot.worst.key.node} with {words.quantity(spot.worst.measured.centre)}; {compared}"
+    return Number(label, value, compared, confidence(row), row.said(row.doubts or row.common_doubts))
 
 
-def planned(rows: Rows) -> dict[str, str]:
-    """Subsystem -> title of those that the plan measures, in the order of the report; all where it measures nothing."""
+def planned(rows: Rows) -> list[str]:
+    """The subsystems that the plan measures, in the order of the report; all where it measures nothing."""
     subsystems = {row.table.subsystem for table in rows.values() for row in table}
-    return {
-        subsystem: about.title for subsystem, about in SUBSYSTEMS.items() if subsystem in subsystems or not subsystems
-    }
+    return [subsystem for subsystem in SUBSYSTEMS if subsystem in subsystems or not subsystems]
 
 
 def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
     """One verdict per planned subsystem, in the order of the report."""
-    return [_verdict(rows, subsystem, title, mark) for subsystem, title in planned(rows).items()]
+    return [_verdict(rows, subsystem, mark) for subsystem in planned(rows)]
 
 
 def with_limit(rows: Rows) -> list[tuple[str, Row]]:
     """Title and headline row of each resource whose limit is known: what can be drawn as a share of it."""
-    headlines = [(title, headline(rows, subsystem)) for subsystem, title in planned(rows).items()]
+    headlines = [(SUBSYSTEMS[subsystem].title, headline(rows, subsystem)) for subsystem in planned(rows)]
     return [(title, row) for title, row in headlines if row is not None and row.limit.value is not None]
 
 
-def _verdict(rows: Rows, subsystem: str, title: str, mark: str) -> Verdict:
+def _verdict(rows: Rows, subsystem: str, mark: str) -> Verdict:
     spot = headline_spot(rows, subsystem)
     if spot is None:
-        return _none(rows, subsystem, title)
-    of_node = _of_node(spot.middle, subsystem, title, mark)
+        reasons = Counter(row.doubts[0].fact for row in candidates(rows, subsystem) if row.doubts)
+        return Verdict(subsystem, what=NO_ROW, why=reasons.most_common(1)[0][0]) if reasons else Verdict(subsystem)
+    of_node = _of_node(spot.middle, mark)
     return of_node if spot.planned == 1 else _of_nodes(spot, of_node, mark)
 
 
 def _of_nodes(spot: Spot, middle: Verdict, mark: str) -> Verdict:
     """The same of several nodes, by the verdict on that which is nearest to their median."""
-    table, worst, n = spot.table, spot.worst, len(spot.rows)
-    low, high = (quantity(table, value, mark).partition(" ")[0] for value in (spot.low, spot.high))
-    share = limits.efficiency(spot.median, spot.middle.limit)
+    words, worst, n = Words(spot.table, mark), spot.worst, len(spot.rows)
     behind = f", {percent(spot.behind(worst), mark)}\u00a0% behind" if n > 1 else ""
     doubted = [row for row in spot.rows if row.level is not None]
     confidence, why = middle.confidence, middle.why
@@ -163,14 +156,23 @@ def _of_nodes(spot: Spot, middle: Verdict, mark: str) -> Verdict:
     return replace(
         middle,
         what=Words.of(spot.middle).point_on_all(spot.middle) + _over(spot.middle),
-        measured=quantity(table, spot.median, mark),
-        spread=f"{low} to {high}" if n > 1 else "",
-        share=f"{percent(share, mark)}\u00a0%" if share is not None else "",
+        measured=words.quantity(spot.median),
+        spread=_range(words, spot.low, spot.high) if n > 1 else "",
+        share=_share(limits.efficiency(spot.median, spot.middle.limit), mark),
         reference=ratios.words_of_nodes(spot.rows, mark),
-        slowest=f"{worst.key.node}: {quantity(table, worst.measured.centre, mark)}{behind}",
+        slowest=worst.key.node,
+        behind=f"{words.quantity(worst.measured.centre)}{behind}",
         confidence=confidence,
         why=why,
     )
+
+
+def _range(words: Words, low: float, high: float) -> str:
+    return f"{words.number(low)} to {words.number(high)}"
+
+
+def _share(share: float | None, mark: str) -> str:
+    return "" if share is None else f"{percent(share, mark)}\u00a0%"
 
 
 def _which(rows: Sequence[Row], of: int) -> str:
@@ -180,91 +182,61 @@ def _which(rows: Sequence[Row], of: int) -> str:
     return f"all {of} nodes" if len(rows) == of else f"{len(rows)} of {of} nodes"
 
 
-def _of_node(row: Row, subsystem: str, title: str, mark: str) -> Verdict:
-    own = row.measured
-    low, high = (
-        quantity(row.table, value, mark).partition(" ")[0] for value in (own.summary.minimum, own.summary.maximum)
-    )
-    share = own.efficiency
+def _of_node(row: Row, mark: str) -> Verdict:
+    own, words = row.measured, Words(row.table, mark)
     why = f"repetitions from {len(own.hosts)} different hosts" if row.mixed else ""
     if row.doubts:
         why = row.doubts[0].fact
     elif row.common_doubts:
-        why = "; ".join(filter(None, (why, _in_common(row.common_doubts[0]))))
+        doubt = row.common_doubts[0]
+        in_common = f"as most rows: {doubt.fact}" if doubt.code in notes.SHARED else doubt.fact
+        why = "; ".join(filter(None, (why, in_common)))
     if own.summary.n == 1:
         why = why or "measured once: nothing is known of the spread"
+    limit = "none: no link" if row.loopback else "unknown"  # nobody can state the limit of a link that is none
     return Verdict(
-        subsystem=subsystem,
-        title=title,
+        subsystem=row.table.subsystem,
         row=row,
-        what=point(row) + _over(row),
-        measured=value_of(row, mark),
-        spread=f"{low} to {high}" if own.summary.n > 1 else "",
-        limit=quantity(row.table, row.limit.value, mark) if row.limit.value is not None else _no_limit(row),
-        share=f"{percent(share, mark)}\u00a0%" if share is not None else "",
-        clocks=at_clocks(row, mark).strip(),
+        what=Words.of(row).point(row) + _over(row),
+        measured=words.quantity(own.centre),
+        spread=_range(words, own.summary.minimum, own.summary.maximum) if own.summary.n > 1 else "",
+        limit=limit if row.limit.value is None else words.quantity(row.limit.value),
+        share=_share(own.efficiency, mark),
+        clocks=_at_clocks(row, mark).strip(),
         reference=ratios.words(row, mark),
         confidence=confidence(row),
         why=why,
     )
 
 
-def _in_common(note: Note) -> str:
-    return f"as most rows: {note.fact}" if note.code in notes.SHARED else note.fact
-
-
 def _over(row: Row) -> str:
     return ", over loopback" if row.loopback else ""
 
 
-def _no_limit(row: Row) -> str:
-    """Nobody can state the limit of a link that is none."""
-    return "none: no link" if row.loopback else UNKNOWN
-
-
-def _none(rows: Rows, subsystem: str, title: str) -> Verdict:
-    """The line of a subsystem without a row that can speak for it, with the most frequent reason."""
-    reasons = Counter(row.doubts[0].fact for row in candidates(rows, subsystem) if row.doubts)
-    what, why = "not measured", ""
-    if reasons:
-        what, why = NO_ROW, reasons.most_common(1)[0][0]
-    return Verdict(subsystem, title, None, what, "", "", "", "", "", "", "", why)
-
-
 def confidence(row: Row) -> str:
     """``no doubt seen``, ``unsure`` or ``wrong``; ``one run`` where nothing speaks against a figure but nothing for it either;
-    ``no doubt of its own`` where it is one that is said once.
+    ``no doubt of its own`` where it is one that is said once, of most rows of a campaign or of all of a disk.
     """
-    if row.level is None and row.measured.summary.n == 1:
+    if row.level is not None:
+        return str(row.level)
+    if row.measured.summary.n == 1:
         return "one run"
-    if row.level is None and row.common_doubts:
-        return COMMON
-    return CONFIDENCE[row.level]
+    return "no doubt of its own" if row.common_doubts else "no doubt seen"
 
 
 def describe(row: Row) -> str:
     """What a row measures, in words: ``CPU DP, 2 threads`` or ``Disk RR of 4 KiB, 8 threads``."""
-    return f"{SUBSYSTEMS[row.table.subsystem].title} {point(row)}"
+    return f"{SUBSYSTEMS[row.table.subsystem].title} {Words.of(row).point(row)}"
 
 
-def point(row: Row) -> str:
-    """The same without the subsystem: ``RR of 4 KiB, 8 threads``."""
-    return Words.of(row).point(row)
-
-
-def value_of(row: Row, mark: str = ".") -> str:
-    """The row's own summarised value with its unit; the row must have one."""
-    return quantity(row.table, row.measured.centre, mark)
-
-
-def comparison(row: Row, mark: str = ".") -> str:
+def _comparison(row: Row, mark: str) -> str:
     """How the own value stands to the limit and to the best reference."""
     share = row.measured.efficiency
-    limit = f"{percent(share, mark)} % of the limit{at_clocks(row, mark)}" if share is not None else "limit unknown"
+    limit = f"{percent(share, mark)} % of the limit{_at_clocks(row, mark)}" if share is not None else "limit unknown"
     return "; ".join(filter(None, (limit, ratios.words(row, mark))))
 
 
-def at_clocks(row: Row, mark: str = ".") -> str:
+def _at_clocks(row: Row, mark: str) -> str:
     """The shares of the limit at the clocks on the box, in brackets after the one at the clock that was seen."""
     shares = [f"{percent(share, mark)} % at the {name} clock" for name, share in row.shares.items()]
     return f" ({', '.join(shares)})" if shares else ""
@@ -276,24 +248,16 @@ def _best(rows: Sequence[Row]) -> Spot | None:
     reference beside it says little of a memory that four threads fill.
     """
     every = fleet.spots(rows)
-    sure = [spot for spot in every if _mostly_sure(spot)]
+    sure = [spot for spot in every if 2 * sum(row.level is None for row in spot.rows) > len(spot.rows)]
     for choice in ([spot for spot in sure if not spot.middle.mixed], sure, every):
         if choice:
             choose = min if choice[0].table.lower_is_better else max
             best = choose(choice, key=lambda spot: spot.median)
-            beside = [spot for spot in choice if _threads(spot) == _threads(best) and _is_comparable(spot.middle)]
+            beside = [
+                spot
+                for spot in choice
+                if spot.middle.key.concurrency == best.middle.key.concurrency
+                and (spot.middle.limit.value is not None or ratios.best(spot.middle) is not None)
+            ]
             return choose(beside or [best], key=lambda spot: spot.median)
     return None
-
-
-def _is_comparable(row: Row) -> bool:
-    """Whether there is a limit or a reference beside the figure."""
-    return row.limit.value is not None or ratios.best(row) is not None
-
-
-def _threads(spot: Spot) -> int:
-    return spot.middle.key.concurrency
-
-
-def _mostly_sure(spot: Spot) -> bool:
-    return 2 * sum(row.level is None for row in spot.rows) > len(spot.rows)

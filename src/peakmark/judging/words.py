@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from peakmark.catalogue.fitting import UNITS
@@ -88,10 +88,14 @@ class Words:
         """A value in SI units with the unit of the table: ``38.4 GigaOPS``."""
         return f"{self.number(value)} {self.unit}"
 
-    def row(self, row: Row) -> str:
-        """``RWS pool of 4 KiB, 8 threads``: the point, with the variant where it says something."""
+    def times(self, factor: float, digits: int = 3) -> str:
+        """A factor: ``1.02``."""
+        return significant(factor, digits, self.mark)
+
+    def row(self, row: Row, on_all: bool = False) -> str:
+        """``RWS pool of 4 KiB, 8 threads``: the point, with the variant where it says something; ``on_all``: of all nodes."""
         variant = f" {row.key.variant}" if self.table.variant and row.key.variant not in ("", "psync") else ""
-        return self.point(row, variant)
+        return self.point_on_all(row, variant) if on_all else self.point(row, variant)
 
     def point(self, row: Row, variant: str = "") -> str:
         """``RR of 4 KiB, 8 threads``, with the node where there are several."""
@@ -111,6 +115,12 @@ class Words:
         if len({(member.key.concurrency, member.key.word) for member in group}) > 1 or not parts:
             parts.append(self.threads(row))
         return ", ".join(parts)
+
+
+def repeated(counts: Iterable[int]) -> str:
+    """``n = 3``, ``n = 3 to 6``; of at least one number of repetitions."""
+    least, *_, most = sorted([*counts] * 2)
+    return f"n = {least}" if least == most else f"n = {least} to {most}"
 
 
 def noun(table: Table) -> str:

@@ -153,12 +153,11 @@ HEAD_OF_NODES = (
 def _verdict_of_nodes(entry: verdict.Verdict, mark: str) -> list[list[str]]:
     """The same where several nodes were measured, under ``HEAD_OF_NODES``."""
     spread = f"({entry.spread})" if entry.spread else ""
-    name, _, behind = entry.slowest.partition(": ")
     return [
         [entry.title, entry.what],
         [entry.measured, spread],
         [entry.share or entry.limit, f"of {entry.limit}" if entry.share else ""],
-        [name, behind],
+        [entry.slowest, entry.behind],
         [entry.reference, ""],
         [entry.confidence, typeset(entry.why, mark)],
     ]
@@ -206,7 +205,7 @@ def _overview(figures: Mapping[str, int], several: bool, judged: Sequence[verdic
     """The figure of page one; what it draws is told to those who listen: shares of the limit, of several nodes the slowest."""
     figure = _figure(Drawn(FLEET if several else "overview", ()), figures)
     if several:
-        values = [f"{entry.title}: slowest {entry.slowest}" for entry in judged if entry.slowest]
+        values = [f"{entry.title}: slowest {entry.slowest}: {entry.behind}" for entry in judged if entry.slowest]
     else:
         values = [f"{entry.title} {entry.share} of {entry.limit}" for entry in judged if entry.share]
     return {**figure, "alt": f"{figure['caption']} {'; '.join(values)}."} if figure and values else figure

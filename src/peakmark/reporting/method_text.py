@@ -65,7 +65,7 @@ def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") 
             {"title": "How to read a row", "paragraphs": _reading(rows)},
         ],
         "adaptive": bool(results.decisions),
-        "workloads": [list(line) for line in COUNTED if line[0] in subsystems.values()],
+        "workloads": [list(line) for line in COUNTED if line[0] in [SUBSYSTEMS[name].title for name in subsystems]],
         "programs": ran,
         "programs_text": _in_a_sentence(ran),
     }

@@ -8,11 +8,9 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from peakmark.formatting import typeset
-from peakmark.judging.merging import Merged, merge
-from peakmark.judging.notes import Note
-from peakmark.judging.phrases import Number, between
+from peakmark.judging.notes import Merged, Note, merge
+from peakmark.judging.phrases import Number, Words, between
 from peakmark.judging.row import Row
-from peakmark.judging.wording import Words
 
 BESIDE = "A number beside a letter is what the note says of that row"
 BETWEEN = ", "  # two letters of notes
@@ -50,13 +48,13 @@ class Notes:
     def of(cls, rows: Sequence[Row]) -> Notes:
         """Notes that differ in numbers alone share a letter; what holds for all measured rows has none."""
         common = _common(rows)
-        merged = merge(note for row in rows for note in row.remarks if note not in common)
+        merged = merge(note for row in rows for note in row.remarks if row.said([note])[0] not in common)
         sentences = {note: rows[0].of_program(note, form.words) for note, form in merged.items()}
         letters = {words: letter(number) for number, words in enumerate(dict.fromkeys(sentences.values()))}
         return cls(
             letters={note: letters[words] for note, words in sentences.items()},
             words={place: words for words, place in letters.items()},
-            common=tuple(f"All rows: {text}" for text in rows[0].said(common)) if rows else (),
+            common=tuple(f"All rows: {text}" for text in common),
             merged=merged,
         )
 
@@ -87,12 +85,10 @@ def closed(sentence: str) -> str:
     return f"{sentence.rstrip('.')}."
 
 
-def _common(rows: Sequence[Row]) -> list[Note]:
-    """Notes of all measured rows alike: said once below the table instead of in every row."""
-    measured = [row for row in rows if row.own is not None]
-    if len(measured) < 2:
-        return []
-    return [note for note in dict.fromkeys(measured[0].remarks) if all(note in row.remarks for row in measured)]
+def _common(rows: Sequence[Row]) -> list[str]:
+    """What is said of all measured rows alike: once below the table instead of in every row."""
+    first, *others = [row.said(row.remarks) for row in rows if row.own is not None] or [()]
+    return [text for text in first if all(text in said for said in others)] if others else []
 
 
 def letter(number: int) -> str:

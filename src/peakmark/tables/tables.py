@@ -168,9 +168,7 @@ def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
 def _ends(row: Row) -> tuple[str, str]:
     """Hosts of the clients and of the servers, pair by pair; over loopback both are the one machine."""
     points = [point for series in row.series.values() for point in series.points]
-    pairs = row.ends or tuple(
-        dict.fromkeys((host, host) for host in (p.record.data["context"]["host"] for p in points))
-    )
+    pairs = row.ends or tuple(dict.fromkeys((host, host) for host in (p.context["host"] for p in points)))
     return "; ".join(client for client, _ in pairs), "; ".join(server for _, server in pairs)
 
 

@@ -90,6 +90,18 @@ def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path: Path)
     assert [note.text for note in row.marks if note.code == "otherwise"] == ["not done alike (fill overwrite, not new)"]
 
 
+@pytest.mark.parametrize(("rate", "apart"), [(60e9, "1.7"), (170e9, "1.7"), (99e9, ""), (0.0, "")])
+def test_a_reference_that_disagrees_says_so(rate: float, apart: str, tmp_path: Path) -> None:
+    cells = [make.cell(name, "DP", subsystem="cpu") for name in ("cpubench", "hpl", "likwid-bench")]
+    records = [
+        make.record(of, [make.measurement(of, "rate", value)])
+        for of, value in zip(cells, (100e9, rate, 99e9), strict=True)
+    ]
+    (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["cpu"]
+    said = [note.fact for note in row.doubts if note.code == "disagreement"]
+    assert said == ([f"MyCPUBench and HPL are a factor of {apart} apart"] if apart else [])
+
+
 @pytest.mark.parametrize(("isa", "codes"), [("auto", {"disagreement"}), ("scalar", {"otherwise"})])
 def test_scalar_operations_beside_hpl_are_no_contradiction(tmp_path: Path, isa: str, codes: set[str]) -> None:
     cells = [make.cell(name, "DP", subsystem="cpu", isa=isa) for name in ("cpubench", "hpl")]

@@ -8,7 +8,7 @@ from typing import Any
 from tests.unit import campaign_data as make
 
 from peakmark.judging import rows
-from peakmark.judging.wording import Words
+from peakmark.judging.phrases import Words
 from peakmark.reporting import document, formulas, runs_text, shorter
 from peakmark.storage.results import Results
 from peakmark.tables import footnotes, webtables

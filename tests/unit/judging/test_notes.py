@@ -1,7 +1,6 @@
 """Notes that differ in their numbers alone are one sentence with ranges."""
 
-from peakmark.judging.merging import merge
-from peakmark.judging.notes import Note, note
+from peakmark.judging.notes import Note, merge, note
 from peakmark.judging.phrases import Told, between, phrase
 
 
