@@ -29,8 +29,10 @@ def slow_core(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
     cores = row.fact("cpu", "cores")
     if share is None or share >= thresholds.core or asked != {"auto"} or (cores and row.concurrency > cores):
         return
-    if any(waited(row, thresholds)) or any(
-        disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=row.spare_cpus)
+    if (
+        any(waited(row, thresholds))
+        or any(crowded(row, thresholds))
+        or any(disturbance.find(row.noises, thresholds.others, thresholds.steal, spare=row.spare_cpus))
     ):
         return  # what took the time is known, and said
     text = (
@@ -38,6 +40,30 @@ def slow_core(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
         " work on the other hardware thread of a core, which no counter here shows; repeat at another time or alone"
     )
     yield Note("slow-core", text, Level.UNSURE)
+
+
+def crowded(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
+    """The kernel's paced calls tell when a core's pipes are not its own: their chain of known length does not bind then.
+
+    Threads that share a core by request, or that waited for their CPUs, hold each other up: other notes say so.
+    """
+    runs = [
+        run for run in row.runs if run.details.get("cpu_share", 1.0) >= thresholds.cpu and not _share_cores(run, row)
+    ]
+    held = [run.details["held_up"] for run in runs if run.details.get("held_up")]
+    if held:
+        cores = f"{'up to ' if min(held) < max(held) else ''}{max(held)} core{'s' if max(held) > 1 else ''}"
+        text = (
+            f"something else used the pipes of {cores}{often(len(held), len(row.runs))}, though the threads had their CPUs (a"
+            " neighbour on a core's other hardware thread, on a virtual machine perhaps another guest): repeat at another time,"
+            " or alone on the host"
+        )
+        yield Note("crowded-core", text, disturbance.weight(len(held), len(row.runs)))
+
+
+def _share_cores(run: Run, row: Measured) -> bool:
+    placed = run.context.get("placed")
+    return bool(placed) and placed["cores"] < row.concurrency
 
 
 def waited(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
