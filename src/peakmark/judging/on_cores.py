@@ -62,8 +62,8 @@ def crowded(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
 
 
 def _share_cores(run: Run, row: Measured) -> bool:
-    placed = run.context.get("placed")
-    return bool(placed) and placed["cores"] < row.concurrency
+    placed = run.context.get("placed") or {}
+    return int(placed.get("cores", row.concurrency)) < row.concurrency
 
 
 def waited(row: Measured, thresholds: Thresholds) -> Iterator[Note]:
