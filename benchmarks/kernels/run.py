@@ -181,6 +181,9 @@ class Runner:
             limit = None if mine is None else self._limit(row, mine)
             # The kernel itself tells it of the measured part alone.
             had = None if mine is None else mine.details.get("cpu_share", ours.had)
+            held_up = mine is not None and mine.details.get("held_up")
+            if held_up:
+                return Pair(None, None, ours.neighbours), f"something else used the pipes of {held_up} of its cores"
             return Pair(value, limit, ours.neighbours, had, 1.0, self.per_cpu_time), ours.error
         away = max(ours.neighbours, theirs.neighbours)
         pair = Pair(value, theirs.value(row), away, ours.had, theirs.had, self.per_cpu_time)

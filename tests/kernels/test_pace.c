@@ -38,8 +38,10 @@ static void the_clock_of_calm_samples(void **state) {
     }
     assert_true(pace.long_count == 2);
     assert_true(pace_hz(&pace) > 2.699e9 && pace_hz(&pace) < 2.701e9);
+    assert_false(pace_held_up(&pace));
     pace_restart(&pace);
     assert_true(pace_hz(&pace) == 0);
+    assert_false(pace_held_up(&pace));
 }
 
 static void interruptions_do_not_count(void **state) {
@@ -93,6 +95,7 @@ static void a_chain_that_does_not_bind_tells_nothing(void **state) {
     }
     assert_true(pace.long_count > 3);
     assert_true(pace_hz(&pace) == 0);
+    assert_true(pace_held_up(&pace));
 }
 
 static void long_runs_are_sampled_to_their_end(void **state) {

@@ -240,6 +240,17 @@ def test_the_clock_under_the_work_stands_beside_the_one_before_and_after() -> No
     assert (text["against"], text["ours"], text["unit"]) == ("clock before and after", "2.700", "GHz")
 
 
+def test_work_that_a_neighbour_held_up_is_no_pair_of_the_peak() -> None:
+    """What the core's other thread takes of its pipes is not the kernel's; the reference stands beside it as before."""
+    facts = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
+    peak = next(one for one in ROWS if one.against == pairs.PEAK and one.ours.workload == "DP")
+    for held_up, why in ((1, "something else used the pipes of 1 of its cores"), (0, "")):
+        details = {"clock_hz_before": 3.1e9, "clock_hz_after": 2.9e9, "held_up": held_up}
+        ours = Run((Measurement("DP", "", None, 1, "rate", 1e9, "op/s", details),))
+        pair, wrong = Runner(KERNELS, Path(), facts, {})._pair(peak, ours, None)
+        assert (pair.ratio is None, wrong) == (bool(held_up), why)
+
+
 def test_the_peak_is_that_of_the_clock_under_the_work() -> None:
     facts = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
     peak = next(one for one in ROWS if one.against == pairs.PEAK and one.ours.workload == "DP")

@@ -79,6 +79,7 @@ void report_clock(struct json *json, const struct team *team) {
 
 void report_clock_loaded(struct json *json, const struct team *team) {
     clock_or_null(json, "clock_hz_loaded", team->clock_hz_loaded);
+    json_integer(json, "held_up", team->held_up);
 }
 
 void report_percentiles(struct json *json, const struct histogram *latency) {

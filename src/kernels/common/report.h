@@ -36,7 +36,8 @@ void report_begin(struct json *json, const struct report *report);
  * cpu_share, the share of their time in which they had their CPUs. */
 void report_clock(struct json *json, const struct team *team);
 
-/* Writes clock_hz_loaded, the clock under the work; null where it could not be told. */
+/* Writes clock_hz_loaded, the clock under the work, null where it could not be told; and held_up, the number
+ * of threads whose cores' pipes something else used meanwhile. */
 void report_clock_loaded(struct json *json, const struct team *team);
 
 /* Writes p50, p90, p99, p999 and max in seconds, of values in ns. */

@@ -152,6 +152,7 @@ static void conduct(struct team *team) {
 static void sum_up(struct team *team) {
     uint64_t first = UINT64_MAX, last = 0, cpu = 0, wall = 0;
     team->work = 0;
+    team->held_up = 0;
     team->clock_hz_before = team->clock_hz_after = team->clock_hz_loaded = 0;
     bool all_loaded = true;
     for (int i = 0; i < team->threads; i++) {
@@ -165,6 +166,7 @@ static void sum_up(struct team *team) {
         team->clock_hz_after += member->clock_hz_after / team->threads;
         team->clock_hz_loaded += member->clock_hz_loaded / team->threads;
         all_loaded = all_loaded && member->clock_hz_loaded > 0;
+        team->held_up += member->held_up;
     }
     team->clock_hz_loaded *= all_loaded;
     team->cpu_share =

@@ -29,6 +29,7 @@ struct team_member {
     uint64_t cpu_ns;                        /* CPU time between them */
     double clock_hz_before, clock_hz_after; /* 0 when not asked for */
     double clock_hz_loaded;                 /* under the work: the job's to tell, 0 where it cannot */
+    bool held_up;                           /* something else used the core's pipes: the job's to tell */
 };
 
 struct team_job {
@@ -66,6 +67,7 @@ struct team {
     uint64_t work;                          /* all members' */
     double clock_hz_before, clock_hz_after; /* mean of the members */
     double clock_hz_loaded;                 /* the same; 0 unless all members told it */
+    int held_up;                            /* members that something else on their cores held up */
     double cpu_share; /* CPU time of the members by their time between start and stop: 1 where none waited */
     /* private */
     struct team_plan plan;

@@ -156,6 +156,7 @@ static void finish(struct team_member *member) {
         return;
     }
     member->clock_hz_loaded = pace_hz(&w->pace);
+    member->held_up = pace_held_up(&w->pace);
     if (!is_right(kernel, w, PASSES_PER_CALL, w->calls, w->checksum, w->tail > 0 ? NULL : w->result) ||
         !is_right(kernel, w, PACED_PASSES, w->paced, w->paced_sum, w->paced_result) ||
         !is_right(kernel, w, w->tail, w->tail > 0, w->tail_sum, w->result)) {

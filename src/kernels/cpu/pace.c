@@ -80,23 +80,28 @@ void pace_add(struct pace *pace, unsigned links, uint64_t pairs, double seconds,
 }
 
 /*
- * Where the chain is not the longer part, a longer one tells a higher clock. An interruption of either call
- * may do so too, but not of every other pair.
+ * Where the chain is not the longer part, a longer one tells a higher clock: here, by what factor in most
+ * pairs. An interruption of either call may do so too, but not of every other pair. 0: too few of them.
  */
-static bool lengths_agree(const struct pace *pace) {
+static double longer_by_shorter(const struct pace *pace) {
     double sorted[PACE_SAMPLES];
     unsigned first = 0;
     sort_samples(sorted, pace->long_ratio, pace->long_count);
     while (first < pace->long_count && sorted[first] < 1 - NEAR) {
         first++;
     }
-    return first < pace->long_count && sorted[first + (pace->long_count - first) / 2] < 1 + AGREEMENT;
+    return first < pace->long_count ? sorted[first + (pace->long_count - first) / 2] : 0;
+}
+
+bool pace_held_up(const struct pace *pace) {
+    return pace->long_count >= SAMPLES_MIN && longer_by_shorter(pace) >= 1 + AGREEMENT;
 }
 
 double pace_hz(const struct pace *pace) {
     double sorted[PACE_SAMPLES], sum = 0;
     unsigned kept = 0;
-    if (pace->count < SAMPLES_MIN || !lengths_agree(pace)) {
+    const double lengths = longer_by_shorter(pace);
+    if (pace->count < SAMPLES_MIN || lengths == 0 || lengths >= 1 + AGREEMENT) {
         return 0;
     }
     /* The mean follows a clock that moves, as the rate does. Whatever else happens makes a sample longer: a

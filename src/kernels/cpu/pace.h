@@ -51,4 +51,10 @@ void pace_add(struct pace *pace, unsigned links, uint64_t pairs, double seconds,
 /* Mean of the samples without those that were interrupted, in Hz; 0: too few, or the two lengths disagree. */
 double pace_hz(const struct pace *pace);
 
+/*
+ * Whether the two lengths disagree: the work was held up although its thread ran, so that something else used
+ * the core's pipes: a thread on the same core, be it another guest's, or the core executes in order.
+ */
+bool pace_held_up(const struct pace *pace);
+
 #endif

@@ -47,6 +47,7 @@ CHECKS: tuple[Callable[[Measured], Iterator[Note]], ...] = (
     on_disk.never_reached_device,
     on_disk.unflushed,
     on_cores.slow_core,
+    on_cores.crowded,
     on_cores.waited,
     on_memory.pool_in_cache,
     on_memory.stores,

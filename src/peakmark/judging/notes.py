@@ -27,7 +27,7 @@ MOSTLY = 0.5
 """What this share of the rows show that can show it is a property of the machine or the time: said once."""
 AT_LEAST = 4
 """So many rows at least; of fewer, each is marked by itself."""
-SHARED = ("steal", "other-load", "waited", "clock-moved", "clock-differs", "few", "short-runs")
+SHARED = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "clock-differs", "few", "short-runs")
 """Codes of what can hold for a whole campaign."""
 _FAMILY = {"clock-differs": "clock-moved"}
 """Codes that are counted with another one: a clock moves during a run, or between two."""

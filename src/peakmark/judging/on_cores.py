@@ -28,9 +28,28 @@ def slow_core(row: Measured) -> Iterator[Note]:
     cores = row.fact("cpu", "cores")
     if share is None or share >= DEFAULT.core or asked != {"auto"} or (cores and row.concurrency > cores):
         return
-    if any(waited(row)) or any(disturbance.find(row.noises, spare=row.spare_cpus)):
+    named = (*waited(row), *crowded(row), *disturbance.find(row.noises, spare=row.spare_cpus))
+    if named:
         return  # what took the time is known, and said
     yield note("slow-core", Level.UNSURE, share=share)
+
+
+def crowded(row: Measured) -> Iterator[Note]:
+    """The kernel's paced calls tell when a core's pipes are not its own: their chain of known length does not bind then.
+
+    Threads that share a core by request, or that waited for their CPUs, hold each other up: other notes say so.
+    """
+    runs = [run for run in row.runs if run.details.get("cpu_share", 1.0) >= DEFAULT.cpu and not _share_cores(run, row)]
+    held = [run.details["held_up"] for run in runs if run.details.get("held_up")]
+    if held:
+        cores = phrase("up to cores" if min(held) < max(held) else "of cores", cores=max(held))
+        often = disturbance.often(len(held), len(row.runs))
+        yield note("crowded-core", disturbance.weight(len(held), len(row.runs)), cores=cores, often=often)
+
+
+def _share_cores(run: Run, row: Measured) -> bool:
+    placed = run.context.get("placed") or {}
+    return int(placed.get("cores", row.concurrency)) < row.concurrency
 
 
 def waited(row: Measured) -> Iterator[Note]:

@@ -75,6 +75,8 @@ def shown_by(row: Row) -> frozenset[str]:
         found -= {"steal", "other-load"}
     if not any(run.known("clock_hz_before") for run in runs):
         found -= {"clock-moved", "clock-differs"}
+    if not any(run.known("held_up") is not None for run in runs):
+        found -= {"crowded-core"}
     # Threads that leave cores to others give way to nobody; those that take all of them meet whatever else there is.
     cores = max((run.known("allowed") or {}).get("cores") or len(run.known("cpus") or ()) for run in runs)
     if row.key.concurrency < cores or not any(run.known("cpu_share") is not None for run in runs):
