@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import seaborn as sns
 from matplotlib.axes import Axes
@@ -14,6 +13,7 @@ from matplotlib.patches import Patch
 
 from peakmark.config.drawings import Drawing
 from peakmark.figures import across, panels, style, together
+from peakmark.figures.across import Across
 from peakmark.formatting import significant
 from peakmark.judging.drawn import value_of
 from peakmark.judging.row import Row
@@ -24,14 +24,11 @@ HALF = 24  # bars that half the width holds
 FARTHEST = 150.0  # percent of the limit: a reference beyond it is a mark at the upper edge
 FEW = 12  # bars of a panel, up to which each has its value written above it
 GAP = 0.8  # bars between two groups
+THREADS = Across(block=False)
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Rows that stand side by side, and what is written below them."""
-
-    title: str
-    rows: tuple[Row, ...]
+_Group = tuple[str, Sequence[Row]]
+"""What is written below rows that stand side by side, and these rows."""
 
 
 def plot(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | None:
@@ -42,27 +39,26 @@ def plot(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | Non
     """
     if not rows:
         return None
-    grouped = _panels(rows)
-    widest = max(sum(len(group.rows) for group in groups) for _, groups in grouped)
+    table, grouped = rows[0].table, _panels(rows)
+    widest = max(sum(len(members) for _, members in groups) for _, groups in grouped)
     columns = 1 if widest > HALF or (len(grouped) == 1 and widest > FEW) else min(2, len(grouped))
-    lines = math.ceil(len(grouped) / columns)
     share = 1.0 if columns == 2 or widest > FEW else 0.49
-    figure = Figure(figsize=(panels.WIDTH * share, HEIGHT * lines + 0.4))
-    figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
-    axes = figure.subplots(lines, columns, squeeze=False, sharey=True)
+    height = HEIGHT * math.ceil(len(grouped) / columns) + 0.4
+    figure = style.figure(panels.WIDTH * share, height, w_pad=0.06, h_pad=0.06)
+    axes = style.panels(figure, len(grouped), columns, sharey=True)
     top = _top(drawing, rows)
-    for place, axis in enumerate(axes.flat):
-        if place >= len(grouped):
-            axis.set_visible(False)
-            continue
-        title, groups = grouped[place]
+    for place, (axis, (title, groups)) in enumerate(zip(axes, grouped, strict=True)):
         _panel(axis, drawing, groups, top, mark)
         axis.set_title(title)
         if place % columns == 0:
-            axis.set_ylabel(together.vertical_label(drawing, rows[0].table))
+            axis.set_ylabel(across.vertical_label(table, drawing.value))
         if place + columns >= len(grouped):
-            axis.set_xlabel(across.axis_label(rows[0].table, "concurrency"))
-    _legend(figure, drawing, rows)
+            axis.set_xlabel(THREADS.label(table))
+    handles: list[Patch | Line2D] = [Patch(facecolor=style.look(0).colour, label=table.own.heading)]
+    for rank, series in enumerate(table.references, 1):
+        if any(_reference(drawing, row, series.instrument) is not None for row in rows):
+            handles.append(style.entry(style.look(rank), series.heading, linestyle="none"))
+    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False, handlelength=1.4)
     return figure
 
 
@@ -76,13 +72,9 @@ def _panels(rows: Sequence[Row]) -> list[tuple[str, list[_Group]]]:
         title, group = (name, block) if sized else ("", name)
         grouped.setdefault(title, {}).setdefault(group, []).append(row)
     return [
-        (title, [_Group(name, tuple(sorted(members, key=_threads))) for name, members in groups.items()])
+        (title, [(name, THREADS.ordered(members)) for name, members in groups.items()])
         for title, groups in grouped.items()
     ]
-
-
-def _threads(row: Row) -> int:
-    return row.key.concurrency
 
 
 def _top(drawing: Drawing, rows: Sequence[Row]) -> float:
@@ -104,22 +96,22 @@ def goes_beyond(drawing: Drawing, rows: Sequence[Row]) -> bool:
 
 def _panel(axis: Axes, drawing: Drawing, groups: Sequence[_Group], top: float, mark: str) -> None:
     colour = style.look(0).colour
-    few = sum(len(group.rows) for group in groups) <= FEW
+    few = sum(len(members) for _, members in groups) <= FEW
     ticks: list[tuple[float, str]] = []
     at = 0.0
-    for group in groups:
+    for name, members in groups:
         first = at
-        for row in group.rows:
+        for row in members:
             value = value_of(drawing, row, row.measured) or 0.0
             axis.bar(at, value, width=0.74, facecolor=colour, linewidth=0, zorder=2)
             if few:
                 axis.annotate(significant(value, 2, mark), (at, value), xytext=(0, 2), textcoords="offset points",
                               ha="center", fontsize=6.5, color=style.INK, zorder=6)  # fmt: skip
-            _references(axis, drawing, row, at, top)
+            _mark_references(axis, drawing, row, at, top)
             ticks.append((at, str(row.key.concurrency or row.key.word)))
             at += 1
-        if group.title:
-            axis.annotate(group.title, ((first + at - 1) / 2, 0), xycoords=("data", "axes fraction"), xytext=(0, -15),
+        if name:
+            axis.annotate(name, ((first + at - 1) / 2, 0), xycoords=("data", "axes fraction"), xytext=(0, -15),
                           textcoords="offset points", ha="center", va="top", fontsize=7, fontweight="bold",
                           color=style.INK, annotation_clip=False)  # fmt: skip
         at += GAP
@@ -129,39 +121,24 @@ def _panel(axis: Axes, drawing: Drawing, groups: Sequence[_Group], top: float, m
     axis.set_ylim(0, top)
     axis.yaxis.set_major_formatter(style.Ticks(mark))
     # Below the names of the groups.
-    axis.xaxis.labelpad = 17 if any(group.title for group in groups) else 2
+    axis.xaxis.labelpad = 17 if any(name for name, _ in groups) else 2
     if drawing.value == "efficiency":
-        axis.axhline(100, color=style.LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)
+        style.limit_line(axis, 100)
     sns.despine(ax=axis)
 
 
-def _references(axis: Axes, drawing: Drawing, row: Row, at: float, top: float) -> None:
+def _reference(drawing: Drawing, row: Row, instrument: str) -> float | None:
+    """What stands beside the bar of a row; nothing beside deviations, which are the own kernel's."""
+    series = row.series.get(instrument) if drawing.value != "deviation" else None
+    return value_of(drawing, row, series) if series else None
+
+
+def _mark_references(axis: Axes, drawing: Drawing, row: Row, at: float, top: float) -> None:
     """An open mark for each reference tool, at the upper edge where its value lies beyond."""
-    if drawing.value == "deviation":
-        return
-    for place, series in enumerate(row.table.series):
-        measured = row.series.get(series.instrument) if place else None
-        value = value_of(drawing, row, measured) if measured else None
+    for rank, series in enumerate(row.table.references, 1):
+        value, look = _reference(drawing, row, series.instrument), style.look(rank)
         if value is not None:
-            look = style.look(place)
             beyond = value > top
             axis.scatter([at], [0.985 * top if beyond else value], s=16, marker="^" if beyond else look.marker,
                          facecolor=look.colour if beyond else "white", edgecolor=look.colour, linewidth=1.0, zorder=5,
                          clip_on=False)  # fmt: skip
-
-
-def _legend(figure: Figure, drawing: Drawing, rows: Sequence[Row]) -> None:
-    table = rows[0].table
-    handles: list[Patch | Line2D] = [Patch(facecolor=style.look(0).colour, label=table.own.heading)]
-    for place, series in enumerate(table.series):
-        shown = place and drawing.value != "deviation"
-        values = [
-            value_of(drawing, row, row.series[series.instrument]) for row in rows if series.instrument in row.series
-        ]
-        if shown and any(value is not None for value in values):
-            look = style.look(place)
-            handles.append(
-                Line2D([], [], linestyle="none", marker=look.marker, markersize=4, markerfacecolor="white",
-                       markeredgecolor=look.colour, label=series.heading)
-            )  # fmt: skip
-    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False, handlelength=1.4)

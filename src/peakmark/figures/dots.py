@@ -36,13 +36,13 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
         for name, spot in spots.items()
         if spot is not None
     ]
-    return _figure(lines, WIDTH, BIG, mark, slow(rows)) if lines else None
+    return _figure(lines, WIDTH, True, mark, slow(rows))
 
 
 def plot(table: Table, rows: Sequence[Row], mark: str = ".", slow: Slow = frozenset()) -> Figure | None:
     """Every node in every point of a table; None where nothing was measured. ``slow``: see there."""
     lines = [(_name(table, spot), spot) for spot in fleet.spots(rows)]
-    return _figure(lines, 0.54 * WIDE, LINE, mark, slow) if lines else None
+    return _figure(lines, 0.54 * WIDE, False, mark, slow)
 
 
 def slow(rows: Mapping[str, Sequence[Row]]) -> Slow:
@@ -56,12 +56,13 @@ def _name(table: Table, spot: Spot) -> str:
     return Words.of(row).point_on_all(row, variant)
 
 
-def _figure(lines: Sequence[tuple[str, Spot]], width: float, height: float, mark: str, slow: Slow) -> Figure:
-    figure = Figure(figsize=(width, height * len(lines) + 0.6))
-    figure.set_layout_engine("constrained")
+def _figure(lines: Sequence[tuple[str, Spot]], width: float, large: bool, mark: str, slow: Slow) -> Figure | None:
+    if not lines:
+        return None
+    figure = style.figure(width, (BIG if large else LINE) * len(lines) + 0.6)
     axis = figure.subplots()
     for position, (_, spot) in enumerate(lines):
-        _dots(axis, position, spot, mark, _slow_in(spot, slow), large=height == BIG)
+        _dots(axis, position, spot, mark, _slow_in(spot, slow), large)
     axis.axvline(0, color=style.LIMIT, linewidth=0.8, zorder=1)
     for side in (-1, 1):
         axis.axvline(side * fleet.BEYOND, color=style.QUIET, linewidth=0.6, dashes=(4, 2), zorder=1)
@@ -70,7 +71,7 @@ def _figure(lines: Sequence[tuple[str, Spot]], width: float, height: float, mark
     axis.set_ylim(len(lines) - 0.5, -0.6)
     low, high = _extent(lines, slow)
     axis.set_xlim(low, high)
-    ticks = [tick for tick in map(_whole, axis.get_xticks()) if low <= tick <= high]
+    ticks = [tick for tick in (round(float(tick), 6) for tick in axis.get_xticks()) if low <= tick <= high]
     axis.set_xticks(ticks, [f"{100 * tick:+g}".replace(".", mark) if tick else "0" for tick in ticks])
     axis.set_xlim(low, high)
     axis.set_xlabel("% from the median of the nodes")
@@ -78,10 +79,6 @@ def _figure(lines: Sequence[tuple[str, Spot]], width: float, height: float, mark
     axis.grid(False, axis="x")
     sns.despine(ax=axis, left=True)
     return figure
-
-
-def _whole(tick: float) -> float:
-    return round(float(tick), 6)
 
 
 def _share(spot: Spot, row: Row) -> float:
@@ -99,21 +96,21 @@ def _slow_in(spot: Spot, slow: Slow) -> list[Row]:
 
 def _dots(axis: Axes, position: int, spot: Spot, mark: str, slow: Sequence[Row], large: bool) -> None:
     apart = [*spot.slow, *spot.fast]
-    named = {row.key.node for row in (*apart, *slow)}
-    usual = [row for row in spot.rows if row.key.node not in named]
+    marked = {row.key.node for row in (*apart, *slow)}
+    usual = [row for row in spot.rows if row.key.node not in marked]
     plain = style.look(0).colour
     looks = ((usual, plain, plain, "o", 0.55), (apart, APART, "white", "o", 1), (slow, APART, "white", "v", 1))
+
+    def height(row: Row) -> float:
+        return position + (0.3 if large else 0.16) * _aside(row.key.node)
+
     for rows, colour, face, marker, alpha in looks:
-        axis.scatter(
-            [_share(spot, row) for row in rows],
-            [position + (0.3 if large else 0.16) * _aside(row.key.node) for row in rows],
-            s=16 if large else 9, facecolor=face, edgecolor=colour, linewidth=0.9, marker=marker, alpha=alpha, zorder=3,
-        )  # fmt: skip
+        axis.scatter([_share(spot, row) for row in rows], list(map(height, rows)), s=16 if large else 9, facecolor=face,
+                     edgecolor=colour, linewidth=0.9, marker=marker, alpha=alpha, zorder=3)  # fmt: skip
     for place, row in enumerate(_named(spot, slow)):
         share = _share(spot, row)
         axis.annotate(
-            f"{row.key.node} {percent(share, mark)} %" if large else row.key.node,
-            (share, position + (0.3 if large else 0.16) * _aside(row.key.node)),
+            f"{row.key.node} {percent(share, mark)} %" if large else row.key.node, (share, height(row)),
             xytext=(math.copysign(4, share), (0, 6, -6)[place] if large else 0), textcoords="offset points",
             ha="left" if share > 0 else "right", va="center", fontsize=6.5, color=style.INK, zorder=4,
         )  # fmt: skip

@@ -1,12 +1,11 @@
-"""Figures of a campaign as SVG and PNG: an overview against the limits, then one for each table that has
-measurements.
-"""
+"""Figures of a campaign as SVG and PNG: an overview against the limits, then those of tables with measurements."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -84,8 +83,7 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
     chosen = with_limit(rows)
     if not chosen:
         return None
-    figure = Figure(figsize=(7.0, 0.62 * len(chosen) + 0.55))
-    figure.set_layout_engine("constrained")
+    figure = style.figure(7.0, 0.62 * len(chosen) + 0.55)
     axis = figure.subplots()
     far = max(1.0, *(_bar(axis, position, row, mark) for position, (_, row) in enumerate(chosen)))
     axis.set_yticks(range(len(chosen)), [title for title, _ in chosen], fontweight="bold")
@@ -97,15 +95,12 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
     axis.set_xlabel("% of the limit")
     axis.grid(axis="x")
     axis.grid(False, axis="y")
-    for side in ("top", "right", "left"):
-        axis.spines[side].set_visible(False)
+    sns.despine(ax=axis, left=True)
     return figure
 
 
 def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
-    """Own value as a bar with every repetition, best reference as an open mark, both in words above; the rightmost share
-    that is drawn.
-    """
+    """Own repetitions as a bar and dots, best reference as an open mark, both in words; returns the rightmost share."""
     own, reference, limit = row.measured, ratios.best(row), row.limit.value
     if limit is None:
         raise ValueError(f"{describe(row)} has no limit to be a share of")

@@ -51,21 +51,17 @@ def _spread(axis: Axes, heights: Sequence[float], extent: float) -> list[float]:
 
 
 def legend(figure: Figure, table: Table, rows: Sequence[Row], programs: bool) -> None:
-    """A legend of the programs, unless their lines are named, and of published values. Limits say what they are where they
-    are drawn.
-    """
-    handles = []
-    for position, series in enumerate(table.series) if programs else ():
-        if any(series.instrument in row.series for row in rows):
-            appearance = style.look(position)
-            handles.append(
-                Line2D([], [], color=appearance.colour, marker=appearance.marker, markerfacecolor=appearance.face,
-                       markeredgecolor=appearance.colour, markersize=4, linewidth=1.1, label=series.heading)
-            )  # fmt: skip
+    """A legend of published values and of the programs, unless their lines are named; limits are named where drawn."""
+    named = list(enumerate(table.series)) if programs else []
+    handles = [
+        style.entry(style.look(position), series.heading)
+        for position, series in named
+        if any(series.instrument in row.series for row in rows)
+    ]
     for number, name in enumerate(published_names(rows)):
         handles.append(
-            Line2D([], [], linestyle="none", marker=style.published_marker(number), markerfacecolor="none",
-                   markeredgecolor=style.PUBLISHED, markersize=4.5, label=f"{name} (published)")
+            Line2D([], [], linestyle="none", marker=style.published(number)["marker"], markerfacecolor="none",
+                   markeredgecolor=style.INK, markersize=4.5, label=f"{name} (published)")
         )  # fmt: skip
     if not handles:
         return

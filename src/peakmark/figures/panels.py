@@ -1,6 +1,4 @@
-"""One table as small multiples: a panel per workload, every repetition as a point, the summary as a line, the limit
-drawn.
-"""
+"""One table as small multiples: a panel per workload, repetitions as points, summaries as lines, the limit dashed."""
 
 from __future__ import annotations
 
@@ -11,10 +9,10 @@ from dataclasses import dataclass
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from peakmark.catalogue.tables import Table
 from peakmark.figures import across, labels, single, style
+from peakmark.figures.across import Across
 from peakmark.formatting import significant
 from peakmark.judging.row import Row, Series
 from peakmark.judging.rows import published_names
@@ -48,11 +46,10 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
     measured = [row for row in rows if row.series]
     if not measured:
         return None
-    horizontal = across.horizontal_of(measured)
+    horizontal = Across.of(measured)
     every = _panels(table, measured, horizontal)
-    alone = [panel for panel in every if len({across.place_of(row, horizontal) for row in panel.rows}) == 1]
-    panels = [panel for panel in every if panel not in alone]
-    dots = _dot_rows(alone, horizontal)
+    panels = [panel for panel in every if len(horizontal.places(panel.rows)) > 1]
+    dots = _dot_rows([panel for panel in every if panel not in panels], horizontal)
     columns = _columns(panels, horizontal) if panels else 3
     lines = math.ceil(len(panels) / columns)
     height = PANEL_HEIGHT if lines < 2 else max(1.25, min(1.4, (HEIGHT - 0.5) / lines))
@@ -60,8 +57,7 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
     above = height * lines + 0.5 if lines else 0.17 * entries  # with the legend
     below = single.inches(len(dots)) if dots else 0.0
     width = WIDTH * min(1.0, 0.23 * columns + (0.09 if columns > 1 else 0.2))
-    figure = Figure(figsize=(width, above + below))
-    figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+    figure = style.figure(width, above + below, w_pad=0.06, h_pad=0.06)
     halves: list[FigureBase] = [figure, figure]
     if panels and dots:
         halves = list(figure.subfigures(2, 1, squeeze=False, height_ratios=[above, below])[:, 0])
@@ -69,61 +65,50 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
         axis = halves[1].subplots()
         single.draw(axis, dots)
         axis.set_xlabel(across.vertical_label(table))
-    ends = _draw(halves[0], table, panels, horizontal, (lines, columns), mark, named=not dots) if panels else {}
+    ends = _draw(halves[0], table, panels, horizontal, columns, mark, named=not dots) if panels else {}
     labels.legend(figure, table, measured, programs=not ends)
     return figure
 
 
-def _dot_rows(panels: Sequence[Panel], horizontal: across.Dimension) -> list[tuple[str, list[Row]]]:
+def _dot_rows(panels: Sequence[Panel], horizontal: Across) -> list[tuple[str, list[Row]]]:
     """A row of dots for each panel of one place, and for each block or number of threads that it has lines of."""
     grouped: dict[str, list[Row]] = {}
     for panel in panels:
-        others = {across.place_of(row, across.other_of(horizontal)) for row in panel.rows}
-        for row in sorted(panel.rows, key=lambda row: across.place_of(row, across.other_of(horizontal))):
-            point = [
-                across.name_of(row, horizontal),
-                *([across.name_of(row, across.other_of(horizontal))] if len(others) > 1 else []),
-            ]
-            grouped.setdefault(", ".join([panel.title, *filter(None, point)]), []).append(row)
+        several = len(horizontal.other.places(panel.rows)) > 1
+        for row in horizontal.other.ordered(panel.rows):
+            point = (panel.title, horizontal.name(row), horizontal.other.name(row) if several else "")
+            grouped.setdefault(", ".join(filter(None, point)), []).append(row)
     return list(grouped.items())
 
 
 def _draw(
-    figure: FigureBase, table: Table, panels: Sequence[Panel], horizontal: across.Dimension, shape: tuple[int, int], mark: str,
-    named: bool,
-) -> dict[str, float]:  # fmt: skip
-    """The panels in so many lines and columns. Returns where each program is ``named`` at its line, see ``_ends``."""
-    lines, columns = shape
+    figure: FigureBase, table: Table, panels: Sequence[Panel], horizontal: Across, columns: int, mark: str, named: bool
+) -> dict[str, float]:
+    """The panels in so many columns. Returns where each program is ``named`` at its line, see ``_ends``."""
     shared = table.subsystem != "cpu"
-    axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey="row" if shared else False)
-    for line in range(lines):
-        together = panels[line * columns : (line + 1) * columns]
-        for place, axis in enumerate(axes[line]):
-            if place >= len(together):
-                axis.set_visible(False)
-                continue
-            scale = _scale(table, together if shared else [together[place]])
-            _panel(axis, table, together[place], horizontal, scale, mark)
-            if place == 0:
-                axis.set_ylabel(across.vertical_label(table))
-            if line * columns + place + columns >= len(panels):
-                axis.set_xlabel(across.axis_label(table, horizontal))
-                axis.tick_params(labelbottom=True)
+    axes = style.panels(figure, len(panels), columns, sharex=True, sharey="row" if shared else False)
+    for place, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
+        line = place // columns * columns
+        scale = _scale(table, panels[line : line + columns] if shared else [panel])
+        _panel(axis, table, panel, horizontal, scale, mark)
+        if place == line:
+            axis.set_ylabel(across.vertical_label(table))
+        if place + columns >= len(panels):
+            axis.set_xlabel(horizontal.label(table))
+            axis.tick_params(labelbottom=True)
     ends = _ends(panels, horizontal, table) if named else {}
     if ends:
-        last = axes[lines - 1][len(panels) - (lines - 1) * columns - 1]
-        labels.beside(last, table, ends, _extent(last))
+        labels.beside(axes[-1], table, ends, _extent(axes[-1]))
     return ends
 
 
-def _ends(panels: Sequence[Panel], horizontal: across.Dimension, table: Table) -> dict[str, float]:
+def _ends(panels: Sequence[Panel], horizontal: Across, table: Table) -> dict[str, float]:
     """Where each program's line ends in the last panel, in the table's unit; empty where that cannot name the lines: one has
     none there, or they are named by threads or blocks.
     """
-    last = panels[-1].rows
-    if any(len({across.place_of(row, across.other_of(horizontal)) for row in panel.rows}) > 1 for panel in panels):
+    if any(len(horizontal.other.places(panel.rows)) > 1 for panel in panels):
         return {}
-    ordered = sorted(last, key=lambda row: across.place_of(row, horizontal))
+    ordered = horizontal.ordered(panels[-1].rows)
     ends = {name: series.centre * table.factor for row in ordered for name, series in row.series.items()}
     everywhere = {name for panel in panels for row in panel.rows for name in row.series}
     return ends if set(ends) == everywhere else {}
@@ -134,17 +119,11 @@ def _extent(axis: Axes) -> float:
     return PANEL_HEIGHT * 0.72 * axis.figure.dpi
 
 
-def _columns(panels: Sequence[Panel], horizontal: across.Dimension) -> int:
-    """Panels side by side: so many that the workloads of one variant fill whole lines, at most ``MAX_COLUMNS``; all of them
-    where they are slim.
-    """
+def _columns(panels: Sequence[Panel], horizontal: Across) -> int:
+    """Panels side by side: workloads of one variant fill whole lines of at most ``MAX_COLUMNS``; slim ones stand in one."""
     rows = [row for panel in panels for row in panel.rows]
-    places = max(len({across.place_of(row, horizontal) for row in panel.rows}) for panel in panels)
-    if (
-        places <= 2
-        and len(panels) <= SLIM
-        and len({across.place_of(row, across.other_of(horizontal)) for row in rows}) == 1
-    ):
+    slim = max(len(horizontal.places(panel.rows)) for panel in panels) <= 2
+    if slim and len(panels) <= SLIM and len(horizontal.other.places(rows)) == 1:
         return len(panels)
     workloads = len({Words.of(row).workload(row) for row in rows})
     if workloads == 1 and len({(row.key.node, row.key.variant) for row in rows}) == 1:
@@ -156,34 +135,28 @@ def _columns(panels: Sequence[Panel], horizontal: across.Dimension) -> int:
 
 def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
     """Whether the vertical axis of these panels is logarithmic, and its ends in the table's unit."""
-    rows = [row for panel in panels for row in panel.rows]
-    values = [value * table.factor for row in rows for series in row.series.values() for value in series.values]
-    values += [value * table.factor for row in rows for value in row.published.values()]
-    limits = [row.limit.value * table.factor for row in rows if row.limit.value is not None]
+    values, limits = across.heights([row for panel in panels for row in panel.rows])
     lowest, highest = min(values), max(values)
     # Far below its limit, all that was measured would lie on the lower edge.
-    logarithmic = highest > single.SPAN * lowest or max(limits, default=0.0) > single.SPAN * highest
+    logarithmic = highest > across.SPAN * lowest or max(limits, default=0.0) > across.SPAN * highest
     highest = max([highest, *limits])
     if table.lower_is_better and logarithmic:
         lowest = min([lowest / 1.4, *(limit / 3 for limit in limits)])  # room for the word below the limit
     return (True, lowest / 1.4, highest * 1.6) if logarithmic else (False, 0.0, highest * 1.12)
 
 
-def _panels(table: Table, rows: Sequence[Row], horizontal: across.Dimension) -> list[Panel]:
+def _panels(table: Table, rows: Sequence[Row], horizontal: Across) -> list[Panel]:
     """A panel per workload; of a single workload one per block or concurrency, so that few lines meet in each."""
-    single = len({(row.key.node, row.key.variant, row.key.workload) for row in rows}) == 1
-    if single and 1 < len({across.place_of(row, across.other_of(horizontal)) for row in rows}) <= MAX_COLUMNS:
-        ordered = sorted(rows, key=lambda row: across.place_of(row, across.other_of(horizontal)))
-        by_other: dict[str, list[Row]] = {}
-        for row in ordered:
-            title = f"{Words.of(row).workload(row)}, {across.name_of(row, across.other_of(horizontal))}"
-            by_other.setdefault(title, []).append(row)
-        return [Panel(title, tuple(members)) for title, members in by_other.items()]
+    other = horizontal.other
+    alone = len({(row.key.node, row.key.variant, row.key.workload) for row in rows}) == 1
+    split = alone and 1 < len(other.places(rows)) <= MAX_COLUMNS
     nodes = {row.key.node for row in rows}
     variants = {row.key.variant for row in rows}
     grouped: dict[str, list[Row]] = {}
-    for row in rows:
+    for row in other.ordered(rows) if split else rows:
         parts = [Words.of(row).workload(row)]
+        if split:
+            parts.append(other.name(row))
         if len(variants) > 1 and table.variant:
             variant = table.variant_label(row.key.variant)
             parts.append(_VARIANTS.get(variant, variant))
@@ -194,60 +167,37 @@ def _panels(table: Table, rows: Sequence[Row], horizontal: across.Dimension) -> 
 
 
 def _panel(
-    axis: Axes, table: Table, panel: Panel, horizontal: across.Dimension, scale: tuple[bool, float, float], mark: str
+    axis: Axes, table: Table, panel: Panel, horizontal: Across, scale: tuple[bool, float, float], mark: str
 ) -> None:
     logarithmic, lowest, highest = scale
     axis.set_title(panel.title)
     axis.set_xscale("log", base=2)
-    if logarithmic:
-        axis.set_yscale("log")
-        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.yaxis.set_minor_locator(NullLocator())
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace(".", mark)))
-    else:
-        axis.yaxis.set_major_formatter(style.Ticks(mark))
+    across.scale_values(axis, logarithmic, mark)
     axis.set_ylim(lowest, highest)
-    places = sorted({across.place_of(row, horizontal) for row in panel.rows})
-    step = across.octaves(places) / 40  # octaves between instruments; a tenth of it between repetitions would hide them
-    others = sorted({across.place_of(row, across.other_of(horizontal)) for row in panel.rows})
+    wide = across.octaves(horizontal.places(panel.rows))
+    step = wide / 40  # octaves between instruments; a tenth of it between repetitions would hide them
+    others = horizontal.other.places(panel.rows)
     named = []
     for position, series in enumerate(table.series):
         shift = 2 ** (step * (position - (len(table.series) - 1) / 2))
         for rank, other in enumerate(others):
-            rows = [
-                row
-                for row in panel.rows
-                if across.place_of(row, across.other_of(horizontal)) == other and series.instrument in row.series
-            ]
-            rows.sort(key=lambda row: across.place_of(row, horizontal))
+            rows = [row for row in horizontal.ordered(panel.rows) if horizontal.other.place(row) == other]
+            rows = [row for row in rows if series.instrument in row.series]
             if not rows:
                 continue
-            places_ = [across.place_of(row, horizontal) * shift for row in rows]
+            places = [horizontal.place(row) * shift for row in rows]
             entries = [row.series[series.instrument] for row in rows]
-            _line(axis, table, position, rank, places_, entries, step)
+            _line(axis, table, position, rank, places, entries, step)
             if position == 0 and len(others) > 1:
-                named.append(
-                    (
-                        places_[-1],
-                        entries[-1].centre * table.factor,
-                        across.name_of(rows[-1], across.other_of(horizontal)),
-                    )
-                )
+                named.append((places[-1], entries[-1].centre * table.factor, horizontal.other.name(rows[-1])))
     _published(axis, table, panel.rows, horizontal)
     _limits(axis, table, panel.rows, horizontal, mark)
-    margin = 2 ** max(0.35, across.octaves(places) / 10)
-    room = 2 ** (across.octaves(places) / 3.2) if named else 1.0
-    axis.set_xlim(places[0] / margin, places[-1] * margin * room)
-    names = {
-        across.place_of(row, horizontal): Words.of(row).block(row) if horizontal == "block" else ""
-        for row in panel.rows
-    }
-    axis.set_xticks(places, across.tick_labels(places, names))
-    axis.xaxis.set_minor_locator(NullLocator())
+    horizontal.scale(axis, panel.rows, room=wide / 3.2 if named else 0.0)
     axis.set_xlabel("")
     axis.set_ylabel("")
     sns.despine(ax=axis)
-    labels.at_lines(axis, named, places[-1] * 2 ** (step * (len(table.series) - 1) / 2), _extent(axis))
+    right = horizontal.places(panel.rows)[-1] * 2 ** (step * (len(table.series) - 1) / 2)
+    labels.at_lines(axis, named, right, _extent(axis))
 
 
 def _line(
@@ -272,34 +222,29 @@ def _line(
     )  # fmt: skip
 
 
-def _published(axis: Axes, table: Table, rows: Sequence[Row], horizontal: across.Dimension) -> None:
+def _published(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Across) -> None:
     """A mark for each value that others published, in the middle of its place."""
     for number, name in enumerate(published_names(rows)):
         shown = [row for row in rows if name in row.published]
+        values = [row.published[name] * table.factor for row in shown]
         axis.scatter(
-            [across.place_of(row, horizontal) for row in shown], [row.published[name] * table.factor for row in shown], s=20,
-            marker=style.published_marker(number), facecolor="none", edgecolor=style.PUBLISHED, linewidth=0.9, zorder=5,
-        )  # fmt: skip
+            list(map(horizontal.place, shown)), values, s=20, linewidth=0.9, zorder=5, **style.published(number)
+        )
 
 
-def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: across.Dimension, mark: str) -> None:
-    """The theoretical value as a thin dark line: through the panel where it is one number, else along the rows it
-    belongs to.
-    """
+def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Across, mark: str) -> None:
+    """The theoretical value as a thin dark line: through the panel where it is one number, else along its rows."""
     known = [(row, row.limit.value * table.factor) for row in rows if row.limit.value is not None]
     if not known:
         return
-    values = {round(value, 9) for _, value in known}
-    by_place = sorted((across.place_of(row, horizontal), value) for row, value in known)
+    by_place = sorted((horizontal.place(row), value) for row, value in known)
     first, last = max(p for p in by_place if p[0] == by_place[0][0]), by_place[-1]
-    if len(values) == 1:
-        axis.axhline(first[1], color=style.LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)
+    if len({round(value, 9) for _, value in known}) == 1:
+        style.limit_line(axis, first[1])
     else:
-        for other in sorted({across.place_of(row, across.other_of(horizontal)) for row, _ in known}):
+        for other in horizontal.other.places(row for row, _ in known):
             line = sorted(
-                (across.place_of(row, horizontal), value)
-                for row, value in known
-                if across.place_of(row, across.other_of(horizontal)) == other
+                (horizontal.place(row), value) for row, value in known if horizontal.other.place(row) == other
             )
             axis.plot(*zip(*line, strict=True), color=style.LIMIT, linewidth=0.9, dashes=(5, 2), marker="_", zorder=1)
     rising = last[1] > first[1]  # the word stands at the higher end, where the line does not run through it

@@ -7,36 +7,30 @@ from collections.abc import Sequence
 import seaborn as sns
 from matplotlib.axes import Axes
 
-from peakmark.figures import style
+from peakmark.figures import across, style
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 
 LINE = 0.2  # inches that a row takes
 ROOM = 0.62  # inches for axis and its label
 APART = 0.16  # of a row: between two programs
-SPAN = 20  # highest by lowest value from which on the axis is logarithmic
 
 
 def draw(axis: Axes, lines: Sequence[tuple[str, Sequence[Row]]]) -> None:
     """One row of dots per name: every repetition of each program, its summary as a tick, the limit dashed."""
     everything = [row for _, rows in lines for row in rows]
     factor = everything[0].table.factor
-    values = [value * factor for row in everything for series in row.series.values() for value in series.values]
-    values += [value * factor for row in everything for value in row.published.values()]
-    limits = [row.limit.value * factor for row in everything if row.limit.value is not None]
-    for number, (_, rows) in enumerate(lines):
-        for row in rows:
-            _dots(axis, row, number, factor)
-            for place, name in enumerate(published_names(everything)):
-                if name in row.published:
-                    axis.scatter(
-                        [row.published[name] * factor], [number], s=20, marker=style.published_marker(place),
-                        facecolor="none", edgecolor=style.PUBLISHED, linewidth=0.9, zorder=5,
-                    )  # fmt: skip
-            if row.limit.value is not None:
-                axis.plot([row.limit.value * factor] * 2, [number - 0.45, number + 0.45], color=style.LIMIT,
-                          linewidth=0.9, dashes=(3, 1.5), zorder=1)  # fmt: skip
-    if max(values) > SPAN * min(values):
+    values, limits = across.heights(everything)
+    for number, row in ((number, row) for number, (_, rows) in enumerate(lines) for row in rows):
+        _dots(axis, row, number, factor)
+        for place, name in enumerate(published_names(everything)):
+            if name in row.published:
+                value = row.published[name] * factor
+                axis.scatter([value], [number], s=20, linewidth=0.9, zorder=5, **style.published(place))
+        if row.limit.value is not None:
+            axis.plot([row.limit.value * factor] * 2, [number - 0.45, number + 0.45], color=style.LIMIT, linewidth=0.9,
+                      dashes=(3, 1.5), zorder=1)  # fmt: skip
+    if max(values) > across.SPAN * min(values):
         axis.set_xscale("log")
     else:
         axis.set_xlim(0, 1.05 * max([*values, *limits]))

@@ -1,9 +1,8 @@
-"""How figures look: colours that survive colour blindness and grey printing, markers that differ, fonts that ship with
-matplotlib.
-"""
+"""How figures look: colours and markers that survive colour blindness and grey printing, fonts of matplotlib's own."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +13,19 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import seaborn as sns
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, FigureBase
+from matplotlib.lines import Line2D
 from matplotlib.ticker import ScalarFormatter
 
+from peakmark.resources import ROOT
+
+STYLE = ROOT / "reports" / "figures.mplstyle"
 INK = "#222222"
 QUIET = "#6b6b6b"
 LIMIT = "#222222"
-PUBLISHED = "#222222"
-_PUBLISHED_MARKERS = ("D", "v", "P", "X")
+_PUBLISHED = ("D", "v", "P", "X")
+"""Markers of published sets, by their place."""
 DASHES: tuple[Any, ...] = ((), (4, 1.6), (1.2, 1.4), (6, 1.5, 1.2, 1.5), (9, 2), (3, 1, 1, 1, 1, 1))
 
 
@@ -64,9 +68,37 @@ def look(position: int) -> Look:
     return _LOOKS[position % len(_LOOKS)]
 
 
-def published_marker(position: int) -> str:
-    """The marker of a published set by its place."""
-    return _PUBLISHED_MARKERS[position % len(_PUBLISHED_MARKERS)]
+def entry(look: Look, label: str, **more: Any) -> Line2D:
+    """A program or a workload in a legend."""
+    return Line2D(
+        [], [], color=look.colour, marker=look.marker, markerfacecolor=look.face, markeredgecolor=look.colour, markersize=4,
+        linewidth=1.1, label=label, **more,
+    )  # fmt: skip
+
+
+def published(position: int) -> dict[str, Any]:
+    """The marker of a published set by its place, an empty one."""
+    return {"marker": _PUBLISHED[position % len(_PUBLISHED)], "facecolor": "none", "edgecolor": INK}
+
+
+def figure(width: float, height: float, **pads: float) -> Figure:
+    """An empty figure of so many inches, which finds room for all labels by itself."""
+    made = Figure(figsize=(width, height))
+    made.set_layout_engine("constrained", **pads)
+    return made
+
+
+def panels(figure: FigureBase, count: int, columns: int, **shared: Any) -> list[Axes]:
+    """So many panels in lines of ``columns``; the last line may have fewer."""
+    axes = figure.subplots(math.ceil(count / columns), columns, squeeze=False, **shared).flat
+    for axis in axes[count:]:
+        axis.set_visible(False)
+    return list(axes[:count])
+
+
+def limit_line(axis: Axes, value: float) -> None:
+    """A limit that is the same for all that is drawn."""
+    axis.axhline(value, color=LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)
 
 
 class Ticks(ScalarFormatter):
@@ -83,51 +115,12 @@ class Ticks(ScalarFormatter):
 
 
 def begin() -> None:
-    """Set the style for all figures that follow; text becomes outlines and identifiers are stable, so SVGs do not
-    change.
-    """
-    sns.set_theme(
-        context="paper",
-        style="ticks",
-        rc={
-            "font.family": "DejaVu Sans",
-            "font.size": 7.5,
-            "axes.titlesize": 8,
-            "axes.titleweight": "bold",
-            "axes.titlelocation": "left",
-            "axes.labelsize": 7.5,
-            "xtick.labelsize": 7,
-            "ytick.labelsize": 7,
-            "legend.fontsize": 7.5,
-            "axes.edgecolor": QUIET,
-            "axes.linewidth": 0.6,
-            "axes.labelcolor": INK,
-            "text.color": INK,
-            "xtick.color": INK,
-            "ytick.color": INK,
-            "xtick.major.width": 0.6,
-            "ytick.major.width": 0.6,
-            "xtick.major.size": 3,
-            "ytick.major.size": 3,
-            "xtick.minor.size": 0,
-            "ytick.minor.size": 1.5,
-            "ytick.minor.width": 0.4,
-            "axes.grid": True,
-            "axes.grid.axis": "y",
-            "grid.color": "#e3e3e3",
-            "grid.linewidth": 0.5,
-            "lines.linewidth": 1.2,
-            "svg.hashsalt": "peakmark",
-            "svg.fonttype": "path",
-            "text.parse_math": False,  # a node may be called $a$
-        },
-    )
+    """Set the style for all figures that follow; texts become outlines and identifiers are stable: SVGs do not change."""
+    sns.set_theme(context="paper", style="ticks", rc=mpl.rc_params_from_file(STYLE, use_default_template=False))
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write ``name.svg`` and ``name.png`` (200 dpi); no date and no program version inside, so equal input gives equal
-    files.
-    """
+    """Write ``name.svg`` and ``name.png`` (200 dpi), without date and versions: equal input gives equal files."""
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
     figure.savefig(svg, metadata={"Date": None, "Creator": None})
     figure.savefig(png, dpi=200, metadata={"Software": None})
