@@ -10,6 +10,7 @@ from peakmark.catalogue.workloads import POOLS
 from peakmark.formatting import binary, duration, plural, typeset
 from peakmark.judging import fleet
 from peakmark.reporting import many
+from peakmark.reporting.method_text import TEXT
 from peakmark.storage.results import Results
 
 Lines = list[list[str]]
@@ -23,56 +24,42 @@ def build(results: Results, mark: str = ".", page: bool = False) -> dict[str, An
     return {
         "hardware": [[name, typeset(text, mark)] for name, text in _hardware(results)] if page else [],
         "software": _software(results) if page else [PROGRAMS],
-        "steps": _steps(results),
-        "expected": "Page one has the rows that speak for each resource, with the range of what was measured. Another run on "
-        "this machine should come close to it; another machine has limits of its own. `peakmark compare` tells for every row "
-        "whether two campaigns are shown to differ.",
+        "steps": [[text, command.format(name=results.name)] for text, command in TEXT["steps"]],
+        "expected": TEXT["expected"],
         "time": [[what, typeset(text, mark)] for what, text in _time(results)],
     }
 
 
 def _hardware(results: Results) -> Lines:
-    lines = []
-    for name, facts in results.facts.items():
-        cpu, memory, disk, network = (facts.get(part) or {} for part in ("cpu", "memory", "storage", "network"))
-        parts = [
-            f"{cpu.get('model_name') or 'unknown processor'}, {_count(cpu, 'socket')}, {_count(cpu, 'core')}",
-            f"{binary(memory.get('total')) or 'unknown size of'} memory",
-            f"{disk.get('model') or disk.get('device') or 'unknown disk'} with {disk.get('filesystem') or 'unknown file system'}",
-            f"{network.get('kind') or 'unknown network'} {network.get('interface') or ''}".strip(),
-        ]
-        virtual = f", virtual machine ({cpu['virtualised']})" if cpu.get("virtualised") else ""
-        lines.append((str(facts.get("host", name)), ["; ".join(parts) + virtual]))
-    return (many.joined(lines) if len(lines) > fleet.MANY else [[name, *texts] for name, texts in lines]) or [
-        ["Machine", "no facts were recorded"]
+    lines = [(str(facts.get("host", name)), [_node(facts)]) for name, facts in results.facts.items()]
+    together = many.joined(lines) if len(lines) > fleet.MANY else [[name, *texts] for name, texts in lines]
+    return together or [["Machine", "no facts were recorded"]]
+
+
+def _node(facts: Mapping[str, Any]) -> str:
+    """Processor, memory, disk and network of a node on one line."""
+    cpu, memory, disk, network = (facts.get(part) or {} for part in ("cpu", "memory", "storage", "network"))
+    counts = [
+        f"? {noun}s" if cpu.get(f"{noun}s") is None else plural(cpu[f"{noun}s"], noun) for noun in ("socket", "core")
     ]
-
-
-def _count(cpu: Mapping[str, Any], noun: str) -> str:
-    number = cpu.get(f"{noun}s")
-    return f"? {noun}s" if number is None else plural(number, noun)
+    parts = [
+        ", ".join([cpu.get("model_name") or "unknown processor", *counts]),
+        f"{binary(memory.get('total')) or 'unknown size of'} memory",
+        f"{disk.get('model') or disk.get('device') or 'unknown disk'} with {disk.get('filesystem') or 'unknown file system'}",
+        f"{network.get('kind') or 'unknown network'} {network.get('interface') or ''}".strip(),
+    ]
+    virtual = f", virtual machine ({cpu['virtualised']})" if cpu.get("virtualised") else ""
+    return "; ".join(parts) + virtual
 
 
 def _software(results: Results) -> Lines:
+    known = [facts.get("os") or {} for facts in results.facts.values()]
     systems = dict.fromkeys(
-        f"{(facts.get('os') or {}).get('distribution') or 'unknown distribution'}, "
-        f"Linux {(facts.get('os') or {}).get('kernel') or 'unknown'}, glibc {(facts.get('os') or {}).get('glibc') or 'unknown'}"
-        for facts in results.facts.values()
+        f"{system.get('distribution') or 'unknown distribution'}, Linux {system.get('kernel') or 'unknown'}, "
+        f"glibc {system.get('glibc') or 'unknown'}"
+        for system in known
     )
-    lines = [["Operating system", system] for system in systems]
-    return [*lines, PROGRAMS]
-
-
-def _steps(results: Results) -> Lines:
-    return [
-        ["Get peakmark in the version named above, and install what it needs.", "make setup"],
-        ["Write the configuration at the end of this report to a file, and look at what would be measured.",
-         f"peakmark plan --configfile {results.name}.yaml"],
-        ["Measure, and build tables, figures and reports; on a Slurm cluster with --profile slurm.",
-         f"snakemake --profile local --configfile {results.name}.yaml"],
-        ["Or build this report again from the records, without measuring, from the bundle of the campaign.",
-         f"peakmark report {results.name}.zip"],
-    ]  # fmt: skip
+    return [*(["Operating system", system] for system in systems), PROGRAMS]
 
 
 def _time(results: Results) -> Lines:

@@ -9,30 +9,19 @@ from peakmark.formatting import binary, listed, plural, significant, typeset
 from peakmark.storage.results import Results
 
 Facts = Mapping[str, Any]
-Lines = list[list[str]]
+Group = Mapping[str, Any]
+"""What -> its value; one that is None or empty has no line."""
 
-# What is printed with numbers that are no versions.
-_NUMBERS = (
-    "Clock",
-    "Cache",
-    "Size",
-    "Huge pages",
-    "Swap",
-    "Interface limit",
-    "Line rate",
-    "CPU time",
-    "Memory the job",
-)
+
+class _Number(str):
+    """A text of the hardware, whose numbers get the report's decimal mark; kernels, libraries and their flags have versions."""
 
 
 def nodes(results: Results, mark: str = ".") -> list[dict[str, Any]]:
     """One entry per machine with facts: its name and groups of (what, value); ``mark`` in the numbers of the hardware."""
     cores = _core_types(results)
     return [
-        {
-            "name": name,
-            "groups": _groups({**facts, "network": _link(facts, results, name)}, mark, cores.get(name, ())),
-        }
+        {"name": name, "groups": _groups({**facts, "network": _link(facts, results, name)}, mark, cores.get(name, ()))}
         for name, facts in results.facts.items()
     ]
 
@@ -65,9 +54,7 @@ def _link(facts: Facts, results: Results, host: str) -> Facts:
 
 
 def short(results: Results) -> str:
-    """The machine in half a sentence: ``vm, AMD EPYC (Zen 3), 2 cores``; the number of nodes where there are
-    several.
-    """
+    """The machine in half a sentence: ``vm, AMD EPYC (Zen 3), 2 cores``; of several nodes, how many there are."""
     if len(results.facts) > 1:
         return f"{len(results.facts)} nodes"
     for name, facts in results.facts.items():
@@ -80,62 +67,60 @@ def short(results: Results) -> str:
     return "this machine"
 
 
-def _groups(facts: Facts, mark: str = ".", cores: Sequence[str] = ()) -> list[dict[str, Any]]:
-    builders = {
+def _groups(facts: Facts, mark: str, cores: Sequence[str]) -> list[dict[str, Any]]:
+    groups = {
         "Processor": _cpu(facts.get("cpu") or {}),
         "Memory": _memory(facts.get("memory") or {}),
         "Disk": _storage(facts.get("storage") or {}),
         "Network": _network(facts.get("network") or {}),
         "System": _system(facts),
         "Programs and libraries": _programs(facts, cores),
+        "What could not be read, and how to supply it": {
+            name: f"unknown: {how}" for name, how in (facts.get("unknown") or {}).items()
+        },
     }
-    groups = [
-        {"title": title, "items": [[what, _value(what, value, mark)] for what, value in items]}
-        for title, items in builders.items()
-        if items
-    ]
-    missing = [[name, f"unknown: {how}"] for name, how in (facts.get("unknown") or {}).items()]
-    if missing:
-        groups.append({"title": "What could not be read, and how to supply it", "items": missing})
-    return groups
+    lines = {
+        title: [
+            [what, typeset(value, mark) if isinstance(value, _Number) else str(value)]
+            for what, value in group.items()
+            if value not in (None, "")
+        ]
+        for title, group in groups.items()
+    }
+    return [{"title": title, "items": items} for title, items in lines.items() if items]
 
 
-def _value(what: str, value: str, mark: str) -> str:
-    """The hardware's numbers have the report's decimal mark; kernels, libraries and their flags have versions."""
-    return typeset(value, mark) if what.startswith(_NUMBERS) else value
+def _number(form: str, value: Any) -> _Number | None:
+    """The value in ``form``, None without one."""
+    return _Number(form.format(value)) if value else None
 
 
-def _lines(pairs: Mapping[str, Any]) -> Lines:
-    return [[name, str(value)] for name, value in pairs.items() if value not in (None, "")]
-
-
-def _yes(value: Any, yes: str, no: str) -> str | None:
+def _choice(value: Any, yes: str, no: str) -> str | None:
     return None if value is None else yes if value else no
 
 
-def _cpu(cpu: Facts) -> Lines:
-    clocks = cpu.get("clock_hz") or {}
-    sources = cpu.get("clock_source") or {}
-    pairs: dict[str, Any] = {
+def _cpu(cpu: Facts) -> Group:
+    clocks, sources = cpu.get("clock_hz") or {}, cpu.get("clock_source") or {}
+    return {
         "Model": cpu.get("model_name"),
         "Microarchitecture": cpu.get("microarchitecture"),
+        "Sockets, cores, threads": f"{cpu.get('sockets')}, {cpu.get('cores')}, {cpu.get('threads')}" if cpu else None,
+        **{
+            f"Clock, {name}": _Number(f"{clocks[name] / 1e9:.3f} GHz ({sources.get(name) or 'source unknown'})")
+            for name in ("nominal", "maximum", "observed")
+            if clocks.get(name)
+        },
+        "Instruction sets": " ".join(cpu.get("isa") or ()),
+        "Caches": _Number("; ".join(map(_cache, cpu.get("caches") or ()))),
+        "NUMA nodes": _numa(cpu),
+        "Hardware threads": _choice(cpu.get("smt"), "several a core (SMT on)", "one a core (SMT off)"),
+        "Idle states": ", ".join(cpu.get("idle_states") or ()),
+        "Virtual machine": cpu.get("virtualised"),
+        "Governor": cpu.get("governor"),
+        "Turbo": _choice(cpu.get("turbo"), "on", "off"),
+        "Microcode": cpu.get("microcode"),
+        "Mitigations": "; ".join(f"{name}: {state}" for name, state in (cpu.get("mitigations") or {}).items()),
     }
-    if cpu:
-        pairs["Sockets, cores, threads"] = f"{cpu.get('sockets')}, {cpu.get('cores')}, {cpu.get('threads')}"
-    for name in ("nominal", "maximum", "observed"):
-        if clocks.get(name):
-            pairs[f"Clock, {name}"] = f"{clocks[name] / 1e9:.3f} GHz ({sources.get(name) or 'source unknown'})"
-    pairs["Instruction sets"] = " ".join(cpu.get("isa") or ())
-    pairs["Caches"] = "; ".join(map(_cache, cpu.get("caches") or ()))
-    pairs["NUMA nodes"] = _numa(cpu)
-    pairs["Hardware threads"] = _yes(cpu.get("smt"), "several a core (SMT on)", "one a core (SMT off)")
-    pairs["Idle states"] = ", ".join(cpu.get("idle_states") or ())
-    pairs["Virtual machine"] = cpu.get("virtualised")
-    pairs["Governor"] = cpu.get("governor")
-    pairs["Turbo"] = _yes(cpu.get("turbo"), "on", "off")
-    pairs["Microcode"] = cpu.get("microcode")
-    pairs["Mitigations"] = "; ".join(f"{name}: {state}" for name, state in (cpu.get("mitigations") or {}).items())
-    return _lines(pairs)
 
 
 def _cache(cache: Facts) -> str:
@@ -154,86 +139,71 @@ def _numa(cpu: Facts) -> str | None:
     return f"{len(nodes)}: {sizes}; distances {distances}"
 
 
-def _memory(memory: Facts) -> Lines:
+def _memory(memory: Facts) -> Group:
     huge = memory.get("huge_pages") or {}
-    return _lines(
-        {
-            "Size": binary(memory.get("total")),
-            "Type": memory.get("type"),
-            "Transfers": f"{memory['speed_mts']} MT/s" if memory.get("speed_mts") else None,
-            "Channels": f"{memory['channels']} ({memory.get('channels_source')})" if memory.get("channels") else None,
-            "Modules": memory.get("modules"),
-            "Huge pages": f"{huge.get('total')} of {binary(huge.get('size'))}" if huge else None,
-            "Transparent huge pages": memory.get("transparent_huge_pages"),
-            "Swap": binary(memory.get("swap_total")) or "none",
-        }
-        if memory
-        else {}
-    )
+    return memory and {
+        "Size": _number("{}", binary(memory.get("total"))),
+        "Type": memory.get("type"),
+        "Transfers": f"{memory['speed_mts']} MT/s" if memory.get("speed_mts") else None,
+        "Channels": f"{memory['channels']} ({memory.get('channels_source')})" if memory.get("channels") else None,
+        "Modules": memory.get("modules"),
+        "Huge pages": _Number(f"{huge.get('total')} of {binary(huge.get('size'))}") if huge else None,
+        "Transparent huge pages": memory.get("transparent_huge_pages"),
+        "Swap": _Number(binary(memory.get("swap_total")) or "none"),
+    }
 
 
-def _storage(storage: Facts) -> Lines:
+def _storage(storage: Facts) -> Group:
     limit = storage.get("interface_limit")
-    return _lines(
-        {
-            "Measured below": storage.get("scratch"),
-            "File system": storage.get("filesystem"),
-            "Mount options": str(storage.get("mount_options") or "").replace(",", ", "),
-            "Device": ", ".join(storage.get("members") or [str(storage.get("device") or "")]),
-            "Model": storage.get("model"),
-            "Kind": _yes(storage.get("rotational"), "rotating", "solid state"),
-            "Interface": storage.get("interface"),
-            "Interface limit": f"{significant(limit / 1e6)} MB/s: {storage.get('interface_limit_formula')}"
-            if limit
-            else None,
-            "Block size, logical": binary(storage.get("logical_block_size")),
-            "Block size, physical": binary(storage.get("physical_block_size")),
-            "Scheduler": storage.get("scheduler"),
-            "Write cache": storage.get("write_cache"),
-            "Size and free space": f"{_decimal(storage.get('size'))}, {_decimal(storage.get('free'))} free",
-        }
-        if storage
-        else {}
-    )
+    formula = storage.get("interface_limit_formula")
+    return storage and {
+        "Measured below": storage.get("scratch"),
+        "File system": storage.get("filesystem"),
+        "Mount options": str(storage.get("mount_options") or "").replace(",", ", "),
+        "Device": ", ".join(storage.get("members") or [str(storage.get("device") or "")]),
+        "Model": storage.get("model"),
+        "Kind": _choice(storage.get("rotational"), "rotating", "solid state"),
+        "Interface": storage.get("interface"),
+        "Interface limit": _Number(f"{significant(limit / 1e6)} MB/s: {formula}") if limit else None,
+        "Block size, logical": binary(storage.get("logical_block_size")),
+        "Block size, physical": binary(storage.get("physical_block_size")),
+        "Scheduler": storage.get("scheduler"),
+        "Write cache": storage.get("write_cache"),
+        "Size and free space": _Number(f"{_decimal(storage.get('size'))}, {_decimal(storage.get('free'))} free"),
+    }
 
 
-def _network(network: Facts) -> Lines:
+def _network(network: Facts) -> Group:
     speed = network.get("speed_bps")
-    return _lines(
-        {
-            "Interface": f"{network.get('interface')} ({network['remark']})" if network.get("remark") else None,
-            "Kind": network.get("kind"),
-            "Driver": network.get("driver"),
-            "Line rate": f"{significant(speed / 1e9)} Gb/s" if speed else None,
-            "About the line rate": network.get("speed_note"),
-            "MTU": network.get("mtu"),
-            "Members": ", ".join(network.get("members") or ()),
-        }
-    )
+    return {
+        "Interface": f"{network.get('interface')} ({network['remark']})" if network.get("remark") else None,
+        "Kind": network.get("kind"),
+        "Driver": network.get("driver"),
+        "Line rate": _Number(f"{significant(speed / 1e9)} Gb/s") if speed else None,
+        "About the line rate": network.get("speed_note"),
+        "MTU": network.get("mtu"),
+        "Members": ", ".join(network.get("members") or ()),
+    }
 
 
-def _system(facts: Facts) -> Lines:
+def _system(facts: Facts) -> Group:
     system, limits = facts.get("os") or {}, facts.get("limits") or {}
     cpus = limits.get("cpus_allowed") or ()
-    return _lines(
-        {
-            "Host": facts.get("host"),
-            "Kernel": system.get("kernel"),
-            "Distribution": system.get("distribution"),
-            "C library": f"glibc {system['glibc']}" if system.get("glibc") else None,
-            "Architecture": system.get("architecture"),
-            "Kernel parameters": system.get("command_line"),
-            "NUMA balancing": _yes(system.get("numa_balancing"), "on", "off"),
-            "Firmware": system.get("firmware"),
-            "CPUs the job may use": f"{len(cpus)}: {', '.join(str(cpu) for cpu in cpus)}" if cpus else None,
-            "CPU time the job may use": f"that of {limits['cpu_quota']:g} CPUs (cgroup quota)"
-            if limits.get("cpu_quota")
-            else None,
-            "Memory the job may use": binary(limits.get("memory_bytes")),
-            "Slurm": _slurm(facts.get("slurm")),
-            "Facts collected": facts.get("collected"),
-        }
-    )
+    return {
+        "Host": facts.get("host"),
+        "Kernel": system.get("kernel"),
+        "Distribution": system.get("distribution"),
+        "C library": f"glibc {system['glibc']}" if system.get("glibc") else None,
+        "Architecture": system.get("architecture"),
+        "Kernel parameters": system.get("command_line"),
+        "NUMA balancing": _choice(system.get("numa_balancing"), "on", "off"),
+        "Firmware": system.get("firmware"),
+        "CPUs the job may use": f"{len(cpus)}: {', '.join(map(str, cpus))}" if cpus else None,
+        "CPU time the job may use": _number("that of {:g} CPUs (cgroup quota)", limits.get("cpu_quota")),
+        "Memory the job may use": _number("{}", binary(limits.get("memory_bytes"))),
+        "Slurm": _slurm(facts.get("slurm")),
+        "Facts collected": facts.get("collected"),
+    }
 
 
 def _blas(blas: Facts, cores: Sequence[str]) -> str | None:
@@ -250,26 +220,21 @@ def _blas(blas: Facts, cores: Sequence[str]) -> str | None:
     return f"{name}{kernels} ({blas.get('library')})"
 
 
-def _programs(facts: Facts, cores: Sequence[str] = ()) -> Lines:
+def _programs(facts: Facts, cores: Sequence[str]) -> Group:
     build = facts.get("build") or {}
     special = (build.get("isa_flags") or {}).items()
-    pairs = {
+    versions = {name: tool["version"] for name, tool in (facts.get("tools") or {}).items()}
+    return {
         "Compiler of the own kernels": build.get("compiler"),
         "Its flags": build.get("flags"),
         "Further flags": "; ".join(f"{isa}: {flags}" for isa, flags in special if flags),
         "Left out": "; ".join(f"{isa}: {why}" for isa, why in (build.get("left_out") or {}).items()),
         "BLAS": _blas(facts.get("blas") or {}, cores),
+        # Where those that measured lie is told with the method.
+        "Programs": ", ".join(f"{name} {'(unknown)' if it == 'unknown' else it}" for name, it in versions.items()),
+        # The file behind the name holds the version.
+        "Libraries": ", ".join(path.rpartition("/")[2] for path in (facts.get("libraries") or {}).values()),
     }
-    # Where those that measured lie is told with the method.
-    tools = (facts.get("tools") or {}).items()
-    pairs["Programs"] = ", ".join(f"{name} {_version(tool['version'])}" for name, tool in tools)
-    # The file behind the name holds the version.
-    pairs["Libraries"] = ", ".join(path.rpartition("/")[2] for path in (facts.get("libraries") or {}).values())
-    return _lines(pairs)
-
-
-def _version(version: str) -> str:
-    return f"({version})" if version == "unknown" else version
 
 
 def _slurm(slurm: Any) -> str | None:

@@ -6,7 +6,7 @@ A rule holds the digest as a parameter, so that Snakemake sees the change after 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from peakmark.resources import ROOT
 # Of the package, what neither tables nor report are made by. All else counts, as a new module will.
 _MEASURES = ("measuring", "running", "bundling", "commands", "cli.py", "__main__.py")
 _DRAWS = ("figures", "reporting")
-_PAGES = ("template", "captions", "html")
+# Of ``reports/``, what is chosen by name, and what stands in Snakemake's own report.
+_CHOSEN = ("layouts", "published", "snakemake")
 
 
 def of_tables(section: Mapping[str, Any], root: Path = ROOT) -> str:
@@ -26,16 +27,18 @@ def of_tables(section: Mapping[str, Any], root: Path = ROOT) -> str:
 
 
 def of_report(section: Mapping[str, Any], root: Path = ROOT) -> str:
-    """Digest of the code of figures, PDF and page, of template and captions, and of the files that ``report:`` names."""
-    pages = (path for name in _PAGES for path in (root / "reports" / name).rglob("*"))
+    """Digest of the code of figures, PDF and page, of template and texts, and of the files that ``report:`` names."""
+    pages = _below(root / "reports", _CHOSEN)
     return _digest(root, [*_package(root, _MEASURES), *pages, *_named(root, section, inputs.KEYS)])
 
 
-def _package(root: Path, without: Iterable[str]) -> list[Path]:
-    """Files of the package but those of some modules and subpackages."""
-    package, left_out = root / "src" / "peakmark", set(without)
-    files = (path for path in package.rglob("*") if path.suffix in (".py", ".csv"))
-    return [path for path in files if path.relative_to(package).parts[0] not in left_out]
+def _package(root: Path, without: Collection[str]) -> list[Path]:
+    return [path for path in _below(root / "src" / "peakmark", without) if path.suffix in (".py", ".csv")]
+
+
+def _below(folder: Path, without: Collection[str]) -> list[Path]:
+    """What is in a folder but for some of its own entries."""
+    return [path for path in folder.rglob("*") if path.relative_to(folder).parts[0] not in without]
 
 
 def _named(root: Path, section: Mapping[str, Any], keys: Iterable[str]) -> list[Path]:

@@ -1,53 +1,14 @@
-"""The parts of a report on many nodes: points instead of rows, what nodes have alike once, and what differs."""
+"""What nodes have alike, told once, and what differs."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from peakmark.catalogue.tables import Table, subsystem_tables
 from peakmark.formatting import listed
-from peakmark.judging import fleet, fleet_text
-from peakmark.judging.drawn import Drawn, figures_of
-from peakmark.judging.row import Row
-from peakmark.reporting import formulas
-from peakmark.storage.results import Results
-from peakmark.tables import nodes, page_tables, presentation
+from peakmark.judging import fleet
 
 NAMED = 3
-Part = dict[str, Any]
-Draw = Callable[[Drawn], Part | None]
-
-
-def parts(results: Results, table: Table, rows: Sequence[Row], draw: Draw, mark: str, every_node: bool) -> list[Part]:
-    """The part of one table: a line for each point; with ``every_node`` another with a line for each row.
-
-    draw  which figure -> as the document has it, None where it was not drawn
-    """
-    if not fleet.spots(rows):
-        return []
-    first = table is subsystem_tables(table.subsystem)[0]
-    grid, members = nodes.grid(results, rows[0].table, rows, mark)
-    typical = fleet.typical(rows)
-    sources = formulas.build(typical, {}, mark)
-    if sources["lines"]:
-        sources["sources"] = [f"Of {typical[0].key.node}, the node nearest to the median of all.", *sources["sources"]]
-    parts = [_part(first, grid.title, page_tables.table(grid, members, mark))]
-    parts[0]["findings"] = [vars(finding) for finding in fleet_text.of(rows, mark)]
-    parts[0]["figures"] = [figure for drawn in figures_of(table, rows) if (figure := draw(drawn)) is not None]
-    parts[0]["formulas"] = sources
-    if every_node:
-        each = presentation.grid(results, rows[0].table, rows, mark)
-        title = f"{each.title}: every node"
-        parts.append(_part(False, title, page_tables.table(replace(each, title=title), rows, mark)))
-    return parts
-
-
-def _part(first: bool, title: str, table: Mapping[str, Any]) -> Part:
-    empty = {"findings": [], "figures": [], "formulas": {"lines": [], "sources": []}}
-    return {"first": first, "title": title, "name": str(table["title"]).rstrip("."), "table": table, **empty}
 
 
 def alike(machines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -87,8 +48,7 @@ def who(names: Sequence[str]) -> str:
 
 def joined(lines: Iterable[tuple[str, Sequence[str]]]) -> list[list[str]]:
     """Lines of node and texts, those with the same texts as one with their nodes."""
-    by_text: dict[tuple[str, ...], list[str]] = {}
+    by_text: dict[tuple[str, ...], dict[str, None]] = {}
     for name, texts in lines:
-        by_text.setdefault(tuple(texts), []).append(name)
-    counts = Counter({texts: len(names) for texts, names in by_text.items()})
-    return [[who(list(dict.fromkeys(by_text[texts]))), *texts] for texts in counts]
+        by_text.setdefault(tuple(texts), {})[name] = None
+    return [[who(list(names)), *texts] for texts, names in by_text.items()]

@@ -20,7 +20,6 @@ Node = dict[str, Any]
 
 CITED = re.compile(r"\[@([A-Za-z0-9_:.-]+(?:; ?@[A-Za-z0-9_:.-]+)*)\]")
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
-_SAME = {"em": "em", "strong": "strong"}
 
 
 def parse(text: str, name: str, cites: bool = False) -> list[Node]:
@@ -68,8 +67,8 @@ def _word(node: SyntaxTreeNode, name: str, cites: bool) -> Iterator[Node]:
         yield from _cited(node.content) if cites else [{"kind": "text", "text": node.content}]
     elif node.type == "code_inline":
         yield {"kind": "code", "text": node.content}
-    elif node.type in _SAME:
-        yield {"kind": _SAME[node.type], "words": _words(node.children, name, cites)}
+    elif node.type in ("em", "strong"):
+        yield {"kind": node.type, "words": _words(node.children, name, cites)}
     elif node.type == "link":
         yield {"kind": "link", "to": str(node.attrs["href"]), "words": _words(node.children, name, cites)}
     elif node.type == "softbreak":

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-_TAGS = {"em": "em", "strong": "strong"}
 _LINKS = ("https://", "http://", "mailto:", "#")
 
 Node = Mapping[str, Any]
@@ -48,8 +47,8 @@ def _word(node: Node) -> str:
         return escape(node["text"])
     if kind == "code":
         return f"<code>{escape(node['text'])}</code>"
-    if kind in _TAGS:
-        return f"<{_TAGS[kind]}>{_words(node['words'])}</{_TAGS[kind]}>"
+    if kind in ("em", "strong"):
+        return f"<{kind}>{_words(node['words'])}</{kind}>"
     if kind == "cite":
         return f"[{escape(', '.join(node['keys']))}]"
     if kind == "link":

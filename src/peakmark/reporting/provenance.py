@@ -20,11 +20,9 @@ MAX_CHECKSUMS = 300
 def build(results: Results) -> dict[str, Any]:
     """Facts, commands, the configuration as YAML, and the checksums of the raw outputs."""
     sums = results.checksums
-    listing = results.checksum_list
-    digest = hashlib.sha256(listing.encode()).hexdigest()
-    text = f"SHA-256 of tables/checksums.txt, which lists {plural(len(sums), 'raw output')}: {digest}."
-    if not sums:
-        text = "There are no raw outputs: what the own kernels say stands whole in the records."
+    digest = hashlib.sha256(results.checksum_list.encode()).hexdigest()
+    listed = f"SHA-256 of tables/checksums.txt, which lists {plural(len(sums), 'raw output')}: {digest}."
+    none = "There are no raw outputs: what the own kernels say stands whole in the records."
     versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
     started = (str(record.data["context"]["started"]) for record in results.records)
     times = sorted(started, key=datetime.fromisoformat)  # the clocks may have been changed in between
@@ -41,31 +39,22 @@ def build(results: Results) -> dict[str, Any]:
         ["First and last start", f"{times[0]} to {times[-1]}" if times else "no record yet"],
         ["Slurm jobs", f"{len(jobs)}, {jobs[0]} to {jobs[-1]}" if jobs else "none: measured without Slurm"],
     ]
+    config = _filled(_without_formulas(results.config), schema("config")["properties"])
+    text = yaml.dump(config, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=46)
     return {
         "facts": facts,
         "commands": commands(results),
         "first_commands": commands(results, by_workload=False),
-        "config": yaml.dump(
-            _filled(_without_formulas(results.config), schema("config")["properties"]),
-            Dumper=_Dumper,
-            sort_keys=False,
-            allow_unicode=True,
-            default_flow_style=None,
-            width=46,
-        ),
-        "checksums_text": text,
+        "config": text,
+        "checksums_text": listed if sums else none,
         "checksums": [list(pair) for pair in sums] if len(sums) <= MAX_CHECKSUMS else [],
     }
 
 
 def _without_formulas(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration without the formulas of its site file, pages of them: those that were used stand with the limits."""
-    facts = config.get("site_facts") or {}
-    return (
-        {**config, "site_facts": {key: value for key, value in facts.items() if key != "formulas"}}
-        if facts
-        else {**config}
-    )
+    facts = {key: value for key, value in (config.get("site_facts") or {}).items() if key != "formulas"}
+    return {**config, "site_facts": facts} if config.get("site_facts") else {**config}
 
 
 def _filled(config: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +90,7 @@ def commands(results: Results, by_workload: bool = True) -> list[str]:
     for record in results.records:
         key = (record.cell.instrument, record.cell.workload if by_workload else "")
         if record.ok and key not in by_program and record.data["context"]["commands"]:
-            by_program[key] = "; ".join(_shell(command) for command in record.data["context"]["commands"][:1])
+            by_program[key] = _shell(record.data["context"]["commands"][0])
     return list(by_program.values())
 
 

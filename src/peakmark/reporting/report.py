@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-import xml.etree.ElementTree
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
 from peakmark.judging.judged import Judged
 from peakmark.judging.rows import layout_of
-from peakmark.reporting import chapters, document, markdown
+from peakmark.reporting import chapters, document, markdown, pictures
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 
@@ -44,9 +44,7 @@ def build(
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
-        figures = _figures(
-            results.directory / "figures", folder / "figures", document.figure_names(rows, layout_of(results))
-        )
+        figures = _figures(results.directory / "figures", folder / "figures", pictures.names(rows, layout_of(results)))
         data = document.build(results, rows, figures, _logo(results, folder), partial)
         for place, source in chapters.sources(results).items():
             (folder / place).parent.mkdir(exist_ok=True)
@@ -94,13 +92,8 @@ def _figures(source: Path, target: Path, names: list[str]) -> dict[str, int]:
     widths = {}
     for name in names:
         svg = source / f"{name}.svg"
-        if not svg.is_file():
-            raise PeakmarkError(
-                f"the figure {svg} is missing: make it with `peakmark report` after the tables were built"
-            )
+        width, height = pictures.extent(svg)
         shutil.copyfile(svg, target / svg.name)
-        root = xml.etree.ElementTree.parse(svg).getroot()  # noqa: S314 (written by figures.py)
-        width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
         share = width / WIDTH_POINTS
         widths[name] = int(100 * min(1, share, share * HEIGHT_POINTS / height))
     return widths
@@ -117,15 +110,19 @@ def _logo(results: Results, folder: Path) -> str | None:
 
 
 def printable(value: Any, known: frozenset[int]) -> Any:
-    """A JSON value whose texts hold only ``known`` characters, those that the report's fonts can show; others become
-    U+FFFD.
+    """A JSON value whose texts hold only ``known`` characters, those that the report's fonts can show; others become U+FFFD.
 
     PDF/A forbids missing glyphs, and a host may be called anything; what a person wrote was refused before.
     """
+    return mapped(value, lambda text: "".join(it if ord(it) in known or it == "\n" else "\ufffd" for it in text))
+
+
+def mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON value with every text in it passed through ``change``; keys too, as a node's name may be one."""
     if isinstance(value, str):
-        return "".join(character if ord(character) in known or character == "\n" else "\ufffd" for character in value)
-    if isinstance(value, dict):
-        return {key: printable(entry, known) for key, entry in value.items()}
+        return change(value)
+    if isinstance(value, Mapping):
+        return {change(key): mapped(entry, change) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [printable(entry, known) for entry in value]
+        return [mapped(entry, change) for entry in value]
     return value

@@ -21,20 +21,21 @@ Rows = Mapping[str, Sequence[Row]]
 
 
 def runs(rows: Rows, mark: str = ".") -> dict[str, Any]:
-    """Groups of one program and unit: one line per row, with every repetition in the order of the repetitions, called as in
-    the tables.
-    """
+    """Groups of one program and unit: a line per row with every repetition in its order, called as in the tables."""
     groups: dict[tuple[str, str], list[list[str]]] = {}
     listed: set[tuple[str, ...]] = set()  # echoes of ping stand beside several rows
     for row in (row for table in rows.values() for row in table):
         words = Words.of(row, mark)
         for entry in row.table.series:
             series = row.series.get(entry.instrument)
-            paths = tuple(str(point.record.path) for point in series.points) if series else ()
-            if series is None or ((row.table.name, *paths) in listed and series.points[0].record.cell.workload == ECHO):
+            if series is None:
                 continue
-            listed.add((row.table.name, *paths))
-            point = _point(words, row) if series.points[0].record.cell.workload != ECHO else "ICMP"
+            runs_of = (row.table.name, *(point.record.path for point in series.points))
+            echo = series.points[0].record.cell.workload == ECHO
+            if echo and runs_of in listed:
+                continue
+            listed.add(runs_of)
+            point = "ICMP" if echo else _point(words, row)
             group = groups.setdefault((words.program(entry), words.unit), [])
             group.append([point, "  ".join(words.number(value, series.step) for value in series.values)])
     return {
@@ -61,9 +62,7 @@ def elsewhere() -> dict[str, Any]:
 
 
 def problems(results: Results) -> dict[str, Any]:
-    """Cells that could not be measured, attempts that failed, and planned cells without a record: cell, what,
-    reason.
-    """
+    """Cells that could not be measured, attempts that failed, and cells without a record: cell, what, reason."""
     events = [(record.cell, "not possible here", str(record.data["reason"])) for record in results.refused]
     answered = {record.cell.id for record in results.records}
     for record in results.attempts:
@@ -85,10 +84,9 @@ def problems(results: Results) -> dict[str, Any]:
             lines += [[f"{name}: {plural(n, 'cell')}", "not measured", "no record yet"] for name, n in cells.items()]
         for name, repetitions in numbers.items():
             lines.append([f"{name} {', '.join(map(str, sorted(repetitions)))}", "not measured", "no record yet"])
-    text = "Every planned cell was measured at its first attempt."
-    if lines:
-        text = "Failed attempts are kept with the last lines of the program below attempts/."
-    return {"text": text, "lines": lines}
+    none = "Every planned cell was measured at its first attempt."
+    kept = "Failed attempts are kept with the last lines of the program below attempts/."
+    return {"text": kept if lines else none, "lines": lines}
 
 
 def _of_nodes(events: Sequence[tuple[Cell, str, str]]) -> list[list[str]]:

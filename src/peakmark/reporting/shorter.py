@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
-Data = dict[str, Any]
-DOUBT = "Doubt"
+from peakmark.tables.presentation import Grid, without
 
 
-def sections(every: Sequence[Data]) -> list[Data]:
-    """The chapters of the resources, changed in place: a remedy stands at the first note that names it, later notes state what
-    was seen; a word of doubt that all rows of a table share is a sentence below it, and no finding counts the words of its column.
+def grid(whole: Grid, told: set[str]) -> Grid:
+    """The table on paper: a remedy stands at the first note that names it, later notes state what was seen; a word of doubt that
+    all rows share is a sentence below. ``told``: the remedies that stand before this table, to which its own are added.
     """
-    seen: set[str] = set()
-    for part in (part for section in every for part in section["parts"] if part["table"]):
-        table = part["table"]
-        if any(heading["title"] == DOUBT for heading in table["head"]):
-            part["findings"] = [one for one in part["findings"] if one["topic"] != DOUBT]
-        for note in table["notes"]:
-            _, _, fact, remedy = note
-            if remedy in seen:
-                note[1] = fact
-            seen.update([remedy] if remedy else [])
-        _doubt(table)
-    return list(every)
-
-
-def _doubt(table: Data) -> None:
-    """Take out the column of doubt where all rows have the same word in it."""
-    place = 0
-    for number, heading in enumerate(table["head"]):
-        levels = {line[place] for line in table["body"]} if heading["title"] == DOUBT else set()
-        if len(table["body"]) > 1 and len(levels) == 1:
-            del table["head"][number], table["columns"][place]
-            table["body"] = [[*line[:place], *line[place + 1 :]] for line in table["body"]]
-            table["remarks"] = [f"All rows are {levels.pop()}.", *table["remarks"]]
-            return
-        place += heading["span"]
+    notes = []
+    for note in whole.notes:
+        notes.append(note._replace(text=note.fact) if note.remedy in told else note)
+        told.update([note.remedy] if note.remedy else [])
+    shown = replace(whole, notes=tuple(notes))
+    levels = set(whole.texts("doubt"))
+    if len(whole.body) > 1 and len(levels) == 1:
+        shown = replace(without(shown, "doubt"), remarks=(f"All rows are {levels.pop()}.", *whole.remarks))
+    return shown

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import xml.etree.ElementTree
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from peakmark import documents
 from peakmark.config.inputs import check_logo
-from peakmark.errors import PeakmarkError
 from peakmark.judging.judged import Judged
 from peakmark.judging.rows import layout_of
-from peakmark.reporting import document, prose
+from peakmark.reporting import document, pictures, prose
 from peakmark.reporting.report import must_be_complete
 from peakmark.resources import ROOT
 from peakmark.tables import webtables
 
 PARTS = ROOT / "reports" / "html"
+PIECES = ("page.html", "report.css", "report.js")
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 
 _PROBLEMS = "Cells without a result, and repeated cells"
@@ -45,7 +45,7 @@ def build(
     judged = Judged.of(campaign)
     results, rows = judged.results, judged.rows
     must_be_complete(results, partial, "html")
-    figures = dict.fromkeys(document.figure_names(rows, layout_of(results)), 100)
+    figures = dict.fromkeys(pictures.names(rows, layout_of(results)), 100)
     data = document.build(
         results, rows, figures, str(results.report_config.get("logo") or "") or None, partial, page=True
     )
@@ -57,36 +57,36 @@ def build(
 
 def page(data: Data, folder: Path, mark: str = ".") -> str:
     """The whole page. ``folder`` holds the figures that ``data`` names, ``mark`` is the decimal mark of its numbers."""
-    meta = data["meta"]
-    style, script = ((PARTS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    meta, own = data["meta"], data["chapters"]
+    frame, style, script = ((PARTS / name).read_text(encoding="utf-8") for name in PIECES)
     policy = f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'"
-    own = data["chapters"]
+    kernels = [("How each kernel measures", prose.blocks(own["kernels"]))] if own["kernels"] else []
     chapters = [
         *_written(own["before"]),
         *((section["title"], _section(section, folder, mark)) for section in data["sections"]),
         *_written(own["behind"]),
         ("Machine", _machine(data["machine"])),
         ("Method", _method(data["method"])),
-        *([("How each kernel measures", prose.blocks(own["kernels"]))] if own["kernels"] else []),
+        *kernels,
         ("Every run", _runs(data["runs"], mark)),
         (_PROBLEMS, _problems(data["problems"])),
         ("Artifact description", _artifact(data["artifact"])),
         ("Provenance", _provenance(data["provenance"])),
     ]
     links = [("Summary", "summary"), *((_SHORT.get(title, title), _anchor(title)) for title, _ in chapters)]
-    body = "".join(
-        f'<section aria-labelledby="{_anchor(title)}"><h2 id="{_anchor(title)}">{escape(title)}</h2>{content}</section>'
-        for title, content in chapters
-    )
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(meta['title'])}</title>\n"
-        f'<link rel="icon" href="data:,">\n<style>{style}</style>\n</head>\n<body>\n'
-        '<a class="skip" href="#summary">To the content</a>\n<div class="page">\n'
-        f"{_title(meta)}{_bar(links)}\n<main>\n{_summary(data, folder)}{body}</main>\n</div>\n"
-        f"{_DIALOG}\n<script>{script}</script>\n</body>\n</html>\n"
+    return Template(frame).substitute(
+        policy=escape(policy),
+        style=style,
+        script=script,
+        title=escape(meta["title"]),
+        under="  ·  ".join(escape(str(meta[key])) for key in ("author", "course", "date") if meta[key]),
+        logo=f'<img src="{_embedded(Path(meta["logo"]))}" alt="Logo">' if meta["logo"] else "",
+        links="".join(f'<li><a href="#{anchor}">{escape(title)}</a></li>' for title, anchor in links),
+        summary=_summary(data, folder),
+        chapters="".join(
+            f'<section aria-labelledby="{_anchor(title)}"><h2 id="{_anchor(title)}">{escape(title)}</h2>{content}</section>'
+            for title, content in chapters
+        ),
     )
 
 
@@ -98,15 +98,6 @@ def _written(chapters: Iterable[Data]) -> list[tuple[str, str]]:
     ]
 
 
-_DIALOG = (
-    '<dialog id="zoom" aria-label="Figure"><form method="dialog"><span></span>'
-    '<button type="button" data-zoom="out" aria-label="Smaller">−</button>'
-    '<button type="button" data-zoom="fit">Whole figure</button>'
-    '<button type="button" data-zoom="in" aria-label="Larger">+</button><button>Close</button></form>'
-    '<div class="stage"><img class="drawing" alt="" draggable="false"></div></dialog>'
-)
-
-
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -115,70 +106,41 @@ def _anchor(title: str) -> str:
     return "".join(character if character.isalnum() else "-" for character in title.lower())
 
 
-def _title(meta: Data) -> str:
-    under = "  ·  ".join(escape(str(meta[key])) for key in ("author", "course", "date") if meta[key])
-    logo = f'<img src="{_embedded(Path(meta["logo"]))}" alt="Logo">' if meta["logo"] else ""
-    return f'<header class="title"><div><h1>{escape(meta["title"])}</h1><p>{under}</p></div>{logo}</header>\n'
-
-
-def _bar(links: Iterable[tuple[str, str]]) -> str:
-    items = "".join(f'<li><a href="#{anchor}">{escape(title)}</a></li>' for title, anchor in links)
-    return (
-        f'<nav class="bar" aria-label="Contents"><ul>{items}</ul><div class="tools">'
-        '<label for="filter">Filter rows</label>'
-        '<input id="filter" type="search" placeholder="such as: RWS 1 MiB -unsure" title="Rows that hold all of these words, and none with a minus before it: unsure, wrong and -unsure choose by doubt" autocomplete="off">'
-        '<span id="filter-status" role="status"></span>'
-        '<button id="theme" type="button">Light / dark</button></div></nav>'
-    )
-
-
 def _summary(data: Data, folder: Path) -> str:
-    meta = data["meta"]
-    partial = (
-        f'<p class="partial"><strong>Partial report.</strong> {escape(meta["partial_text"])}</p>'
-        if meta["partial"]
-        else ""
-    )
-    verdicts = webtables.plain(
-        data["verdict_head"],
-        [
-            [(": " if place in (0, len(line) - 1) else " ").join(filter(None, cell)) for place, cell in enumerate(line)]
-            for line in data["verdicts"]
-        ],
-        "How close each resource comes to its limit, by the row that speaks for it",
-    )
-    figure = _figure(data["overview"], "Overview", folder) if data["overview"] else ""
-    slow = "".join(f"<p>{escape(sentence)}</p>" for sentence in data["slow"])
-    return (
-        f'<section aria-label="Summary" id="summary">{partial}<p>{escape(meta["lead"])}</p>'
-        f"{verdicts}{slow}{figure}{_caveats(data['caveats'])}</section>"
-    )
-
-
-def _caveats(caveats: Sequence[str]) -> str:
+    meta, overview, caveats = data["meta"], data["overview"], data["caveats"]
+    partial = f"<strong>Partial report.</strong> {escape(meta['partial_text'])}"
+    lines = [
+        [(": " if place in (0, len(line) - 1) else " ").join(filter(None, cell)) for place, cell in enumerate(line)]
+        for line in data["verdicts"]
+    ]
+    above = "How close each resource comes to its limit, by the row that speaks for it"
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in caveats)
-    return f"<p><strong>Before you use these numbers</strong></p><ul>{items}</ul>" if caveats else ""
+    return "".join(
+        (
+            '<section aria-label="Summary" id="summary">',
+            f'<p class="partial">{partial}</p>' if meta["partial"] else "",
+            _paragraphs([meta["lead"]]),
+            webtables.plain(data["verdict_head"], lines, above),
+            _paragraphs(data["slow"]),
+            _figure(overview, "Overview", folder) if overview else "",
+            f"<p><strong>Before you use these numbers</strong></p><ul>{items}</ul>" if caveats else "",
+            "</section>",
+        )
+    )
+
+
+def _paragraphs(texts: Iterable[str]) -> str:
+    return "".join(f"<p>{escape(text)}</p>" for text in texts)
 
 
 def _figure(figure: Data, title: str, folder: Path) -> str:
     path = folder / figure["file"]
-    width, height = _extent(path)
+    width, height = (round(points * 4 / 3) for points in pictures.extent(path))  # in CSS pixels
     return (
         f'<figure><img class="drawing" src="{_embedded(path)}" width="{width}" height="{height}"'
         f' alt="{escape(figure["alt"])}" data-title="{escape(title)}" loading="lazy">'
         f"<figcaption>{escape(figure['caption'])}</figcaption></figure>"
     )
-
-
-def _extent(path: Path) -> tuple[int, int]:
-    """Width and height of an SVG file in CSS pixels. Errors: PeakmarkError when it is missing."""
-    if not path.is_file():
-        raise PeakmarkError(
-            f"the figure {path} is missing: make it with `peakmark report`, then ask for the page again"
-        )
-    root = xml.etree.ElementTree.parse(path).getroot()  # noqa: S314 (written by figures.py)
-    width, height = (round(float(root.attrib[side].removesuffix("pt")) * 4 / 3) for side in ("width", "height"))
-    return width, height
 
 
 def _embedded(path: Path) -> str:
@@ -198,10 +160,7 @@ def _machine(nodes: Sequence[Data]) -> str:
 
 
 def _method(method: Data) -> str:
-    text = "".join(
-        f"<h3>{escape(part['title'])}</h3>" + "".join(f"<p>{escape(paragraph)}</p>" for paragraph in part["paragraphs"])
-        for part in method["parts"]
-    )
+    text = "".join(f"<h3>{escape(part['title'])}</h3>{_paragraphs(part['paragraphs'])}" for part in method["parts"])
     return (
         f"{text}<h3>What one operation is</h3>{webtables.plain(['Resource', 'Workloads', 'What is counted'], method['workloads'])}"
         f"<h3>Programs</h3>{webtables.plain(['Program', 'Version', 'Path, or why it is missing'], method['programs'])}"
@@ -222,16 +181,11 @@ def _part(part: Data, folder: Path, mark: str) -> str:
 
 
 def _findings(findings: Sequence[Data]) -> str:
-    if not findings:
-        return ""
-    topics = dict.fromkeys(finding["topic"] for finding in findings)
-    items = "".join(
-        f"<dt>{escape(topic)}</dt><dd>"
-        + "".join(f"<p>{escape(finding['text'])}</p>" for finding in findings if finding["topic"] == topic)
-        + "</dd>"
-        for topic in topics
-    )
-    return f'<h4>What the numbers say</h4><dl class="findings">{items}</dl>'
+    by_topic: dict[str, list[str]] = {}
+    for finding in findings:
+        by_topic.setdefault(finding["topic"], []).append(finding["text"])
+    items = "".join(f"<dt>{escape(topic)}</dt><dd>{_paragraphs(texts)}</dd>" for topic, texts in by_topic.items())
+    return f'<h4>What the numbers say</h4><dl class="findings">{items}</dl>' if items else ""
 
 
 def _formulas(formulas: Data) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 
+from peakmark import yamlfile
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES
 from peakmark.config.drawings import Drawing
@@ -13,51 +14,34 @@ from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 from peakmark.resources import ROOT
 
-FOLDER = ROOT / "reports" / "captions"
+FILE = ROOT / "reports" / "captions.yaml"
 FIGURES = (
     "overview", "fleet", "cpu", "memory_throughput_pool", "memory_throughput_block", "memory_latency", "disk_throughput",
     "disk_iops", "disk_latency", "network_throughput", "network_latency",
 )  # fmt: skip
 NODES = "nodes"  # caption of each figure of many nodes
-WORKLOAD = "workload"  # caption of a figure of one workload
+WORKLOAD = "workload"  # caption of a figure of one workload, unless it is a latency
 KINDS = ("together", "bars")  # captions of figures that a layout asks for, after its own words
 
 
-def text(name: str, limit: bool = True, absent: Collection[str] = ()) -> str:
-    """The caption of a figure, on one line; without ``limit`` no sentence about its dashed line, and none about programs that
-    are ``absent`` from it.
-    """
-    caption = " ".join((FOLDER / f"{_file(name)}.rst").read_text(encoding="utf-8").split())
-    sentences = re.split(r"(?<=\.) ", caption)
-    dropped = [*absent, *(() if limit else ("dashed",))]
-    return " ".join(
-        sentence
-        for sentence in sentences
-        if not any(re.search(rf"\b{re.escape(word)}\b", sentence) for word in dropped)
+@cache
+def sentences() -> Mapping[str, Mapping[str, str]]:
+    """Figure -> what a sentence of its caption is about -> the sentence."""
+    return yamlfile.read(FILE)
+
+
+def text(name: str, absent: Collection[str] = ()) -> str:
+    """The caption of a figure, on one line, without the sentences about what is ``absent`` from it: its limit, or a program."""
+    table = name.rpartition("_")[0]  # of a figure of one workload, such as disk_throughput_RS
+    known = next(
+        entry for entry in (name, table if table.endswith("latency") else "", WORKLOAD) if entry in sentences()
     )
+    return " ".join(sentence for about, sentence in sentences()[known].items() if about not in absent)
 
 
-def of_drawing(drawing: Drawing, limit: bool, references: bool, beyond: bool = False) -> str:
-    """The caption of a figure that a layout asks for: its title, then how to read its kind. ``limit``, ``references`` and
-    ``beyond`` (references above the upper edge) say what is in it.
-    """
-    caption = text(drawing.kind if drawing.kind in KINDS else WORKLOAD, limit)
-    absent = {
-        "repetitions": drawing.value == "measured",
-        "reference tools": references,
-        "beyond": beyond,
-    }
-    dropped = [word for word, there in absent.items() if not there]
-    kept = [sentence for sentence in re.split(r"(?<=\.) ", caption) if not any(word in sentence for word in dropped)]
-    return " ".join([f"{drawing.title}.", *kept])
-
-
-def _file(name: str) -> str:
-    """The file of a figure's caption; figures of one workload, such as disk_throughput_RS, share one unless they are latencies."""
-    if name in (*FIGURES, NODES, *KINDS):
-        return name
-    table = name.rpartition("_")[0]
-    return table if table.endswith("latency") else WORKLOAD
+def of_drawing(drawing: Drawing, absent: Collection[str]) -> str:
+    """The caption of a figure that a layout asks for: its title, then how to read its kind without what is ``absent``."""
+    return f"{drawing.title}. {text(drawing.kind if drawing.kind in KINDS else WORKLOAD, absent)}"
 
 
 def doubts(rows: Sequence[Row]) -> str:
@@ -78,7 +62,7 @@ def texts() -> dict[str, str]:
 
 def tables() -> dict[str, str]:
     """Table name -> title with its resource: ``Memory: throughput``."""
-    return {table.name: f"{SUBSYSTEMS[table.subsystem].title}: {inside(table.title)}" for table in TABLES}
+    return {table.name: of_table(table.title, table.subsystem) for table in TABLES}
 
 
 def inside(title: str) -> str:
@@ -87,6 +71,6 @@ def inside(title: str) -> str:
 
 
 def of_table(title: str, subsystem: str) -> str:
-    """The caption of a table: ``Disk: throughput.``, without the resource where the title names it already."""
+    """What a table is called: ``Disk: throughput``, without the resource where the title names it already."""
     resource = SUBSYSTEMS[subsystem].title
-    return f"{title}." if title.lower().startswith(resource.lower()) else f"{resource}: {inside(title)}."
+    return title if title.lower().startswith(resource.lower()) else f"{resource}: {inside(title)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from peakmark.judging.notes import Merged, Note, merge
 from peakmark.judging.phrases import Number, Words, between
 from peakmark.judging.row import Row
 
-BESIDE = "A number beside a letter is what the note says of that row"
+BESIDE = "A number beside a letter is what the note says of that row."
 BETWEEN = ", "  # two letters of notes
 BOUND = "\u00a0"  # a letter and its number stay on one line
 
@@ -58,14 +58,14 @@ class Notes:
             merged=merged,
         )
 
-    def footnotes(self, mark: str) -> tuple[Footnote, ...]:
-        """What the letters stand for, as it is printed."""
-        return tuple(Footnote.of(place, words, mark) for place, words in self.words.items())
+    def footnotes(self, mark: str, more: Callable[[str], str] = lambda _: "") -> tuple[Footnote, ...]:
+        """What the letters stand for, as it is printed; ``more``: what is said behind the words of a letter."""
+        return tuple(Footnote.of(place, words, mark, more(place)) for place, words in self.words.items())
 
     @property
-    def said_of_all(self) -> tuple[str, ...]:
-        """What is said below the table of all rows, and of the numbers beside letters."""
-        return (*self.common, *([BESIDE] if any(form.own for form in self.merged.values()) else ()))
+    def numbered(self) -> bool:
+        """Whether a number stands beside a letter."""
+        return any(form.own for form in self.merged.values())
 
     def marks(self, rows: Sequence[Row], mark: str = ".") -> str:
         """The letters of what a line's rows note, each once with the line's own number: ``a 11 %, b, c 2.74 GHz``."""

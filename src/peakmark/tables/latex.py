@@ -68,11 +68,8 @@ def table(grid: Grid, across: bool = False) -> str:
         *([] if long else ["\\bottomrule"]),
         f"\\end{{{kind}}}\\par",
         "\\smallskip\\sloppy\\emergencystretch=3em",
-        *(f"\\noindent\\textsuperscript{{{mark}}}\\,{escape(sentence)}\\par" for mark, sentence, *_ in grid.notes),
-        *(
-            f"\\noindent {escape(remark)}\\par"
-            for remark in ((grid.reading,) if grid.reading else ()) + grid.remarks + grid.shared
-        ),
+        *(f"\\noindent\\textsuperscript{{{note.letter}}}\\,{escape(note.text)}\\par" for note in grid.notes),
+        *(f"\\noindent {escape(remark)}\\par" for remark in (grid.reading, *grid.below) if remark),
         "}",
     ]
     return "\n".join(lines) + "\n"

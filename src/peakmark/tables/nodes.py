@@ -5,20 +5,21 @@ A line for each node stands in the CSV files and on the page.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from peakmark import statistics
-from peakmark.catalogue.tables import Table, count
-from peakmark.formatting import listed, percent, significant, size, typeset
+from peakmark.catalogue.tables import Table
+from peakmark.formatting import listed, percent, significant
 from peakmark.judging import fleet
 from peakmark.judging.fleet import Spot
 from peakmark.judging.row import Row
 from peakmark.storage.results import Results
-from peakmark.tables import footnotes, presentation
-from peakmark.tables.footnotes import Footnote, Notes
-from peakmark.tables.presentation import Column, Grid
+from peakmark.tables import presentation
+from peakmark.tables.footnotes import Notes
+from peakmark.tables.presentation import Column, Field, Grid
 
 NAMED = 3
 
@@ -26,101 +27,53 @@ NAMED = 3
 def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> tuple[Grid, list[Row]]:
     """The points of one table as text, and for each the row of the node that is nearest to the median."""
     spots = fleet.spots(rows)
+    every = len({row.key.node for row in rows})
     notes = Notes.of(rows)
-    body = tuple((*_cells(table, spot, mark), notes.marks(spot.every, mark)) for spot in spots)
+
+    def shown(value: Callable[[Spot], float | None]) -> Callable[[Spot], str]:
+        def text(spot: Spot) -> str:
+            number = value(spot)
+            return "" if number is None else significant(number * table.factor, mark=mark)
+
+        return text
+
+    def share(spot: Spot) -> str:
+        shares = [row.measured.efficiency for row in spot.rows if row.measured.efficiency is not None]
+        return percent(statistics.median(shares), mark) if shares else ""
+
+    def limit(spot: Spot) -> float | None:
+        limits = [row.limit.value for row in spot.rows if row.limit.value is not None]
+        return statistics.median(limits) if limits else None
+
+    def of(instrument: str) -> Callable[[Spot], float | None]:
+        return lambda spot: _median(spot, instrument)
+
+    own = f"{table.own.heading}: {table.measured_group}"
+    fields: list[Field] = [
+        *presentation.through(presentation.key_fields(table), lambda spot: spot.middle),
+        (Column("median", own, "number"), shown(lambda spot: spot.median)),
+        (Column("low", own, "number"), shown(lambda spot: spot.low)),
+        (Column("high", own, "number"), shown(lambda spot: spot.high)),
+        (Column("Spread (%)", kind="number"), lambda spot: percent(spot.range, mark)),
+        (Column("Slowest node"), lambda spot: spot.worst.key.node),
+        *(
+            (Column(series.heading, "Medians of references", "number"), shown(of(series.instrument)))
+            for series in table.references
+        ),
+        (Column(table.theoretical_heading, kind="number"), shown(limit)),
+        (Column("Efficiency (%)", kind="number"), share),
+        (Column("Nodes", kind="number"), lambda spot: str(len(spot.rows))),
+        (Column("Apart"), _apart),
+        (presentation.NOTES, lambda spot: notes.marks(spot.every, mark)),
+    ]
     remarks = presentation.remarks_on_gaps(results, table, rows, {series.instrument for series in table.series})
     points = len({fleet.place(row) for row in rows})
     if points > len(spots):
         remarks.append(f"{points - len(spots)} of {points} points were measured on no node, or are wrong on all")
-    every = len({row.key.node for row in rows})
-    whole = Grid(
-        name=f"{table.name}_nodes",
-        title=table.title,
-        columns=_columns(table),
-        body=body,
-        notes=tuple(Footnote.of(at, words, mark, _where(at, notes, rows, every)) for at, words in notes.words.items()),
-        remarks=tuple(typeset(footnotes.closed(remark), mark) for remark in remarks),
-        shared=tuple(typeset(footnotes.closed(remark), mark) for remark in notes.said_of_all),
-        reading=f"A line for each point: {every} nodes. "
-        + (typeset(footnotes.closed(table.remark), mark) if table.remark else ""),
-    )
-    return presentation.without_empty(whole), [spot.middle for spot in spots]
-
-
-def brief(rows: Sequence[Row]) -> Grid:
-    """The same for one column of a paper: median, lowest and highest node, and which is the slowest. ``rows``: of one table,
-    at least one.
-    """
-    table = rows[0].table
-    spots = fleet.spots(rows)
-    variants = {spot.middle.key.variant for spot in spots}
-    blocks = any(spot.middle.key.block is not None for spot in spots)
-
-    def line(spot: Spot) -> tuple[str, ...]:
-        key = spot.middle.key
-        return (
-            table.workload_label(key.workload) + (f" {key.variant}" if len(variants) > 1 else ""),
-            *([size(key.block)] if blocks else []),
-            key.word or str(key.concurrency),
-            *(significant(value * table.factor) for value in (spot.median, spot.low, spot.high)),
-            spot.worst.key.node,
-        )
-
-    numbers = [Column(name, kind="number") for name in ("N", "median", "low", "high")]
-    unit = f" in {table.shown}" if table.shown else ""
-    caption = f"{table.title}{unit} of {len({row.key.node for row in rows})} nodes"
-    return Grid(
-        name=table.name,
-        title=table.title,
-        columns=(Column(table.first), *([Column("Size")] if blocks else []), *numbers, Column("Slowest")),
-        body=tuple(map(line, spots)),
-        notes=(),
-        remarks=(
-            f"{caption}: median, lowest and highest; N {'streams' if table.subsystem == 'network' else 'threads'}.",
-        ),
-    )
-
-
-def _columns(table: Table) -> tuple[Column, ...]:
-    keys = [Column(table.first), Column("Concurrency", kind="number")]
-    if table.block:
-        keys.append(Column(table.block, kind="number"))
-    if table.variant:
-        keys.append(Column(table.variant))
-    return (
-        *keys,
-        *(Column(name, f"{table.own.heading}: {table.measured_group}", "number") for name in ("median", "low", "high")),
-        Column("Spread (%)", kind="number"),
-        Column("Slowest node"),
-        *(Column(series.heading, "Medians of references", "number") for series in table.references),
-        Column(table.theoretical_heading, kind="number"),
-        Column("Efficiency (%)", kind="number"),
-        Column("Nodes", kind="number"),
-        Column("Apart"),
-        Column("Notes", kind="notes"),
-    )
-
-
-def _cells(table: Table, spot: Spot, mark: str) -> tuple[str, ...]:
-    def shown(value: float | None) -> str:
-        return "" if value is None else significant(value * table.factor, mark=mark)
-
-    key = spot.middle.key
-    cells = [table.workload_label(key.workload), str(count(key.concurrency, key.word))]
-    if table.block:
-        cells.append(size(key.block))
-    if table.variant:
-        cells.append(table.variant_label(key.variant))
-    shares = [row.measured.efficiency for row in spot.rows if row.measured.efficiency is not None]
-    limits = [row.limit.value for row in spot.rows if row.limit.value is not None]
-    worst = spot.worst.key.node
-    return (
-        *cells, shown(spot.median), shown(spot.low), shown(spot.high), percent(spot.range, mark), worst,
-        *(shown(_median(spot, series.instrument)) for series in table.references),
-        shown(statistics.median(limits) if limits else None),
-        percent(statistics.median(shares), mark) if shares else "",
-        str(len(spot.rows)), _apart(spot),
-    )  # fmt: skip
+    reading = f"A line for each point: {every} nodes. {table.remark}"
+    whole = Grid.of(f"{table.name}_nodes", table.title, fields, spots, notes, remarks, reading, mark)
+    placed = notes.footnotes(mark, lambda letter: _where(letter, notes, rows, every))
+    return replace(whole, notes=placed), [spot.middle for spot in spots]
 
 
 def _median(spot: Spot, instrument: str) -> float | None:

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
 from peakmark.judging.row import Row
-from peakmark.tables import captions, presentation
-from peakmark.tables.presentation import Grid
+from peakmark.tables import captions
+from peakmark.tables.presentation import NOT_MEASURED, Grid
 
-MAX_WHOLE = 24  # a table of so many rows is not broken over pages
+_BREAK = re.compile(r"(Theoretical|Standard|Average|Benchmark(?= Run)) | (?=\(|Measured |[Ee]fficiency|bench)")
 LONG = 8  # rows from which on the eye needs rules between them
 
 
 def table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
-    """A grid with what only the page needs: headings over several columns, thin rules, numbers padded to their decimal
-    mark.
-    """
-    decimals = [
-        max(
-            (len(line[place].partition(mark)[2]) for line in grid.body if line[place] != presentation.NOT_MEASURED),
-            default=0,
-        )
-        for place in range(len(grid.columns))
-    ]
+    """A grid with what only the page needs: headings over several columns, thin rules, numbers padded to their decimal mark."""
+    measured = [[text for text in texts if text != NOT_MEASURED] for texts in zip(*grid.body, strict=True)]
+    decimals = [max((len(text.partition(mark)[2]) for text in texts), default=0) for texts in measured]
 
     def cell(place: int, text: str) -> str | dict[str, str]:
-        column = grid.columns[place]
-        if column.kind != "number" or text == presentation.NOT_MEASURED or column.label == "Block Size":
+        if grid.columns[place].kind != "number" or text == NOT_MEASURED:
             return text
         fraction = text.partition(mark)[2]
         lacking = decimals[place] - len(fraction)
@@ -38,23 +31,20 @@ def table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
     head, subhead = _headings(grid)
     return {
         "name": grid.name,
-        "title": captions.of_table(grid.title, rows[0].table.subsystem),
+        "title": f"{captions.of_table(grid.title, rows[0].table.subsystem)}.",
         "reading": grid.reading,
         "columns": [{"kind": column.kind} for column in grid.columns],
         "head": head,
         "subhead": subhead,
         "breaks": _breaks(rows),
-        "whole": len(rows) <= MAX_WHOLE,
         "body": [[cell(place, text) for place, text in enumerate(line)] for line in grid.body],
-        "notes": [list(note) for note in grid.notes],
-        "remarks": [*grid.remarks, *grid.shared],
+        "notes": [[note.letter, note.text] for note in grid.notes],
+        "remarks": [*grid.below],
     }
 
 
 def _headings(grid: Grid) -> tuple[list[dict[str, Any]], list[str]]:
-    """The two lines of headings: groups and the columns that stand alone, over both lines; then the columns in
-    groups.
-    """
+    """Two lines of headings: groups, and columns that stand alone over both lines; then the columns in groups."""
     head: list[dict[str, Any]] = []
     subhead: list[str] = []
     lines = 2 if any(column.group for column in grid.columns) else 1
@@ -72,29 +62,15 @@ def _headings(grid: Grid) -> tuple[list[dict[str, Any]], list[str]]:
 
 def _wrapped(heading: str) -> str:
     """A heading with its unit, and what is narrower in two lines, on lines of their own."""
-    for part, lines in (
-        (" (", "\n("),
-        ("Theoretical ", "Theoretical\n"),
-        ("Standard ", "Standard\n"),
-        (" Measured ", "\nMeasured "),
-        (" Efficiency", "\nEfficiency"),
-        (" efficiency", "\nefficiency"),
-        (" bench", "\nbench"),
-        ("Benchmark Run", "Benchmark\nRun"),
-        ("Average ", "Average\n"),
-    ):
-        heading = heading.replace(part, lines)
-    return heading
+    return _BREAK.sub(lambda place: f"{place[1] or ''}\n", heading)
 
 
 def _breaks(rows: Sequence[Row]) -> list[int]:
     """Rows above which a thin rule stands: where the workload changes; in a long table of one, where the concurrency does."""
-    starts = [number for number in range(1, len(rows)) if _family(rows[number]) != _family(rows[number - 1])]
-    if starts or len(rows) < LONG:
-        return starts
-    steps = [n for n in range(1, len(rows)) if rows[n].key.concurrency != rows[n - 1].key.concurrency]
-    return steps if 2 * len(steps) < len(rows) else []
 
+    def changes(of: Callable[[Row], object]) -> list[int]:
+        return [number for number in range(1, len(rows)) if of(rows[number]) != of(rows[number - 1])]
 
-def _family(row: Row) -> tuple[str, str, str]:
-    return row.key.node, row.key.workload, row.key.variant
+    starts = changes(lambda row: (row.key.node, row.key.workload, row.key.variant))
+    steps = changes(lambda row: row.key.concurrency)
+    return starts if starts or len(rows) < LONG or 2 * len(steps) >= len(rows) else steps

@@ -1,20 +1,20 @@
-"""A table's rows as cells of text: what the PDF and the LaTeX file both show, with the notes that belong to the
-rows.
-"""
+"""A table's rows as cells of text, with the notes on them: what the PDF and the LaTeX file both show."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from peakmark.catalogue.tables import Table, count
+from peakmark.catalogue.tables import Series, Table, count
 from peakmark.formatting import listed, percent, significant, size, typeset
 from peakmark.judging.row import Row
+from peakmark.judging.row import Series as Measured
 from peakmark.judging.rows import published_names
+from peakmark.statistics import Summary
 from peakmark.storage.results import Results
-from peakmark.tables.footnotes import Footnote, Notes, closed
+from peakmark.tables.footnotes import BESIDE, Footnote, Notes, closed
 
 NOT_MEASURED = "not measured"
 ENDS = "Client → server"
@@ -24,11 +24,21 @@ _KEY_HOLE = re.compile(r"\.#")
 
 @dataclass(frozen=True)
 class Column:
-    """A column; those of the same ``group`` stand beside each other under one heading. kind: text, number or notes."""
+    """A column; those of the same ``group`` stand beside each other under one heading.
+
+    kind  text, number, doubt or notes
+    once  the sentence that stands for the column where all rows have the same in it
+    """
 
     label: str
     group: str = ""
     kind: str = "text"
+    once: str = ""
+
+
+T = TypeVar("T")
+Field = tuple[Column, Callable[[Any], str]]
+"""A column, and its text in a line."""
 
 
 @dataclass(frozen=True)
@@ -40,31 +50,70 @@ class Grid:
     remarks  sentences about the whole table: why a column is empty, what is not known
     reading  how to read it: what its rows are and what is counted; may be empty
     shared   notes that all measured rows have in common: said once, after the remarks
+    numbered whether a number stands beside a letter of ``notes``
     """
 
     name: str
     title: str
     columns: tuple[Column, ...]
     body: tuple[tuple[str, ...], ...]
-    notes: tuple[Footnote, ...]
-    remarks: tuple[str, ...]
+    notes: tuple[Footnote, ...] = ()
+    remarks: tuple[str, ...] = ()
     reading: str = ""
     shared: tuple[str, ...] = ()
+    numbered: bool = False
+
+    @classmethod
+    def of(
+        cls, name: str, title: str, fields: Sequence[Field], lines: Sequence[Any], notes: Notes, remarks: Sequence[str],
+        reading: str, mark: str,
+    ) -> Grid:  # fmt: skip
+        """The ``fields`` of each line, without the columns that say nothing: those empty in all lines, and such as are the
+        same in all, which a remark then says. Remarks and notes get their full stop and the decimal ``mark``.
+        """
+
+        def printed(sentences: Iterable[str]) -> tuple[str, ...]:
+            return tuple(typeset(closed(sentence), mark) for sentence in sentences)
+
+        texts = [[text(line) for line in lines] for _, text in fields]
+        kept, once = [], []
+        for place, (column, _) in enumerate(fields):
+            if column.once and len(lines) > 1 and len(set(texts[place])) == 1:
+                once += [column.once.format(texts[place][0])] if texts[place][0] not in USUAL else []
+            elif not lines or any(texts[place]):
+                kept.append(place)
+        return cls(
+            name=name,
+            title=title,
+            columns=tuple(fields[place][0] for place in kept),
+            body=tuple(zip(*(texts[place] for place in kept), strict=True)),
+            notes=notes.footnotes(mark),
+            remarks=(*once, *printed(remarks)),
+            reading=reading and typeset(closed(reading), mark),
+            shared=printed(notes.common),
+            numbered=notes.numbered,
+        )
+
+    def texts(self, kind: str) -> list[str]:
+        """What stands in the column of a kind that there is at most once; nothing without it."""
+        return [line[place] for place, column in enumerate(self.columns) if column.kind == kind for line in self.body]
+
+    @property
+    def below(self) -> tuple[str, ...]:
+        """What stands below the table of all its rows."""
+        return (*self.remarks, *self.shared, *([BESIDE] if self.numbered else ()))
 
 
 def without_notes(grid: Grid, told_at: str) -> Grid:
     """The grid of rows whose notes stand below another table, that of the title ``told_at``."""
-    return replace(
-        without(grid, "Notes"),
-        notes=(),
-        shared=(),
-        remarks=(*grid.remarks, f"Notes on these rows stand below the table “{told_at}”."),
-    )
+    elsewhere = f"Notes on these rows stand below the table “{told_at}”."
+    bare = without(grid, "notes")
+    return replace(bare, notes=(), shared=(), numbered=False, remarks=(*grid.remarks, elsewhere))
 
 
-def without(grid: Grid, label: str) -> Grid:
-    """The grid without the columns of this label."""
-    kept = [number for number, column in enumerate(grid.columns) if column.label != label]
+def without(grid: Grid, kind: str) -> Grid:
+    """The grid without the columns of this kind."""
+    kept = [number for number, column in enumerate(grid.columns) if column.kind != kind]
     return replace(
         grid,
         columns=tuple(grid.columns[number] for number in kept),
@@ -72,34 +121,10 @@ def without(grid: Grid, label: str) -> Grid:
     )
 
 
-def without_empty(grid: Grid) -> Grid:
-    """The grid without the columns that say nothing: those empty in all rows, and n or a variant that is the same in all,
-    which a remark then says.
-    """
-    kept, remarks = [], []
-    for number, column in enumerate(grid.columns):
-        texts = {line[number] for line in grid.body}
-        if len(texts) == 1 and len(grid.body) > 1 and column.label in SAID_ONCE:
-            (text,) = texts
-            remarks.append(SAID_ONCE[column.label].format(text) if text not in USUAL else "")
-        elif texts != {""}:
-            kept.append(number)
-    return replace(
-        grid,
-        columns=tuple(grid.columns[number] for number in kept),
-        body=tuple(tuple(line[number] for number in kept) for line in grid.body),
-        remarks=(*filter(None, remarks), *grid.remarks),
-    )
-
-
-SAID_ONCE = {
-    "n": "n = {} in all rows.",
-    "Engine": "Engine: {}.",
-    "Mode": "Mode: {}.",
-    "Working Set": "Working set: {}.",
-}
 USUAL = ("psync", "plain", "")
 """Variants that nobody asked for: they need no word."""
+DOUBT = Column("Doubt", kind="doubt")
+NOTES = Column("Notes", kind="notes")
 
 
 def interval_heading(rows: Sequence[Row]) -> str:
@@ -107,33 +132,6 @@ def interval_heading(rows: Sequence[Row]) -> str:
     levels = sorted({int(100 * row.own.summary.level) for row in rows if row.own and row.own.summary.n > 1})
     capped = list(dict.fromkeys(min(level, 95) for level in levels)) or [95]
     return f"{capped[0]} % interval" if len(capped) == 1 else f"{capped[0]} to {capped[-1]} % interval"
-
-
-def columns(
-    table: Table, where: str = "", published: Sequence[str] = (), interval: str = "95 % interval"
-) -> tuple[Column, ...]:
-    """The table's columns, left to right; ``where`` is the heading of the nodes, if it needs one, ``published`` are the
-    sets that stand beside it, ``interval`` says its level.
-    """
-    keys = [Column(where)] if where else []
-    keys += [Column(table.first), Column("Concurrency", kind="number")]
-    if table.block:
-        keys.append(Column(table.block, kind="number"))
-    if table.variant:
-        keys.append(Column(table.variant))
-    return (
-        *keys,
-        *(Column(series.heading, table.measured_group, "number") for series in table.series),
-        Column(table.theoretical_heading, kind="number"),
-        *(Column(series.heading, "Efficiency (%)", "number") for series in table.series),
-        Column("Standard Deviation", kind="number"),
-        Column("n", kind="number"),
-        Column("low", interval, "number"),
-        Column("high", interval, "number"),
-        *published_columns(table, published),
-        Column("Doubt"),
-        Column("Notes", kind="notes"),
-    )
 
 
 def where_heading(rows: Sequence[Row]) -> str:
@@ -151,75 +149,99 @@ def where(rows: Sequence[Row]) -> str:
     return " → ".join(pairs[0]) if pairs else rows[0].key.node
 
 
-def published_columns(table: Table, published: Sequence[str]) -> list[Column]:
-    """A column for each published set."""
-    return [Column(name, table.published_group, "number") for name in published]
+def where_fields(rows: Sequence[Row]) -> list[Field]:
+    """The column that says where a row was measured, if there is any need of one."""
+    heading = where_heading(rows)
+    return [(Column(heading), lambda row: where([row]))] if heading else []
 
 
-def published_cells(row: Row | None, published: Sequence[str], factor: float, mark: str) -> list[str]:
-    """What the published sets have in a row, as text."""
-    values = [row.published.get(name) if row else None for name in published]
-    texts = ["" if value is None else significant(value * factor) for value in values]
-    # 7 was printed as 7: zeros behind the mark would claim a precision that nobody had.
-    return [(text.rstrip("0").rstrip(".") if "." in text else text).replace(".", mark) for text in texts]
+def through(fields: Iterable[Field], row: Callable[[Any], Row]) -> list[Field]:
+    """Columns of rows as columns of lines of another kind; ``row``: that which speaks for a line."""
+
+    def of(text: Callable[[Any], str]) -> Callable[[Any], str]:
+        return lambda line: text(row(line))
+
+    return [(column, of(text)) for column, text in fields]
+
+
+def of_series(series: Series, value: Callable[[Measured], T], hole: T) -> Callable[[Row], T]:
+    """What an instrument has in a row, ``hole`` where it did not measure it."""
+
+    def of(row: Row) -> T:
+        measured = row.series.get(series.instrument)
+        return value(measured) if measured else hole
+
+    return of
+
+
+def published_field(name: str, table: Table, factor: float, mark: str) -> Field:
+    """What a published set has in a row; ``factor``: to the unit that is shown."""
+
+    def text(row: Row) -> str:
+        value = row.published.get(name)
+        shown = "" if value is None else significant(value * factor)
+        # 7 was printed as 7: zeros behind the mark would claim a precision that nobody had.
+        return (shown.rstrip("0").rstrip(".") if "." in shown else shown).replace(".", mark)
+
+    return Column(name, table.published_group, "number"), text
+
+
+def key_fields(table: Table) -> list[Field]:
+    """The columns that say which row it is."""
+    fields: list[Field] = [
+        (Column(table.first), lambda row: table.workload_label(row.key.workload)),
+        (Column("Concurrency", kind="number"), lambda row: str(count(row.key.concurrency, row.key.word))),
+    ]
+    if table.block:
+        fields.append((Column(table.block, kind="number"), lambda row: size(row.key.block) or table.unsized))
+    if table.variant:
+        column = Column(table.variant, once=f"{table.variant.capitalize()}: {{}}.")
+        fields.append((column, lambda row: table.variant_label(row.key.variant)))
+    return fields
 
 
 def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> Grid:
     """The rows of one table as text; numbers with four significant digits and ``mark`` as decimal mark. Columns that are empty
     throughout are left out, and a remark says why.
     """
-    heading = where_heading(rows)
     notes = Notes.of(rows)
-    published = published_names(rows)
-    body = [
-        (
-            *_cells(table, row, bool(heading), mark),
-            *published_cells(row, published, table.factor, mark),
-            str(row.level or ""),
-            notes.marks([row], mark),
-        )
-        for row in rows
-    ]
-    instruments = {series.instrument for series in table.series}
-    remarks = remarks_on_gaps(results, table, rows, instruments)
-    whole = Grid(
-        name=table.name,
-        title=table.title,
-        columns=columns(table, heading, published, interval_heading(rows)),
-        body=tuple(body),
-        notes=notes.footnotes(mark),
-        remarks=tuple(typeset(closed(remark), mark) for remark in remarks),
-        shared=tuple(typeset(closed(note), mark) for note in notes.said_of_all),
-        reading=typeset(closed(table.remark), mark) if table.remark else "",
-    )
-    return without_empty(whole) if rows else whole
+    interval = interval_heading(rows)
 
-
-def _cells(table: Table, row: Row, with_node: bool, mark: str) -> tuple[str, ...]:
     def shown(value: float | None, step: float = 0.0) -> str:
         return "" if value is None else significant(value * table.factor, mark=mark, step=step * table.factor)
 
-    key = row.key
-    cells = [where([row])] if with_node else []
-    cells += [table.workload_label(key.workload), str(count(key.concurrency, key.word))]
-    if table.block:
-        cells.append(size(key.block) or table.unsized)
-    if table.variant:
-        cells.append(table.variant_label(key.variant))
-    entries = [row.series.get(series.instrument) for series in table.series]
-    cells += [shown(entry.centre, entry.step) if entry else "" for entry in entries]
-    if row.own is None:
-        cells[-len(entries)] = NOT_MEASURED
-    cells.append(shown(row.limit.value))
-    cells += [percent(entry.efficiency, mark) if entry and entry.efficiency is not None else "" for entry in entries]
-    own = row.own.summary if row.own else None
-    cells += [
-        significant(own.stdev * table.factor, 3, mark) if own and own.stdev is not None else "",
-        str(own.n) if own else "",
-        shown(own.low) if own else "",
-        shown(own.high) if own else "",
+    def measured(series: Series) -> Callable[[Row], str]:
+        hole = NOT_MEASURED if series is table.own else ""
+        return of_series(series, lambda it: shown(it.centre, it.step), hole)
+
+    def share(it: Measured) -> str:
+        return "" if it.efficiency is None else percent(it.efficiency, mark)
+
+    def own(text: Callable[[Summary], str]) -> Callable[[Row], str]:
+        return of_series(table.own, lambda it: text(it.summary), "")
+
+    def deviation(summary: Summary) -> str:
+        return "" if summary.stdev is None else significant(summary.stdev * table.factor, 3, mark)
+
+    fields: list[Field] = [
+        *where_fields(rows),
+        *key_fields(table),
+        *((Column(series.heading, table.measured_group, "number"), measured(series)) for series in table.series),
+        (Column(table.theoretical_heading, kind="number"), lambda row: shown(row.limit.value)),
+        *(
+            (Column(series.heading, "Efficiency (%)", "number"), of_series(series, share, ""))
+            for series in table.series
+        ),
+        (Column("Standard Deviation", kind="number"), own(deviation)),
+        (Column("n", kind="number", once="n = {} in all rows."), own(lambda summary: str(summary.n))),
+        (Column("low", interval, "number"), own(lambda summary: shown(summary.low))),
+        (Column("high", interval, "number"), own(lambda summary: shown(summary.high))),
+        *(published_field(name, table, table.factor, mark) for name in published_names(rows)),
+        (DOUBT, lambda row: str(row.level or "")),
+        (NOTES, lambda row: notes.marks([row], mark)),
     ]
-    return tuple(cells)
+    remarks = remarks_on_gaps(results, table, rows, {series.instrument for series in table.series})
+    return Grid.of(table.name, table.title, fields, rows, notes, remarks, table.remark, mark)
 
 
 def remarks_on_gaps(
@@ -264,15 +286,10 @@ def empty_reason(results: Results, instrument: str) -> str:
             package = reference.get("package")
             hint = f"; `apt install {package}` fills them" if package else ""
             return f"{reference['reason'] or 'the program is not on this machine'}{hint}"
-    refused = _reasons(results, instrument)
+    stored = [record.data for record in (*results.records, *results.attempts) if not record.ok]
+    refused = dict.fromkeys(str(data["reason"]) for data in stored if data["cell"]["instrument"] == instrument)
     if refused:
-        return refused
+        return "; ".join(refused)
     if any(cell.instrument == instrument for cell in results.cells):
         return "none of its cells has been measured for these rows yet"
     return "the plan holds no cell of it"
-
-
-def _reasons(results: Results, instrument: str) -> str:
-    stored: list[Mapping[str, Any]] = [record.data for record in results.records if not record.ok]
-    stored += [attempt.data for attempt in results.attempts]
-    return "; ".join(dict.fromkeys(str(data["reason"]) for data in stored if data["cell"]["instrument"] == instrument))

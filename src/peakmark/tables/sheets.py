@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from peakmark.arithmetic import evaluate
 from peakmark.config.layouts import Column, Layout, Sheet
-from peakmark.formatting import natural, percent, significant, typeset
+from peakmark.formatting import natural, percent, significant
 from peakmark.judging import notes as notes_of
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 from peakmark.storage.results import Results
 from peakmark.tables import footnotes, presentation
-from peakmark.tables.presentation import Grid
+from peakmark.tables.presentation import Field, Grid, published_field, through
 
 Rows = Mapping[str, Sequence[Row]]
 
@@ -24,9 +24,12 @@ Rows = Mapping[str, Sequence[Row]]
 class Line:
     """One line of a sheet: what {workload}, {concurrency} and {block} stand for, and its rows, mostly one."""
 
-    node: str
     names: Mapping[str, str]
     rows: tuple[Row, ...]
+
+    def text(self, column: Column) -> str:
+        """What a column of text shows."""
+        return (column.text or "").format(**self.names)
 
 
 def lines(sheet: Sheet, rows: Sequence[Row]) -> list[Line]:
@@ -58,7 +61,7 @@ def lines(sheet: Sheet, rows: Sequence[Row]) -> list[Line]:
         variant = row.key.variant
         group = (row.key.node, variant, *(labelled[row.key][key] for key in sheet.group))
         grouped.setdefault(group, []).append(row)
-    return [Line(members[0].key.node, labelled[members[0].key], tuple(members)) for members in grouped.values()]
+    return [Line(labelled[members[0].key], tuple(members)) for members in grouped.values()]
 
 
 def _renamed(sheet: Sheet, row: Row) -> bool:
@@ -78,22 +81,11 @@ def frame(sheet: Sheet, rows: Sequence[Row]) -> pd.DataFrame:
     body = [
         [
             *([presentation.where(line.rows)] if where else []),
-            *(_field(sheet, column, line) for column in sheet.columns),
+            *(line.text(column) if column.text is not None else value(sheet, column, line) for column in sheet.columns),
         ]
         for line in sheet_lines
     ]
-    return pd.DataFrame(body, columns=headings(sheet, where))
-
-
-def headings(sheet: Sheet, where: str = "") -> list[str]:
-    """Headings of a sheet, left to right; ``where`` is the one of the nodes, if it needs one."""
-    return ([where] if where else []) + [column.heading for column in sheet.columns]
-
-
-def _field(sheet: Sheet, column: Column, line: Line) -> str | float | None:
-    if column.text is not None:
-        return column.text.format(**line.names)
-    return value(sheet, column, line)
+    return pd.DataFrame(body, columns=[*([where] if where else []), *(column.heading for column in sheet.columns)])
 
 
 def value(sheet: Sheet, column: Column, line: Line) -> float | None:
@@ -135,30 +127,26 @@ def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -
     """A sheet as text, with the notes of its rows: headings as in the layout, and a column of letters for the notes."""
     sheet_lines = lines(sheet, rows)
     shown = [row for line in sheet_lines for row in line.rows]
-    where = presentation.where_heading(shown)
     notes = footnotes.Notes.of(shown)
     # Beside a line of several rows a published value could stand for any of them.
     published = published_names(shown) if len(sheet_lines) == len(shown) else []
-    body = []
-    for line in sheet_lines:
-        cells = [presentation.where(line.rows)] if where else []
-        cells += [_text(sheet, column, line, mark) for column in sheet.columns]
-        cells += presentation.published_cells(line.rows[0], published, sheet.factor, mark)
-        body.append((*cells, _level(line.rows), notes.marks(line.rows, mark)))
-    columns = [presentation.Column(where)] if where else []
-    columns += [_described(column, sheet_lines) for column in sheet.columns]
-    columns += presentation.published_columns(sheet.table, published)
-    whole = Grid(
-        name=sheet.name,
-        title=sheet.title,
-        columns=(*columns, presentation.Column("Doubt"), presentation.Column("Notes", kind="notes")),
-        body=tuple(body),
-        notes=notes.footnotes(mark),
-        remarks=tuple(typeset(footnotes.closed(remark), mark) for remark in _remarks(results, sheet, shown)),
-        shared=tuple(typeset(footnotes.closed(note), mark) for note in notes.said_of_all),
-        reading=typeset(footnotes.closed(sheet.remark), mark) if sheet.remark else "",
-    )
-    return presentation.without_empty(whole) if sheet_lines else whole
+
+    where = presentation.where_heading(shown)
+
+    def text(column: Column) -> Callable[[Line], str]:
+        return lambda line: _text(sheet, column, line, mark)
+
+    fields: list[Field] = [
+        *([(presentation.Column(where), lambda line: presentation.where(line.rows))] if where else []),
+        *((_described(column, sheet_lines), text(column)) for column in sheet.columns),
+        *through(
+            (published_field(name, sheet.table, sheet.factor, mark) for name in published), lambda line: line.rows[0]
+        ),
+        (presentation.DOUBT, lambda line: _level(line.rows)),
+        (presentation.NOTES, lambda line: notes.marks(line.rows, mark)),
+    ]
+    remarks = _remarks(results, sheet, shown)
+    return Grid.of(sheet.name, sheet.title, fields, sheet_lines, notes, remarks, sheet.remark, mark)
 
 
 def _level(rows: Sequence[Row]) -> str:
@@ -168,26 +156,23 @@ def _level(rows: Sequence[Row]) -> str:
 
 def _described(column: Column, sheet_lines: Sequence[Line]) -> presentation.Column:
     """Texts that are numbers, such as thread counts, stand to the right as numbers do."""
-    if column.text is None:
-        return presentation.Column(column.heading, kind="number")
-    texts = [column.text.format(**line.names) for line in sheet_lines]
+    texts = [line.text(column) for line in sheet_lines]
     digits = bool(texts) and all(text[:1].isdigit() and " " not in text for text in texts)
-    return presentation.Column(column.heading, kind="number" if digits else "text")
+    return presentation.Column(column.heading, kind="number" if digits or column.text is None else "text")
 
 
 def _text(sheet: Sheet, column: Column, line: Line, mark: str) -> str:
     if column.text is not None:
-        return column.text.format(**line.names)
-    shown = value(sheet, column, line)
+        return line.text(column)
+    shown, row = value(sheet, column, line), row_of(column, line)
     if shown is None:
-        row = row_of(column, line)
         hole = column.value in ("measured", "mean") and column.instrument == sheet.table.own.instrument
         return presentation.NOT_MEASURED if hole and (row is None or row.own is None) else ""
     if column.value == "efficiency":
         return percent(shown / 100, mark)
     if column.value == "deviation":
         return significant(shown, 3, mark)
-    series = None if (row := row_of(column, line)) is None else row.beside(column.instrument)
+    series = row.beside(column.instrument) if row else None
     return significant(shown, mark=mark, step=series.step * sheet.factor if series else 0.0)
 
 

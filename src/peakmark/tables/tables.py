@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,14 @@ import pandas as pd
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.tables import TABLES, Table, count
-from peakmark.config import layouts
 from peakmark.judging import findings, fleet, fleet_text, notes
 from peakmark.judging.judged import Judged
 from peakmark.judging.row import Row
-from peakmark.judging.rows import published_names
+from peakmark.judging.rows import layout_of, published_names
+from peakmark.statistics import Summary
 from peakmark.storage import measurements
-from peakmark.storage.results import Results
 from peakmark.tables import brief, latex, nodes, presentation, sheets
-from peakmark.tables.presentation import Grid
+from peakmark.tables.presentation import of_series
 from peakmark.units import format_size
 
 RUN_COLUMNS = (
@@ -26,12 +25,17 @@ RUN_COLUMNS = (
     "repetition", "metric", "value", "unit", "started", "job_id", "tool_version", "warnings", "record",
 )  # fmt: skip
 
-_AT_CLOCKS = {name: f"Efficiency at {name} clock (%)" for name in ("nominal", "maximum")}
+CLOCKS = ("nominal", "maximum")
+ENDS = ("Client", "Server")
+
+Of = Callable[[Row], Any]
+"""What a column has of a row."""
 
 
-def build(campaign: Path | Judged) -> list[Path]:
-    """Write the long table, ``tables/<name>.csv`` for all eight tables and a brief ``.tex`` of those with rows, ``summary.csv``, ``findings.csv``, ``runs.csv``,
-    of several nodes ``nodes.csv``, ``checksums.txt``, and the tables of the configured layout in ``tables/<layout>``; the paths written.
+def build(campaign: Path | Judged) -> None:
+    """Write below ``tables/`` the long table, ``<name>.csv`` for all eight tables and a brief ``.tex`` of those with rows,
+    ``summary.csv``, ``findings.csv``, ``runs.csv``, of several nodes ``nodes.csv``, ``checksums.txt``, and in a folder of its
+    name the tables of the configured layout.
 
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
@@ -39,59 +43,30 @@ def build(campaign: Path | Judged) -> list[Path]:
     results, rows = judged.results, judged.rows
     folder = results.directory / "tables"
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    many = fleet.is_many(rows)
-    for table in TABLES:
-        csv = folder / f"{table.name}.csv"
-        frame(table, rows[table.name]).to_csv(csv, index=False, lineterminator="\n")
-        written.append(csv)
-        tex = folder / f"{table.name}.tex"
-        if rows[table.name]:
-            tex.write_text(latex.table((nodes.brief if many else brief.grid)(rows[table.name])), encoding="utf-8")
-            written.append(tex)
-        else:
-            tex.unlink(missing_ok=True)
-    written += _write_sheets(results, rows, folder)
-    everything = [row for table in TABLES for row in rows[table.name]]
-    (folder / "nodes.csv").unlink(missing_ok=True)  # of an earlier choice of nodes
-    for name, content in (
-        ("summary", summary(everything)),
-        ("findings", sentences(rows)),
-        *((("nodes", nodes.frame(rows)),) if len(fleet.nodes(rows)) > 1 else ()),
-        ("runs", runs(measurements.build(results))),
-    ):
-        path = folder / f"{name}.csv"
-        content.to_csv(path, index=False, lineterminator="\n")
-        written.append(path)
-    checksums = folder / "checksums.txt"
-    checksums.write_text(results.checksum_list, encoding="utf-8")
-    return [*written, checksums]
-
-
-def _write_sheets(results: Results, rows: Mapping[str, Sequence[Row]], tables: Path) -> list[Path]:
-    """The tables of the layout that ``report.tables`` names, below ``tables/<layout>``."""
-    name = results.report_config.get("tables")
-    if not name:
-        return []
-    layout = layouts.load(str(name))
-    folder = tables / layout.name
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for sheet in layout.sheets:
-        csv, tex = folder / f"{sheet.name}.csv", folder / f"{sheet.name}.tex"
-        sheets.frame(sheet, rows[sheet.table.name]).to_csv(csv, index=False, lineterminator="\n")
-        printed = _printed(results, sheet, rows, layout.narrow)
-        tex.write_text(latex.table(printed, across=not layout.narrow), encoding="utf-8")
-        written += [csv, tex]
-    return written
-
-
-def _printed(results: Results, sheet: layouts.Sheet, rows: Mapping[str, Sequence[Row]], narrow: bool) -> Grid:
-    """A sheet for a page of a paper, which has no room for a word of doubt in each row: its notes say it, in a ``narrow`` one
-    for a column stars.
-    """
-    grid = sheets.grid(results, sheet, rows[sheet.table.name])
-    return brief.starred(grid) if narrow else presentation.without(grid, "Doubt")
+    in_brief = brief.of_nodes if fleet.is_many(rows) else brief.grid
+    several = len(fleet.nodes(rows)) > 1
+    frames = {table.name: frame(table, rows[table.name]) for table in TABLES}
+    texts = {table.name: latex.table(in_brief(rows[table.name])) for table in TABLES if rows[table.name]}
+    # Of rows that are gone, or of an earlier choice of nodes.
+    for stale in (*(f"{name}.tex" for name in frames.keys() - texts.keys()), *(() if several else ("nodes.csv",))):
+        (folder / stale).unlink(missing_ok=True)
+    frames |= {"summary": summary([row for table in TABLES for row in rows[table.name]]), "findings": sentences(rows)}
+    frames |= {"nodes": nodes.frame(rows)} if several else {}
+    frames["runs"] = runs(measurements.build(results))
+    layout = layout_of(results)
+    if layout:
+        (folder / layout.name).mkdir(exist_ok=True)
+        for sheet in layout.sheets:
+            frames[f"{layout.name}/{sheet.name}"] = sheets.frame(sheet, rows[sheet.table.name])
+            grid = sheets.grid(results, sheet, rows[sheet.table.name])
+            # A page of a paper has no room for a word of doubt in each row: its notes say it, in a column stars.
+            printed = brief.starred(grid) if layout.narrow else presentation.without(grid, "doubt")
+            texts[f"{layout.name}/{sheet.name}"] = latex.table(printed, across=not layout.narrow)
+    for name, content in frames.items():
+        content.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+    for name, text in texts.items():
+        (folder / f"{name}.tex").write_text(text, encoding="utf-8")
+    (folder / "checksums.txt").write_text(results.checksum_list, encoding="utf-8")
 
 
 def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
@@ -99,83 +74,67 @@ def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
 
     A column of an instrument that measured nothing is there and empty. ``Notes`` are joined by "; ".
     """
-    with_node = len({row.key.node for row in rows}) > 1
-    published = published_names(rows)
-    lines = [_line(table, row, with_node) for row in rows]
-    return pd.DataFrame(lines, columns=headings(table, with_node, published))
+    chosen = columns(table, len({row.key.node for row in rows}) > 1, published_names(rows))
+    return pd.DataFrame([[of(row) for _, of in chosen] for row in rows], columns=[heading for heading, _ in chosen])
 
 
-ENDS = ("Client", "Server")
-INTERVAL = ("Interval of the median, low", "Interval of the median, high", "Level of the interval (%)")
+def columns(table: Table, with_node: bool = False, published: Sequence[str] = ()) -> list[tuple[str, Of]]:
+    """Each column of a table's CSV: its heading, and what it has of a row; ``published`` sets stand beside it."""
 
-
-def headings(table: Table, with_node: bool = False, published: Sequence[str] = ()) -> list[str]:
-    """Headings of a table's CSV, left to right; ``published`` are the sets that stand beside it."""
-    keys = (["Node"] if with_node else []) + [table.first, "Concurrency"]
-    keys += [heading for heading in (table.block, table.variant) if heading]
-    return [
-        *keys,
-        *(table.measured_heading(series) for series in table.series),
-        table.theoretical_heading,
-        *(table.efficiency_heading(series) for series in table.series),
-        "Standard Deviation",
-        "n",
-        *INTERVAL,
-        "Doubt",
-        *(f"{name}: {table.published_group}" for name in published),
-        *(_AT_CLOCKS.values() if SUBSYSTEMS[table.subsystem].pinned else ()),
-        *(ENDS if table.subsystem == "network" else ()),
-        "Notes",
-    ]
-
-
-def _line(table: Table, row: Row, with_node: bool) -> dict[str, Any]:
     def shown(value: float | None) -> float | None:
         return None if value is None else value * table.factor
 
-    own = row.own.summary if row.own else None
-    line: dict[str, Any] = {"Node": row.key.node} if with_node else {}
-    line |= {
-        table.first: table.workload_label(row.key.workload),
-        "Concurrency": count(row.key.concurrency, row.key.word),
-    }
-    if table.block:
-        line[table.block] = table.unsized if row.key.block is None else format_size(row.key.block)
-    if table.variant:
-        line[table.variant] = table.variant_label(row.key.variant)
-    for series in table.series:
-        measured = row.series.get(series.instrument)
-        line[table.measured_heading(series)] = shown(measured.centre) if measured else None
-        share = measured.efficiency if measured else None
-        line[table.efficiency_heading(series)] = None if share is None else 100 * share
-    line[table.theoretical_heading] = shown(row.limit.value)
-    line["Standard Deviation"] = shown(own.stdev) if own else None
-    line["n"] = own.n if own else 0
-    interval = (shown(own.low), shown(own.high), 100 * own.level) if own else (None, None, None)
-    line |= dict(zip(INTERVAL, interval, strict=True))
-    line["Doubt"] = str(row.level or "")
-    line |= {f"{name}: {table.published_group}": shown(value) for name, value in row.published.items()}
-    if SUBSYSTEMS[table.subsystem].pinned:
-        line |= {
-            heading: 100 * row.shares[name] if name in row.shares else None for name, heading in _AT_CLOCKS.items()
-        }
-    if table.subsystem == "network":
-        line |= dict(zip(ENDS, _ends(row), strict=True))
-    line["Notes"] = "; ".join(row.said(row.marks))
-    return line
+    def own(value: Callable[[Summary], float | None]) -> Of:
+        return of_series(table.own, lambda it: value(it.summary), None)
+
+    def in_percent(share: float | None) -> float | None:
+        return None if share is None else 100 * share
+
+    def at_clock(name: str) -> Of:
+        return lambda row: in_percent(row.shares.get(name))
+
+    def beside(name: str) -> Of:
+        return lambda row: shown(row.published.get(name))
+
+    def if_named(heading: str | None, column: Of) -> list[tuple[str, Of]]:
+        return [(heading, column)] if heading else []
+
+    series = table.series
+    return [
+        *if_named("Node" if with_node else None, lambda row: row.key.node),
+        (table.first, lambda row: table.workload_label(row.key.workload)),
+        ("Concurrency", lambda row: count(row.key.concurrency, row.key.word)),
+        *if_named(table.block, lambda row: table.unsized if row.key.block is None else format_size(row.key.block)),
+        *if_named(table.variant, lambda row: table.variant_label(row.key.variant)),
+        *((table.measured_heading(it), of_series(it, lambda m: shown(m.centre), None)) for it in series),
+        (table.theoretical_heading, lambda row: shown(row.limit.value)),
+        *((table.efficiency_heading(it), of_series(it, lambda m: in_percent(m.efficiency), None)) for it in series),
+        ("Standard Deviation", own(lambda summary: shown(summary.stdev))),
+        ("n", lambda row: row.own.summary.n if row.own else 0),
+        ("Interval of the median, low", own(lambda summary: shown(summary.low))),
+        ("Interval of the median, high", own(lambda summary: shown(summary.high))),
+        ("Level of the interval (%)", own(lambda summary: 100 * summary.level)),
+        ("Doubt", lambda row: str(row.level or "")),
+        *((f"{name}: {table.published_group}", beside(name)) for name in published),
+        *((f"Efficiency at {name} clock (%)", at_clock(name)) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
+        *((name, _ends(place)) for place, name in enumerate(ENDS) if table.subsystem == "network"),
+        ("Notes", lambda row: "; ".join(row.said(row.marks))),
+    ]
 
 
-def _ends(row: Row) -> tuple[str, str]:
-    """Hosts of the clients and of the servers, pair by pair; over loopback both are the one machine."""
-    points = [point for series in row.series.values() for point in series.points]
-    pairs = row.ends or tuple(dict.fromkeys((host, host) for host in (p.context["host"] for p in points)))
-    return "; ".join(client for client, _ in pairs), "; ".join(server for _, server in pairs)
+def _ends(place: int) -> Of:
+    """Hosts of the clients, or of the servers, pair by pair; over loopback both are the one machine."""
+
+    def hosts(row: Row) -> str:
+        points = (point for series in row.series.values() for point in series.points)
+        alone = dict.fromkeys((host, host) for host in (point.context["host"] for point in points))
+        return "; ".join(pair[place] for pair in row.ends or alone)
+
+    return hosts
 
 
 def summary(rows: Sequence[Row]) -> pd.DataFrame:
-    """One line per row and instrument: n, mean, standard deviation (n - 1), median, extremes and interval, in SI
-    units.
-    """
+    """A line per row and instrument: n, mean, standard deviation (n - 1), median, extremes, interval; SI units."""
     lines = [
         {
             "table": row.table.name,

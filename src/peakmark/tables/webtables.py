@@ -89,7 +89,7 @@ def notes(table: Data) -> str:
     remarks = "".join(f'<p class="remarks">{rich(remark)}</p>' for remark in table["remarks"])
     items = "".join(
         f'<li id="{table["name"]}-{escape(letter)}"><b>{escape(letter)}</b><span>{rich(text)}</span></li>'
-        for letter, text, *_ in table["notes"]
+        for letter, text in table["notes"]
     )
     return remarks + (f'<ol class="notes">{items}</ol>' if items else "")
 
