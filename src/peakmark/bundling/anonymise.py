@@ -26,6 +26,8 @@ _HOME = re.compile(r"/(?:home|Users|users|u|scratch|work|data)/([A-Za-z_][A-Za-z
 _IPV4 = re.compile(r"(?<![0-9.A-Za-z-])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9A-Za-z-]|\.[0-9])")
 _IPV6 = re.compile(r"(?<![0-9A-Fa-f:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![0-9A-Fa-f:.])")
 _MAC = re.compile(r"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])")
+_DOCUMENTATION = {4: ("192.0.2.{}", 254), 6: ("2001:db8::{:x}", 65535)}
+"""Addresses that are kept for documentation, by version, and how many there are."""
 _HOST_KEYS = ("host", "server_host")
 # Words that a host or a user may be called by and that mean something else in every record.
 _COMMON = frozenset(
@@ -58,7 +60,7 @@ def replacer(results: Results) -> Callable[[str], str]:
         if pattern is not None:
             text = pattern.sub(lambda match: lower[match.group().lower()], text)
         text = _MAC.sub("02:00:00:00:00:00", text)
-        return _IPV6.sub(addresses.six, _IPV4.sub(addresses.four, text))
+        return _IPV6.sub(addresses.instead, _IPV4.sub(addresses.instead, text))
 
     return replace
 
@@ -69,22 +71,17 @@ class _Addresses:
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
 
-    def four(self, match: re.Match[str]) -> str:
-        return self._instead(match.group(), "192.0.2.{}", 254)
-
-    def six(self, match: re.Match[str]) -> str:
-        return self._instead(match.group(), "2001:db8::{:x}", 65535)
-
-    def _instead(self, text: str, form: str, most: int) -> str:
+    def instead(self, match: re.Match[str]) -> str:
+        """What stands for the address; the same text for what is none, and for addresses that tell nothing."""
+        text = match.group()
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
             return text
         if address.is_loopback or address.is_unspecified or address.is_multicast:
             return text
-        if text not in self._known:
-            self._known[text] = form.format(len(self._known) % most + 1)
-        return self._known[text]
+        form, most = _DOCUMENTATION[address.version]
+        return self._known.setdefault(text, form.format(len(self._known) % most + 1))
 
 
 def _any_of(replacements: Mapping[str, str]) -> re.Pattern[str] | None:
@@ -96,23 +93,15 @@ def _any_of(replacements: Mapping[str, str]) -> re.Pattern[str] | None:
 
 
 def _hosts(results: Results) -> Iterator[str]:
-    def names() -> Iterator[Any]:
-        yield from results.facts
-        for facts in results.facts.values():
-            yield facts.get("host")
-            yield (facts.get("slurm") or {}).get("node")
-        for cell in results.cells:
-            yield cell.node
-        for record in (*results.records, *results.attempts):
-            for key in _HOST_KEYS:
-                yield record.data["context"].get(key)
-        cluster = results.plan.get("cluster") or {}
-        yield from cluster.get("nodes", ())
-        yield from cluster.get("left_out", ())
-        for kind in cluster.get("kinds", ()):
-            yield from kind["nodes"]
-
-    for name in names():
+    cluster = results.plan.get("cluster") or {}
+    contexts = [record.data["context"] for record in (*results.records, *results.attempts)]
+    names: list[Any] = [*results.facts, *cluster.get("nodes", ()), *cluster.get("left_out", ())]
+    names += [node for kind in cluster.get("kinds", ()) for node in kind["nodes"]]
+    names += [cell.node for cell in results.cells]
+    names += [context.get(key) for context in contexts for key in _HOST_KEYS]
+    for facts in results.facts.values():
+        names += [facts.get("host"), (facts.get("slurm") or {}).get("node")]
+    for name in names:
         if isinstance(name, str) and name.lower() not in _COMMON:
             yield name
 
@@ -128,11 +117,8 @@ def _users(results: Results, texts: Iterable[str]) -> Iterator[str]:
             continue
     account = ((results.config.get("site_facts") or {}).get("slurm") or {}).get("account")
     names |= {str(account or ""), str(results.report_config.get("publisher") or "")}
-    names |= {
-        name
-        for author in people.authors(results.report_config)
-        for name in (author.name, author.affiliation, author.orcid)
-    }
+    for author in people.authors(results.report_config):
+        names |= {author.name, author.affiliation, author.orcid}
     for text in (*texts, str(results.directory.resolve())):
         names.update(match.group(1) for match in _HOME.finditer(text))
     for name in names:

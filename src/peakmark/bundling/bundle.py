@@ -23,7 +23,6 @@ from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import figures
 from peakmark.judging.judged import Judged
 from peakmark.reporting import document, report, webpage
-from peakmark.storage.results import Results
 from peakmark.tables import tables
 
 SUMS = "SHA256SUMS"
@@ -32,7 +31,7 @@ _LICENCE = re.compile(r"^(https?://\S+|[A-Za-z0-9][A-Za-z0-9.+-]*)$")
 
 
 def write(
-    campaign_dir: Path,
+    campaign: Path | Judged,
     target: Path | None = None,
     *,
     partial: bool = False,
@@ -49,16 +48,17 @@ def write(
     """
     if licence is not None and not _LICENCE.match(licence):
         raise ConfigError(f"--license {licence!r} is neither an SPDX identifier such as CC-BY-4.0 nor an address")
-    results = Results.read(campaign_dir)
+    results = Judged.of(campaign).results
     report.must_be_complete(results, partial, "bundle")
-    target = target or campaign_dir.resolve().parent / f"{campaign_dir.resolve().name}.zip"
+    whole = results.directory.resolve()
+    target = target or whole.parent / f"{whole.name}.zip"
     if not documents.is_stream(target):
         documents.place_of(target)
     with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
         folder = Path(name) / results.name
         paths = staging.copy(results, folder, replace)
-        copied = Results.read(folder)
-        paths += _derived(folder, partial)
+        copied = Judged.of(folder)
+        paths += _derived(copied, partial)
         files = {path: (folder / path).read_bytes() for path in sorted(paths)}
         for entry in extra:
             if (
@@ -70,15 +70,17 @@ def write(
             files[entry.path] = entry.content
         files = dict(sorted(files.items()))
         files[SUMS] = checksums(files).encode()
-        described = json.dumps(crate.describe(copied, files, extra, licence), indent=1, ensure_ascii=False) + "\n"
-        packed = _zip({**files, crate.NAME: described.encode()}, document.newest(copied))
-    documents.write(target, packed, campaign_dir)
+        described = (
+            json.dumps(crate.describe(copied.results, files, extra, licence), indent=1, ensure_ascii=False) + "\n"
+        )
+        packed = _zip({**files, crate.NAME: described.encode()}, document.newest(copied.results))
+    documents.write(target, packed, results.directory)
     return target
 
 
-def _derived(folder: Path, partial: bool) -> list[str]:
-    """Build tables and report in the folder; the paths of those that go into the bundle."""
-    build_all(folder, partial)
+def _derived(judged: Judged, partial: bool) -> list[str]:
+    """Build tables and report beside the records; the paths of those that go into the bundle."""
+    folder = build_all(judged, partial).parent
     return [
         "report.pdf",
         "report.html",
@@ -86,9 +88,9 @@ def _derived(folder: Path, partial: bool) -> list[str]:
     ]
 
 
-def build_all(folder: Path, partial: bool) -> Path:
-    """Tables, figures, report and page of a campaign, from its records. Returns the path of the PDF."""
-    judged = Judged.of(folder)
+def build_all(campaign: Path | Judged, partial: bool) -> Path:
+    """Tables, figures, report and page of a campaign, from one reading of its records. Returns the path of the PDF."""
+    judged = Judged.of(campaign)
     tables.build(judged)
     figures.build(judged)
     webpage.build(judged, partial)

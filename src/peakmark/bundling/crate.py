@@ -6,13 +6,15 @@ Also a Process Run Crate 0.5: the measuring and the reporting are actions, with 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from peakmark import data
 from peakmark.config import people
 from peakmark.reporting import document
 from peakmark.resources import version
@@ -22,6 +24,7 @@ NAME = "ro-crate-metadata.json"
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 HOME = "#peakmark"
+Entity = dict[str, Any]
 
 _KINDS = {
     ".json": "application/json",
@@ -45,24 +48,8 @@ HOMES = {
     "ping": "https://github.com/iputils/iputils",
 }
 """Program, as its records call it -> where it comes from."""
-_FOLDERS = {
-    "cells": ("Records", "One record per cell that was measured, with what the program printed beside it."),
-    "attempts": ("Failed attempts", "Records of attempts that failed, with what the program printed."),
-    "machine": ("Machine", "Facts of each node, as any user of it can read them."),
-    "repetitions": ("Repetitions", "What was decided after each round: which rows get another repetition, and why."),
-    "inputs": ("Files of the configuration", "Copies of the files that the report's configuration names."),
-    "tables": ("Tables", "Tables of the report as CSV, made from the records."),
-}
-_FILES = {
-    "plan.json": (
-        "Plan",
-        "Every cell that was to be measured, the configuration with its defaults, the programs found.",
-    ),
-    "config.json": ("Configuration", "The configuration as it was given."),
-    "report.pdf": ("Report", "Report of the campaign, made from the records."),
-    "report.html": ("Report as a page", "The same report as one page with tables that sort and filter."),
-    "SHA256SUMS": ("Checksums", "SHA-256 of every other file, as sha256sum --check reads them."),
-}
+_PARTS = {line["part"]: (line["name"], line["description"]) for line in data.table("bundle")}
+"""File or folder of a bundle -> what it is called, and what it is."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +66,7 @@ class Extra:
 def describe(
     results: Results, files: Mapping[str, bytes], extra: Sequence[Extra] = (), licence: str | None = None
 ) -> dict[str, Any]:
-    """The JSON-LD of a bundle that holds ``files``: POSIX path below the bundle -> content. ``licence`` is an SPDX
-    identifier or an address.
-    """
+    """The JSON-LD of a bundle of ``files`` (POSIX path -> content); ``licence``: an SPDX identifier or an address."""
     added = {entity.path: entity for entity in extra}
     folders: dict[str, list[str]] = {}
     for path in files:
@@ -92,76 +77,75 @@ def describe(
     persons = _persons(results)
     authors = [_ref(entity["@id"]) for entity in persons if entity["@type"] == "Person"]
     publisher = str(results.report_config.get("publisher") or "")
-    root = {
-        "@id": "./",
-        "@type": "Dataset",
-        "name": str(results.report_config.get("title") or "Performance report"),
-        "description": f"Campaign {results.name} of peakmark: how close a machine comes to the limits of its processor, "
-        f"memory, disk and network. {len(results.records)} of {len(results.cells)} planned cells are on record.",
-        "datePublished": _time(document.newest(results)),
-        "license": _ref(_licence(licence)["@id"]),
-        "conformsTo": _ref(PROFILE),
-        "hasPart": _refs([_id(path) for path in [*top, *(f"{folder}/" for folder in folders)]]),
-        "mentions": [_ref("#measuring"), _ref("#reporting")],
-    }
-    if authors:
-        root["author"] = authors[0] if len(authors) == 1 else authors
-    if publisher:
-        root["publisher"] = _ref(_organisation(publisher)["@id"])
-    graph: list[dict[str, Any]] = [
-        {
-            "@id": NAME,
-            "@type": "CreativeWork",
-            "about": _ref("./"),
-            "conformsTo": _ref("https://w3id.org/ro/crate/1.1"),
-        },
+    description = (
+        f"Campaign {results.name} of peakmark: how close a machine comes to the limits of its processor, memory, disk and "
+        f"network. {len(results.records)} of {len(results.cells)} planned cells are on record."
+    )
+    root = _entity(
+        "./",
+        "Dataset",
+        str(results.report_config.get("title") or "Performance report"),
+        description=description,
+        datePublished=_time(document.newest(results)),
+        license=_ref(_licence(licence)["@id"]),
+        conformsTo=_ref(PROFILE),
+        hasPart=_refs([_id(path) for path in [*top, *(f"{folder}/" for folder in folders)]]),
+        mentions=[_ref("#measuring"), _ref("#reporting")],
+        author=_one_or_all(authors),
+        publisher=_ref(_organisation(publisher)["@id"]) if publisher else None,
+    )
+    graph = [
+        _entity(NAME, "CreativeWork", about=_ref("./"), conformsTo=_ref("https://w3id.org/ro/crate/1.1")),
         root,
         _licence(licence),
-        {"@id": PROFILE, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
+        _entity(PROFILE, "CreativeWork", "Process Run Crate", version="0.5"),
         *persons,
         *_programs(results),
         *_actions(results, files, folders, authors),
     ]
     for folder, members in folders.items():
-        name, text = _FOLDERS.get(folder, (folder, f"Files below {folder}."))
-        graph.append(
-            {
-                "@id": f"{_id(folder)}/",
-                "@type": "Dataset",
-                "name": name,
-                "description": text,
-                "hasPart": _refs([_id(path) for path in members]),
-            }
-        )
+        name, text = _PARTS.get(folder, (folder, f"Files below {folder}."))
+        parts = _refs([_id(path) for path in members])
+        graph.append(_entity(f"{_id(folder)}/", "Dataset", name, description=text, hasPart=parts))
     graph += [_file(path, content, added.get(path)) for path, content in files.items()]
     return {"@context": CONTEXT, "@graph": graph}
 
 
-def _persons(results: Results) -> list[dict[str, Any]]:
+def _entity(identifier: str, kind: str, name: str | None = None, **properties: Any) -> Entity:
+    """One entity of the graph; properties that are None are left out."""
+    every = {"@id": identifier, "@type": kind, "name": name, **properties}
+    return {key: value for key, value in every.items() if value is not None}
+
+
+def _persons(results: Results) -> list[Entity]:
     """The authors, by ORCID where they have one, then the organisations they and the publisher are."""
     report = results.report_config
-    persons: dict[str, dict[str, Any]] = {}
+    persons: dict[str, Entity] = {}
     names = [author.affiliation for author in people.authors(report)] + [str(report.get("publisher") or "")]
     for number, author in enumerate(people.authors(report), 1):
         identifier = f"https://orcid.org/{author.orcid}" if author.orcid else f"#author-{number}"
-        home = {"affiliation": _ref(_organisation(author.affiliation)["@id"])} if author.affiliation else {}
-        persons[identifier] = {"@id": identifier, "@type": "Person", "name": author.name, **home}
+        home = _ref(_organisation(author.affiliation)["@id"]) if author.affiliation else None
+        persons[identifier] = _entity(identifier, "Person", author.name, affiliation=home)
     for organisation in (_organisation(name) for name in names if name):
         persons[organisation["@id"]] = organisation
     return list(persons.values())
 
 
-def _organisation(name: str) -> dict[str, Any]:
-    return {"@id": f"#{quote(name, safe='')}", "@type": "Organization", "name": name}
+def _organisation(name: str) -> Entity:
+    return _entity(f"#{quote(name, safe='')}", "Organization", name)
 
 
 def _ref(identifier: str) -> dict[str, str]:
     return {"@id": identifier}
 
 
-def _refs(identifiers: Sequence[str]) -> dict[str, str] | list[dict[str, str]]:
-    """A list, or the one there is: the specification wants no lists of one."""
-    return _ref(identifiers[0]) if len(identifiers) == 1 else [_ref(identifier) for identifier in identifiers]
+def _refs(identifiers: Iterable[str]) -> Any:
+    return _one_or_all(list(map(_ref, identifiers))) or []
+
+
+def _one_or_all(references: list[dict[str, str]]) -> Any:
+    """A list, or the one there is, as the specification wants no lists of one; None without any."""
+    return references[0] if len(references) == 1 else references or None
 
 
 def _time(when: datetime) -> str:
@@ -173,47 +157,30 @@ def _id(path: str) -> str:
     return quote(path)
 
 
-def _licence(given: str | None) -> dict[str, Any]:
+def _licence(given: str | None) -> Entity:
     if given is None:
-        return {
-            "@id": "#licence",
-            "@type": "CreativeWork",
-            "name": "No licence was stated",
-            "description": "Ask the author before using these data elsewhere.",
-        }
+        advice = "Ask the author before using these data elsewhere."
+        return _entity("#licence", "CreativeWork", "No licence was stated", description=advice)
     address = given if "://" in given else f"https://spdx.org/licenses/{quote(given)}"
-    return {"@id": address, "@type": "CreativeWork", "name": given}
+    return _entity(address, "CreativeWork", given)
 
 
-def _file(path: str, content: bytes, extra: Extra | None) -> dict[str, Any]:
-    suffix = PurePosixPath(path).suffix
-    name, text = _FILES.get(path, (path, ""))
-    kind = _KINDS.get(suffix, "text/plain")
+def _file(path: str, content: bytes, extra: Extra | None) -> Entity:
+    name, text = _PARTS.get(path, (path, None))
+    kind = _KINDS.get(PurePosixPath(path).suffix, "text/plain")
     if extra is not None:
         name, text, kind = extra.name, extra.description, extra.kind
-    entity: dict[str, Any] = {
-        "@id": _id(path),
-        "@type": "File",
-        "name": name,
-        "encodingFormat": kind,
-        "contentSize": str(len(content)),
-        "sha256": hashlib.sha256(content).hexdigest(),
-    }
-    return entity | ({"description": text} if text else {})
+    digest = hashlib.sha256(content).hexdigest()
+    size = str(len(content))
+    return _entity(_id(path), "File", name, encodingFormat=kind, contentSize=size, sha256=digest, description=text)
 
 
-def _programs(results: Results) -> Iterable[dict[str, Any]]:
+def _programs(results: Results) -> Iterable[Entity]:
     """peakmark, and every version of each program that measured."""
-    yield {
-        "@id": HOME,
-        "@type": "SoftwareApplication",
-        "name": "peakmark",
-        "description": "Tells how close a machine comes to its physical limits.",
-        "softwareVersion": version(),
-    }
+    purpose = "Tells how close a machine comes to its physical limits."
+    yield _entity(HOME, "SoftwareApplication", "peakmark", description=purpose, softwareVersion=version())
     for identifier, (name, number) in _measured_with(results).items():
-        home = {"url": HOMES[name]} if name in HOMES else {}
-        yield {"@id": identifier, "@type": "SoftwareApplication", "name": name, "softwareVersion": number, **home}
+        yield _entity(identifier, "SoftwareApplication", name, softwareVersion=number, url=HOMES.get(name))
 
 
 def _measured_with(results: Results) -> dict[str, tuple[str, str]]:
@@ -223,44 +190,34 @@ def _measured_with(results: Results) -> dict[str, tuple[str, str]]:
 
 
 def _actions(
-    results: Results,
-    files: Mapping[str, bytes],
-    folders: Mapping[str, Sequence[str]],
-    authors: Sequence[dict[str, str]],
-) -> Iterable[dict[str, Any]]:
-    agent = {"agent": authors[0] if len(authors) == 1 else list(authors)} if authors else {}
-    starts = sorted(datetime.fromisoformat(str(record.data["context"]["started"])) for record in results.records)
-    ends = sorted(
-        datetime.fromisoformat(str(record.data["context"]["started"]))
-        + timedelta(seconds=float(record.data["context"]["seconds"] or 0))
-        for record in results.records
-    )
-    times = {"startTime": _time(starts[0]), "endTime": _time(ends[-1])} if starts else {}
+    results: Results, files: Mapping[str, bytes], folders: Collection[str], authors: list[dict[str, str]]
+) -> Iterable[Entity]:
+    contexts = [record.data["context"] for record in results.records]
+    starts = [datetime.fromisoformat(str(context["started"])) for context in contexts]
+    lengths = [timedelta(seconds=float(context["seconds"] or 0)) for context in contexts]
     known = [name for name in ("plan.json", "config.json") if name in files]
     measured = [f"{folder}/" for folder in ("cells", "attempts", "machine") if folder in folders]
-    actions = [
-        *(name for name in ("report.pdf", "report.html") if name in files),
-        *(["tables/"] if "tables" in folders else []),
-    ]
-    yield {
-        "@id": "#measuring",
-        "@type": "CreateAction",
-        "name": f"Measuring campaign {results.name}",
-        "description": "Every planned cell was measured by its program; what could not be measured is on record too.",
-        "instrument": _refs([HOME, *_measured_with(results)]),
-        "object": _refs(known),
-        "result": _refs(measured),
-        **times,
-        **agent,
-    }
-    yield {
-        "@id": "#reporting",
-        "@type": "CreateAction",
-        "name": f"Reporting campaign {results.name}",
-        "description": "Tables and report were made from the records; peakmark report makes them again.",
-        "instrument": _ref(HOME),
-        "object": _refs([*known, *measured]),
-        "result": _refs(actions),
-        "endTime": _time(document.newest(results)),
-        **agent,
-    }
+    made = [name for name in ("report.pdf", "report.html") if name in files] + ["tables/"] * ("tables" in folders)
+    yield _entity(
+        "#measuring",
+        "CreateAction",
+        f"Measuring campaign {results.name}",
+        description="Every planned cell was measured by its program; what could not be measured is on record too.",
+        instrument=_refs([HOME, *_measured_with(results)]),
+        object=_refs(known),
+        result=_refs(measured),
+        startTime=_time(min(starts)) if starts else None,
+        endTime=_time(max(map(operator.add, starts, lengths))) if starts else None,
+        agent=_one_or_all(authors),
+    )
+    yield _entity(
+        "#reporting",
+        "CreateAction",
+        f"Reporting campaign {results.name}",
+        description="Tables and report were made from the records; peakmark report makes them again.",
+        instrument=_ref(HOME),
+        object=_refs([*known, *measured]),
+        result=_refs(made),
+        endTime=_time(document.newest(results)),
+        agent=_one_or_all(authors),
+    )

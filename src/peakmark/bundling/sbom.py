@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from peakmark.errors import PeakmarkError
@@ -22,6 +22,7 @@ from peakmark.resources import version
 SPECIFICATION = "1.6"
 MEDIA_TYPE = "application/vnd.cyclonedx+json"
 ASK_S = 10.0
+MIT = [{"license": {"id": "MIT"}}]
 Component = dict[str, Any]
 
 
@@ -37,13 +38,7 @@ def make(kernels: Path = build.BUILD, when: datetime | None = None, tools: Mappi
     components = [component for component in components if component["bom-ref"] != "pkg:pypi/peakmark"]
     components.sort(key=lambda component: str(component["bom-ref"]))
     unique = {component["bom-ref"]: component for component in components}
-    own = {
-        "type": "application",
-        "bom-ref": "peakmark",
-        "name": "peakmark",
-        "version": version(),
-        "licenses": [{"license": {"id": "MIT"}}],
-    }
+    own = _program("peakmark", "peakmark", version(), licenses=MIT)
     stamp = (when or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     body = {
         "$schema": f"http://cyclonedx.org/schema/bom-{SPECIFICATION}.schema.json",
@@ -58,6 +53,10 @@ def make(kernels: Path = build.BUILD, when: datetime | None = None, tools: Mappi
     return json.dumps({**body, "serialNumber": f"urn:uuid:{number}"}, indent=1, sort_keys=True) + "\n"
 
 
+def _program(reference: str, name: str, number: str, **more: Any) -> Component:
+    return {"type": "application", "bom-ref": reference, "name": name, "version": number, **more}
+
+
 def _packages() -> Iterator[Component]:
     """Python packages of this environment; requirements.txt says with which hashes they were installed."""
     for distribution in metadata.distributions():
@@ -67,31 +66,16 @@ def _packages() -> Iterator[Component]:
         normal = name.lower().replace("_", "-").replace(".", "-")
         licence = (distribution.metadata.get_all("License-Expression") or [None])[0]
         purl = f"pkg:pypi/{normal}@{quote(distribution.version)}"
-        component: Component = {
-            "type": "library",
-            "bom-ref": purl,
-            "name": name,
-            "version": distribution.version,
-            "purl": purl,
-        }
-        if licence:
-            component["licenses"] = [{"expression": licence}]
-        yield component
+        licensed = {"licenses": [{"expression": licence}]} if licence else {}
+        yield _program(purl, name, distribution.version, purl=purl, **licensed) | {"type": "library"}
 
 
 def _kernels(folder: Path) -> Iterator[Component]:
     for program in build.programs(folder):
         path = Path(program)
-        if not path.is_file():
-            continue
-        yield {
-            "type": "application",
-            "bom-ref": f"kernel:{path.name}",
-            "name": path.name,
-            "version": version(),
-            "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(path.read_bytes()).hexdigest()}],
-            "licenses": [{"license": {"id": "MIT"}}],
-        }
+        if path.is_file():
+            digest = {"alg": "SHA-256", "content": hashlib.sha256(path.read_bytes()).hexdigest()}
+            yield _program(f"kernel:{path.name}", path.name, version(), hashes=[digest], licenses=MIT)
 
 
 def _tools(configured: Mapping[str, Any]) -> Iterator[Component]:
@@ -107,38 +91,44 @@ def _tools(configured: Mapping[str, Any]) -> Iterator[Component]:
             tool = instrument.find(path)
         except PeakmarkError:
             continue
-        component: Component = {
-            "type": "application",
-            "bom-ref": f"tool:{name}",
-            "name": tool.name,
-            "version": tool.version,
-            "properties": [{"name": "peakmark:instrument", "value": name}],
-        }
-        yield component | _debian(path)
+        known = {"properties": [{"name": "peakmark:instrument", "value": name}]}
+        yield _program(f"tool:{name}", tool.name, tool.version, **known) | _debian(path).known
 
 
 def _system() -> Iterator[Component]:
     """What the kernels and tools stand on: the C library and the compiler, where they are Debian packages."""
     for program, name in (("/usr/bin/gcc", "gcc"), ("/bin/sh", "sh"), ("/usr/bin/make", "make")):
-        package = _debian(str(Path(program).resolve())) if Path(program).exists() else {}
-        if package:
-            label = package["purl"].split("/")[2].split("@")[0]
-            yield {"type": "application", "bom-ref": f"system:{name}", "name": label, **package}
+        package = _debian(str(Path(program).resolve())) if Path(program).exists() else _Package()
+        if package.name:
+            yield _program(f"system:{name}", quote(package.name), package.version) | package.known
 
 
-def _debian(path: str) -> Component:
-    """``purl`` and version of the Debian package that holds a file; empty where there is none."""
+class _Package(NamedTuple):
+    """A Debian package, empty where a file is of none."""
+
+    name: str = ""
+    version: str = ""
+
+    @property
+    def known(self) -> Component:
+        """``purl`` and version."""
+        purl = f"pkg:deb/debian/{quote(self.name)}@{quote(self.version)}"
+        return {"purl": purl, "version": self.version} if self.name else {}
+
+
+def _debian(path: str) -> _Package:
+    """The Debian package that holds a file."""
     for candidate in dict.fromkeys([path, str(Path(path).resolve()), path.removeprefix("/usr")]):
-        owner = _said(["dpkg-query", "-S", candidate])
+        owner = _printed(["dpkg-query", "-S", candidate])
         if owner:
             package = owner.splitlines()[0].partition(": ")[0].partition(":")[0].split(",")[0]
-            number = _said(["dpkg-query", "-W", "-f", "${Version}", package])
+            number = _printed(["dpkg-query", "-W", "-f", "${Version}", package])
             if number:
-                return {"purl": f"pkg:deb/debian/{quote(package)}@{quote(number)}", "version": number}
-    return {}
+                return _Package(package, number)
+    return _Package()
 
 
-def _said(argv: list[str]) -> str | None:
+def _printed(argv: list[str]) -> str | None:
     try:
         done = subprocess.run(
             argv, capture_output=True, text=True, timeout=ASK_S, check=False, stdin=subprocess.DEVNULL

@@ -10,6 +10,7 @@ from typing import Any
 
 from peakmark.config import inputs
 from peakmark.errors import RecordError
+from peakmark.reporting.report import mapped
 from peakmark.storage import decisions, records
 from peakmark.storage.results import Results, StoredRecord
 
@@ -40,20 +41,24 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
         content = (results.directory / name).read_bytes()
         if replace is not None:
             try:
-                content = dump(replaced(json.loads(content), replace)).encode()
+                content = dump(mapped(json.loads(content), replace)).encode()
             except (ValueError, RecursionError) as error:
                 where = results.directory / name
                 raise RecordError(f"{where} is damaged ({error}): delete it, the next run writes it anew") from error
         put(name, content)
 
+    def put_known(name: str, known: Mapping[str, Any], **changed: Any) -> None:
+        """A file whose content is known: as it is, or without the names in it."""
+        if replace is None:
+            put_json(name)
+        else:
+            put(name, records.text_of({**mapped(known, replace), **changed}).encode())
+
     put_json("plan.json")
     if (results.directory / "config.json").is_file():
         put_json("config.json")
     for node, known in results.facts.items():
-        if replace is None:
-            put_json(f"machine/{node}.json")
-        else:
-            put(f"machine/{node}.json", records.text_of(replaced(known, replace)).encode())
+        put_known(f"machine/{node}.json", known)
     # Decisions on how often rows are repeated: without them spared cells would look missing.
     for path in sorted((results.directory / decisions.FOLDER).glob("*.json")):
         put_json(f"{decisions.FOLDER}/{path.name}")
@@ -62,19 +67,16 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
         for name, original in raw_outputs(results, record):
             content = original
             if replace is not None:
-                content = replace(original.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+                content = replace(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
             digests[text(name)] = hashlib.sha256(content).hexdigest()
             put(f"{record.path.rpartition('/')[0]}/{name}", content)
-        if replace is None:
-            put_json(record.path)
-        else:
-            put(record.path, records.text_of({**replaced(record.data, replace), "raw": digests}).encode())
+        put_known(record.path, record.data, raw=digests)
     section = results.config.get("report") or {}
     for name, path in inputs.collect(results.directory, section):
         put(name, path.read_bytes())
     index = inputs.index(section)
     if index:
-        put(inputs.INDEX, dump(index if replace is None else replaced(index, replace)).encode())
+        put(inputs.INDEX, dump(index if replace is None else mapped(index, replace)).encode())
     return sorted(written)
 
 
@@ -93,17 +95,6 @@ def raw_outputs(results: Results, record: StoredRecord) -> list[tuple[str, bytes
             raise RecordError(f"the raw output {path} is not the one that its record has the checksum of: {again}")
         outputs.append((name, content))
     return outputs
-
-
-def replaced(value: Any, replace: Replace) -> Any:
-    """A JSON value with every text in it passed through ``replace``; keys too, as a node's name may be one."""
-    if isinstance(value, str):
-        return replace(value)
-    if isinstance(value, Mapping):
-        return {replace(key): replaced(entry, replace) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [replaced(entry, replace) for entry in value]
-    return value
 
 
 def dump(value: Any) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -16,9 +17,9 @@ from peakmark import documents, files
 from peakmark.bundling.bundle import SUMS, build_all
 from peakmark.bundling.crate import HOME, NAME
 from peakmark.errors import PeakmarkError, sentence
+from peakmark.judging.judged import Judged
 from peakmark.reporting.report import must_be_complete
 from peakmark.resources import version
-from peakmark.storage.results import Results
 from peakmark.units import gigabytes
 
 MAX_FILES = 500_000
@@ -50,20 +51,17 @@ def report(bundle: Path, target: Path | None = None, partial: bool = False) -> R
 
     Errors: PeakmarkError in one sentence when the bundle is damaged or was changed, or holds no whole campaign.
     """
-    if bundle.is_dir():
-        verify(bundle)
-        before = _content(bundle / "report.pdf")
-        built = build_all(bundle, partial)
-        if target is not None:
-            documents.write(target, built.read_bytes(), bundle)
-        return Rebuilt(target or built, _compared(bundle, before, built.read_bytes()))
-    with unpacked(bundle) as folder:
-        must_be_complete(Results.read(folder), partial, shown=bundle)
+    with nullcontext(bundle) if bundle.is_dir() else unpacked(bundle) as folder:
+        verify(folder, None if folder is bundle else bundle)
+        judged = Judged.of(folder)
+        must_be_complete(judged.results, partial, shown=bundle)
         before = _content(folder / "report.pdf")
-        content = build_all(folder, partial).read_bytes()
-        target = target or bundle.with_suffix(".pdf")
-        documents.write(target, content)
-        return Rebuilt(target, _compared(folder, before, content))
+        built = build_all(judged, partial)
+        content = built.read_bytes()
+        path = target or (built if folder is bundle else bundle.with_suffix(".pdf"))
+        if path is not built:
+            documents.write(path, content, bundle if folder is bundle else None)
+        return Rebuilt(path, _compared(folder, before, content))
 
 
 def _content(path: Path) -> bytes | None:
@@ -76,11 +74,10 @@ def _compared(folder: Path, before: bytes | None, after: bytes) -> str:
     if before == after:
         return "the same, byte by byte, as the report in the bundle"
     theirs = _made_with(folder)
-    if theirs != version():
-        return (
-            f"not the same bytes as the report in the bundle: that was made with peakmark {theirs}, this is {version()}"
-        )
-    return "not the same bytes as the report in the bundle: other versions of Typst, matplotlib or --partial made it"
+    why = f"that was made with peakmark {theirs}, this is {version()}"
+    if theirs == version():
+        why = "other versions of Typst, matplotlib or --partial made it"
+    return f"not the same bytes as the report in the bundle: {why}"
 
 
 def _made_with(folder: Path) -> str:
@@ -100,21 +97,17 @@ def unpacked(bundle: Path) -> Iterator[Path]:
             with zipfile.ZipFile(bundle) as archive:
                 for entry, path in _entries(bundle, archive):
                     _extract(bundle, archive, entry, folder / path)
-        except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, RuntimeError) as error:
-            raise PeakmarkError(_damaged(bundle, str(error).rstrip("."))) from error
+        except PeakmarkError:
+            raise
         except OSError as error:
             raise PeakmarkError(f"cannot unpack the bundle {bundle}: {sentence(error)}") from error
-        except Exception as error:
-            # zlib.error and its kin: damage within the compressed data.
-            if isinstance(error, PeakmarkError):
-                raise
-            raise PeakmarkError(_damaged(bundle, str(error))) from error
-        verify(folder, bundle)
+        except Exception as error:  # of zipfile, and of what it unpacks with: damage within the compressed data
+            raise _damaged(bundle, str(error).rstrip(".")) from error
         yield folder
 
 
-def _damaged(bundle: Path, why: str) -> str:
-    return f"{bundle} is damaged or no bundle of peakmark ({why}): get it again from where it came from"
+def _damaged(bundle: Path, why: str) -> PeakmarkError:
+    return PeakmarkError(f"{bundle} is damaged or no bundle of peakmark ({why}): get it again from where it came from")
 
 
 def _entries(bundle: Path, archive: zipfile.ZipFile) -> list[tuple[zipfile.ZipInfo, str]]:
@@ -126,19 +119,13 @@ def _entries(bundle: Path, archive: zipfile.ZipFile) -> list[tuple[zipfile.ZipIn
     for entry in entries:
         parts = PurePosixPath(entry.filename).parts
         kind = entry.external_attr >> 16 & 0o170000
-        if (
-            not parts
-            or entry.filename.startswith("/")
-            or ".." in parts
-            or "\\" in entry.filename
-            or "\0" in entry.filename
-        ):
-            raise PeakmarkError(_damaged(bundle, f"it holds a path that leads out of it, {entry.filename!r}"))
+        if not parts or entry.filename.startswith("/") or ".." in parts or {"\\", "\0"} & set(entry.filename):
+            raise _damaged(bundle, f"it holds a path that leads out of it, {entry.filename!r}")
         if kind not in (0, 0o100000):
-            raise PeakmarkError(_damaged(bundle, f"{entry.filename!r} is a link or a special file"))
+            raise _damaged(bundle, f"{entry.filename!r} is a link or a special file")
     twice, count = Counter(names).most_common(1)[0] if names else ("", 0)
     if count > 1:
-        raise PeakmarkError(_damaged(bundle, f"it holds {twice!r} twice"))
+        raise _damaged(bundle, f"it holds {twice!r} twice")
     _check_size(bundle, entries)
     # Who packs an unpacked bundle again often packs its folder.
     folders = {name.partition("/")[0] for name in names}
@@ -171,10 +158,9 @@ def _extract(bundle: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, pla
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with archive.open(entry) as source, place.open("xb") as target:
-            while chunk := source.read(CHUNK):
-                target.write(chunk)
+            shutil.copyfileobj(source, target, CHUNK)
     except (FileExistsError, NotADirectoryError) as error:
-        raise PeakmarkError(_damaged(bundle, f"{entry.filename!r} is a file and a folder at once")) from error
+        raise _damaged(bundle, f"{entry.filename!r} is a file and a folder at once") from error
 
 
 def verify(folder: Path, bundle: Path | None = None) -> None:
@@ -185,9 +171,11 @@ def verify(folder: Path, bundle: Path | None = None) -> None:
     """
     shown = bundle or folder
     sums = _read_sums(folder, shown)
-    for path, digest in sums.items():
-        if bundle is None and path.partition("/")[0] not in SOURCES:
-            continue
+
+    def counts(path: str) -> bool:
+        return bundle is not None or path.partition("/")[0] in SOURCES
+
+    for path, digest in filter(lambda line: counts(line[0]), sums.items()):
         file = folder / path
         if not file.is_file():
             raise PeakmarkError(f"{shown} is not whole: {path} is missing; get it again from where it came from")
@@ -198,8 +186,7 @@ def verify(folder: Path, bundle: Path | None = None) -> None:
             )
     for file in sorted(folder.rglob("*")):
         path = file.relative_to(folder).as_posix()
-        counts = bundle is not None or path.partition("/")[0] in SOURCES
-        if counts and file.is_file() and path not in sums and path not in (SUMS, NAME):
+        if counts(path) and file.is_file() and path not in sums and path not in (SUMS, NAME):
             raise PeakmarkError(
                 f"{path} in {shown} stands in no line of {SUMS}: it was added after the bundle was made; remove it, or get "
                 f"the bundle again from where it came from, or delete {SUMS} to go on with the campaign here"
@@ -210,11 +197,11 @@ def _read_sums(folder: Path, shown: Path) -> dict[str, str]:
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise PeakmarkError(_damaged(shown, f"{SUMS} cannot be read")) from error
+        raise _damaged(shown, f"{SUMS} cannot be read") from error
     sums = {}
     for number, line in enumerate(lines, 1):
         digest, separator, path = line.partition("  ")
         if not separator or len(digest) != 64 or path.startswith("/") or ".." in PurePosixPath(path).parts:
-            raise PeakmarkError(_damaged(shown, f"line {number} of {SUMS} is not a checksum and a path"))
+            raise _damaged(shown, f"line {number} of {SUMS} is not a checksum and a path")
         sums[path] = digest
     return sums

@@ -118,15 +118,16 @@ def _summary(options: argparse.Namespace) -> int:
 def _bundle(options: argparse.Namespace) -> int:
     from peakmark.bundling import anonymise, bundle, sbom
     from peakmark.bundling.crate import Extra
+    from peakmark.judging.judged import Judged
     from peakmark.reporting import document
-    from peakmark.storage.results import Results
 
-    results = Results.read(options.campaign)
+    judged = Judged.of(options.campaign)
+    results = judged.results
     # The bill says nothing of hosts and users; its time is that of the newest record, so that bundles can be compared.
     bill = sbom.make(BUILD, document.newest(results), results.config.get("tools"))
     description = "CycloneDX bill of materials of the installation that made this bundle"
     path = bundle.write(
-        options.campaign,
+        judged,
         options.output,
         partial=options.partial,
         licence=options.license,
