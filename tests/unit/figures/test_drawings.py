@@ -18,7 +18,7 @@ from peakmark.errors import ConfigError
 from peakmark.figures import bars, figures, style, together
 from peakmark.judging import drawn, rows
 from peakmark.judging.row import Row
-from peakmark.reporting import document
+from peakmark.reporting import document, pictures
 from peakmark.storage.results import Results
 from peakmark.tables import captions
 
@@ -111,8 +111,8 @@ def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(tmp_path: Path) -
         assert len(axis.collections) == 6
         assert all(points.get_offsets()[0][1] <= axis.get_ylim()[1] for points in axis.collections)
     assert bars.goes_beyond(drawing, far)
-    assert "beyond the upper edge" in captions.of_drawing(drawing, limit=True, references=True, beyond=True)
-    assert captions.of_drawing(drawing, limit=False, references=False) == (
+    assert "beyond the upper edge" in captions.of_drawing(drawing, ())
+    assert captions.of_drawing(drawing, ("limit", "references", "beyond")) == (
         "Four patterns. A bar for each row, grouped as named below."
     )
 
@@ -155,7 +155,7 @@ def test_the_layout_of_2020_draws_averages_and_deviations_of_its_four_patterns(t
     results = Results.read(folder)
     found = rows.build(results)
     layout = rows.layout_of(results)
-    shown = document.figure_names(found, layout)
+    shown = pictures.names(found, layout)
     assert set(shown) <= names
     data = document.build(results, found, dict.fromkeys(shown, 50), None, partial=True)
     parts = {part["name"]: part for section in data["sections"] for part in section["parts"]}
@@ -171,7 +171,7 @@ def test_the_layout_of_2020_draws_averages_and_deviations_of_its_four_patterns(t
 def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(tmp_path: Path) -> None:
     results = Results.read(small_campaign(tmp_path, "four-subsystems-2018-hyperion"))
     found = rows.build(results)
-    names = document.figure_names(found, rows.layout_of(results))
+    names = pictures.names(found, rows.layout_of(results))
     assert "cpu_widths" in names and "cpu_efficiency" not in names and "cpu" not in names
     data = document.build(results, found, dict.fromkeys(names, 50), None, partial=True)
     cpu = data["sections"][0]["parts"][-1]

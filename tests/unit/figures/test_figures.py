@@ -15,11 +15,9 @@ from tests.unit import campaign_data as make
 from peakmark.catalogue.tables import BY_NAME
 from peakmark.figures import across, figures, panels, style
 from peakmark.formatting import size
-from peakmark.judging import drawn, rows, verdict, words
+from peakmark.judging import rows, verdict, words
 from peakmark.limits import Limit
-from peakmark.resources import ROOT
 from peakmark.storage.results import Results
-from peakmark.tables import captions
 
 MIB = 1 << 20
 
@@ -180,16 +178,6 @@ def test_dram_and_caches_are_figures_of_their_own(tmp_path: Path) -> None:
     assert names == {"memory_throughput_pool", "memory_throughput_block"}  # without limits there is no overview
 
 
-def test_every_figure_has_a_caption() -> None:
-    known = {path.stem for path in (ROOT / "reports" / "captions").glob("*.rst")}
-    assert known == {*captions.FIGURES, *captions.KINDS, captions.NODES, captions.WORKLOAD}
-    assert set(captions.FIGURES) == {
-        "overview",
-        "fleet",
-        *(one.name for table in BY_NAME.values() for one in drawn.figures_of(table, [])),
-    }
-
-
 def test_nothing_measured_means_no_figure() -> None:
     assert panels.plot(BY_NAME["cpu"], []) is None
     assert figures.overview({name: [] for name in BY_NAME}) is None
@@ -307,36 +295,6 @@ def test_labels_of_blocks_that_stand_close_are_not_written_over_each_other() -> 
     assert across.tick_labels(places, names) == ["1\nKiB", "1\nMB", "", "10\nMB", ""]
     assert across.tick_labels([1 << 10, 1 << 20], {1 << 10: "1KB", 1 << 20: "1MB"}) == ["1\nKB", "1\nMB"]
     assert across.tick_labels([1, 2, 4, 8], dict.fromkeys([1, 2, 4, 8], "")) == ["1", "2", "4", "8"]
-
-
-def test_a_caption_speaks_of_the_limit_only_where_it_is_drawn() -> None:
-    assert "dashed" in captions.text("cpu")
-    for name in captions.FIGURES:
-        if name != "overview":
-            without = captions.text(name, limit=False)
-            assert "dashed" not in without
-            assert without.endswith(".")
-            assert len(without) > 60
-
-
-def test_a_caption_names_the_resource_once() -> None:
-    assert captions.of_table("Throughput", "disk") == "Disk: throughput."
-    assert captions.of_table("Disk latency (measured in IOPS)", "disk") == "Disk latency (measured in IOPS)."
-    assert captions.of_table("TCP and UDP", "network") == "Network: TCP and UDP."
-
-
-def test_a_caption_is_silent_about_programs_that_are_not_in_the_figure() -> None:
-    assert "qperf" in captions.text("network_latency")
-    without = captions.text("network_latency", absent={"qperf"})
-    assert "qperf" not in without
-    assert "ping is answered inside the kernel" in without
-
-
-def test_figures_of_one_workload_have_a_caption_that_fits_them() -> None:
-    told = captions.texts()
-    assert "panel" in told["disk_throughput_RS"]
-    assert "whether random access" not in told["disk_throughput_RS"]
-    assert "lower is better" in told["disk_latency_RR"]
 
 
 def test_the_overview_draws_the_limit_where_it_is_known_and_legibly(small: Path) -> None:

@@ -15,7 +15,7 @@ from peakmark.catalogue.tables import BY_NAME
 from peakmark.figures import dots, figures
 from peakmark.judging import fleet, fleet_text, rows, verdict
 from peakmark.judging.row import Row
-from peakmark.reporting import document, many, report, runs_text, webpage
+from peakmark.reporting import document, many, pictures, report, runs_text, webpage
 from peakmark.running import summary
 from peakmark.storage.results import Results
 from peakmark.tables import tables
@@ -178,7 +178,7 @@ def test_a_layout_beside_many_nodes_is_told_and_figures_say_who_is_slow(tmp_path
     folder = campaign(tmp_path / "c", 12, config={"report": {"tables": "four-subsystems-2018-hyperion"}})
     results = Results.read(folder)
     found = rows.build(results)
-    names = document.figure_names(found, rows.layout_of(results))
+    names = pictures.names(found, rows.layout_of(results))
     assert names == ["fleet", "cpu", "memory_throughput_pool"], "not those of the layout"
     data = document.build(results, found, dict.fromkeys(names, 50), None, partial=False)
     (said,) = [one for one in data["caveats"] if "layout" in one]

@@ -32,7 +32,7 @@ def checkout(tmp_path: Path) -> Path:
         ("src/peakmark/figures/style.py", False, True),
         ("src/peakmark/reporting/webpage.py", False, True),
         ("reports/template/main.typ", False, True),
-        ("reports/captions/cpu.rst", False, True),
+        ("reports/captions.yaml", False, True),
         ("reports/html/report.css", False, True),
         ("src/peakmark/measuring/measure.py", False, False),
         (f"reports/layouts/{OTHER}.yaml", False, False),

@@ -3,71 +3,75 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from tests.unit import campaign_data as make
 
 from peakmark.judging import rows
 from peakmark.judging.phrases import Words
 from peakmark.reporting import document, formulas, runs_text, shorter
+from peakmark.reporting.sections import Sections
 from peakmark.storage.results import Results
-from peakmark.tables import footnotes, webtables
+from peakmark.tables import footnotes, presentation, webtables
+from peakmark.tables.presentation import Column, Grid
 
 REMEDY = "repeat on an idle node, or set pool: auto"
 
 
-def _section(notes: list[list[str]], doubts: list[str]) -> dict[str, Any]:
-    """A table of a workload, a group of two columns, the doubt and the notes."""
-    table = {
-        "head": [
-            {"title": title, "span": span} for title, span in (("W", 1), ("Measured", 2), ("Doubt", 1), ("Notes", 1))
-        ],
-        "columns": [{"kind": kind} for kind in ("text", "number", "number", "text", "notes")],
-        "body": [["DP", {"text": "1", "pad": ""}, "2", doubt, "a"] for doubt in doubts],
-        "remarks": [],
-        "notes": notes,
-    }
-    findings = [{"topic": topic, "text": f"{topic}."} for topic in ("Limit", "Doubt")]
-    return {"parts": [{"table": table, "findings": findings}, {"table": None, "findings": []}]}
+def _grid(notes: list[footnotes.Footnote], doubts: list[str]) -> Grid:
+    """A table of a workload, a measured column, the doubt and the notes."""
+    columns = (Column("W"), Column("Measured", kind="number"), presentation.DOUBT, presentation.NOTES)
+    return Grid("cpu", "CPU", columns, tuple(("DP", "1", doubt, "a") for doubt in doubts), tuple(notes))
 
 
-def _note(letter: str, fact: str, remedy: str = "") -> list[str]:
-    return list(footnotes.Footnote.of(letter, Words(fact, remedy), "."))
+def _note(letter: str, fact: str, remedy: str = "") -> footnotes.Footnote:
+    return footnotes.Footnote.of(letter, Words(fact, remedy), ".")
+
+
+def _shortened(*notes: list[footnotes.Footnote]) -> list[list[str]]:
+    """The texts of the notes of tables that follow each other."""
+    told: set[str] = set()
+    return [[note.text for note in shorter.grid(_grid(each, ["unsure", ""]), told).notes] for each in notes]
 
 
 def test_a_remedy_stands_at_the_first_note_that_names_it() -> None:
     first = [_note("a", "Mine: it spread by 7 %", REMEDY), _note("b", "Mine: the clock fell", REMEDY)]
     second = [_note("a", "Mine: it spread by 9 %", REMEDY), _note("b", "Mine: something else", "see there")]
-    shorter.sections([_section(first, ["unsure", ""]), _section(second, ["unsure", ""])])
-    assert [note[1] for note in first] == [f"Mine: it spread by 7 %: {REMEDY}.", "Mine: the clock fell."]
-    assert [note[1] for note in second] == ["Mine: it spread by 9 %.", "Mine: something else: see there."]
+    assert _shortened(first, second) == [
+        [f"Mine: it spread by 7 %: {REMEDY}.", "Mine: the clock fell."],
+        ["Mine: it spread by 9 %.", "Mine: something else: see there."],
+    ]
 
 
 def test_a_fact_is_said_of_each_table_whatever_colons_are_in_it() -> None:
     """Said of two tables it is true of both."""
     facts = ["Mine: 1 of 3 not measured: the disk is full", "theoretical value: that of two cores, as told: here"]
-    sections = [_section([_note("a", fact) for fact in facts], ["unsure", ""]) for _ in "12"]
-    for section in shorter.sections(sections):
-        assert [note[1] for note in section["parts"][0]["table"]["notes"]] == [f"{fact}." for fact in facts]
+    notes = [_note("a", fact) for fact in facts]
+    assert _shortened(notes, notes) == [[f"{fact}." for fact in facts]] * 2
 
 
 def test_a_doubt_that_all_rows_share_is_a_sentence() -> None:
-    (one, other) = shorter.sections([_section([], ["unsure", "unsure"]), _section([], ["unsure", "wrong"])])
-    table = one["parts"][0]["table"]
-    assert [entry["title"] for entry in table["head"]] == ["W", "Measured", "Notes"]
-    assert len(table["columns"]) == 4 and table["columns"][-1]["kind"] == "notes"
-    assert all(line[-1] == "a" and "unsure" not in line for line in table["body"])
-    assert table["remarks"] == ["All rows are unsure."]
-    assert [entry["title"] for entry in other["parts"][0]["table"]["head"]][2] == "Doubt"
+    alike, mixed = (shorter.grid(_grid([], ["unsure", level]), set()) for level in ("unsure", "wrong"))
+    assert [column.label for column in alike.columns] == ["W", "Measured", "Notes"]
+    assert alike.body == (("DP", "1", "a"), ("DP", "1", "a"))
+    assert alike.below == ("All rows are unsure.",)
+    assert [column.label for column in mixed.columns][2] == "Doubt"
 
 
-def test_words_of_a_column_are_not_counted_below_it() -> None:
-    with_doubt, without = _section([], ["unsure", ""]), _section([], ["unsure", ""])
-    table = without["parts"][0]["table"]
-    table["head"] = [entry for entry in table["head"] if entry["title"] != "Doubt"]
-    shorter.sections([with_doubt, without])
-    topics = [[one["topic"] for one in section["parts"][0]["findings"]] for section in (with_doubt, without)]
-    assert topics == [["Limit"], ["Limit", "Doubt"]], "a layout without that column has the sentence"
+def test_words_of_a_column_are_not_counted_below_it(tmp_path: Path) -> None:
+    records = [
+        make.record(of, [make.measurement(of, "throughput", 1e9 * value)])
+        for threads, values in ((1, (1.0, 1.0, 1.0)), (2, (0.6, 1.0, 1.4)))
+        for run, value in enumerate(values)
+        for of in [make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=threads,
+                             repetition=run)]
+    ]  # fmt: skip
+    results = Results.read(make.write(tmp_path / "c", records))
+    told = {}
+    for page in (False, True):
+        sections = Sections(results, rows.build(results), {}, page).build()
+        parts = [part for section in sections for part in section["parts"]]
+        told[page] = {finding["topic"] for part in parts for finding in part["findings"]}
+    assert "Doubt" in told[True] and "Doubt" not in told[False]
 
 
 def test_the_page_keeps_doubts_and_remedies_where_readers_filter(tmp_path: Path) -> None:

@@ -1,0 +1,112 @@
+"""Tables as a layout prints them: its columns, its names, and what is wrong with one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from tests.unit import campaign_data as make
+
+from peakmark.catalogue.tables import BY_NAME
+from peakmark.config import layouts
+from peakmark.errors import ConfigError
+from peakmark.judging.rows import build as build_rows
+from peakmark.planning import plan
+from peakmark.storage.results import Results
+from peakmark.tables import sheets, tables
+
+
+def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path: Path) -> None:
+    of = make.cell("diskbench", "RR", subsystem="disk", variant="psync", block=1024)
+    settings = {
+        "site_facts": {"disk": {"latency": {"RR": 5e-4}}},
+        "report": {"tables": "four-subsystems-2018-prometheus"},
+    }
+    records = [make.record(of, [make.measurement(of, "latency", 1e-4), make.measurement(of, "iops", 1e4)])]
+    results = Results.read(make.write(tmp_path / "c", records, config=settings))
+    sheet = next(one for one in layouts.load("four-subsystems-2018-prometheus").sheets if one.name == "disk_latency")
+    rows = build_rows(results)["disk_latency"]
+    assert sheets.frame(sheet, rows)["MyDiskBench Efficiency (%)"].item() == pytest.approx(80.0)
+    remarks = " ".join(sheets.grid(results, sheet, rows).remarks)
+    assert "100 - 100 * measured / theoretical" in remarks
+
+
+def test_three_runs_stand_beside_their_average(tmp_path: Path) -> None:
+    cells = [
+        make.cell("diskbench", "WS", subsystem="disk", variant="psync", block=1 << 20, repetition=number)
+        for number in range(3)
+    ]
+    records = [
+        make.record(of, [make.measurement(of, "throughput", value)])
+        for of, value in zip(cells, (99e6, 93e6, 97e6), strict=True)
+    ]
+    folder = make.write(tmp_path / "c", records, config={"report": {"tables": "disk-patterns-2020"}})
+    tables.build(folder)
+    line = pd.read_csv(folder / "tables" / "disk-patterns-2020" / "ws_runs.csv").iloc[0]
+    assert line["Concurrency and Record Size"] == "1 and 1MB"
+    assert [line[f"MyDiskBenchmark Run {run}"] for run in (1, 2, 3)] == [99.0, 93.0, 97.0]
+    assert line["Average MyDiskBenchmark"] == pytest.approx(289 / 3)
+    assert pd.isna(line["Iozone bench. Run 1"])
+
+
+def test_notes_of_rows_are_kept_beside_the_reports_columns(tmp_path: Path) -> None:
+    of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20)
+    other = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=16 << 20)
+    records = [
+        make.record(of, [make.measurement(of, "throughput", 1e9)], warnings=["the clock moved"]),
+        make.record(other, [make.measurement(other, "throughput", 1e9)]),
+    ]
+    results = Results.read(make.write(tmp_path / "c", records))
+    sheet = next(one for one in layouts.load("file-io-lab").sheets if one.name == "rs_throughput")
+    grid = sheets.grid(results, sheet, build_rows(results)["disk_throughput"])
+    assert [column.label for column in grid.columns][:3] == ["Workload", "Concurrency", "Record Size"]
+    assert [line[-1] for line in grid.body] == ["a", ""]
+    assert "the clock moved" in grid.notes[0].text
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"of": "gpu"}, ["tables[0].of", "gpu", "cpu"]),
+        ({"columns": [{"heading": "X"}]}, ["tables[0].columns[0]"]),
+        ({"columns": [{"heading": "X", "value": "measured", "of": "fio"}]}, ["X", "fio", "cpubench"]),
+        ({"columns": [{"heading": "X", "text": "{threads}"}]}, ["X", "{threads}", "{concurrency}"]),
+        ({"columns": [{"heading": "X", "text": "{block.unit}"}]}, ["X", "{block.unit}", "{concurrency}"]),
+        ({"columns": [{"heading": "X", "text": "{block[unit]}"}]}, ["X", "{block[unit]}", "{concurrency}"]),
+        ({"columns": [{"heading": "X", "value": "efficiency", "formula": "import os"}]}, ["X", "arithmetic"]),
+    ],
+)
+def test_a_wrong_layout_is_told_in_one_sentence(tmp_path: Path, change: dict[str, Any], words: list[str]) -> None:
+    table = {"name": "cpu", "of": "cpu", "title": "CPU", "columns": [{"heading": "Workload", "text": "{workload}"}]}
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump({"schema": 1, "name": "mine", "tables": [table | change]}))
+    with pytest.raises(ConfigError) as error:
+        layouts.load(str(path))
+    for word in words:
+        assert word in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_layout_compares_workloads_of_its_subsystem_alone(tmp_path: Path) -> None:
+    table = {"name": "cpu", "of": "cpu", "title": "CPU", "columns": [{"heading": "Workload", "text": "{workload}"}]}
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        yaml.safe_dump({"schema": 1, "name": "mine", "compare": {"cpu": [["QP", "RS"]]}, "tables": [table]})
+    )
+    with pytest.raises(ConfigError, match=r"compare\.cpu names 'RS': allowed are QP, HP"):
+        layouts.load(str(path))
+
+
+def test_an_unknown_layout_is_refused_before_anything_is_measured() -> None:
+    with pytest.raises(ConfigError, match=r"report\.tables is 'mine'.*disk-patterns-2020"):
+        plan.make({"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "report": {"tables": "mine"}})
+
+
+def test_every_column_belongs_to_its_table() -> None:
+    for path in layouts.FOLDER.glob("*.yaml"):
+        for sheet in layouts.load(path.stem).sheets:
+            assert BY_NAME[sheet.table.name] is sheet.table
+            assert len({column.heading for column in sheet.columns}) == len(sheet.columns), sheet.name
