@@ -89,7 +89,7 @@ def describe(
         datePublished=_time(document.newest(results)),
         license=_ref(_licence(licence)["@id"]),
         conformsTo=_ref(PROFILE),
-        hasPart=_refs([_id(path) for path in [*top, *(f"{folder}/" for folder in folders)]]),
+        hasPart=_refs([quote(path) for path in [*top, *(f"{folder}/" for folder in folders)]]),
         mentions=[_ref("#measuring"), _ref("#reporting")],
         author=_one_or_all(authors),
         publisher=_ref(_organisation(publisher)["@id"]) if publisher else None,
@@ -105,8 +105,8 @@ def describe(
     ]
     for folder, members in folders.items():
         name, text = _PARTS.get(folder, (folder, f"Files below {folder}."))
-        parts = _refs([_id(path) for path in members])
-        graph.append(_entity(f"{_id(folder)}/", "Dataset", name, description=text, hasPart=parts))
+        parts = _refs([quote(path) for path in members])
+        graph.append(_entity(f"{quote(folder)}/", "Dataset", name, description=text, hasPart=parts))
     graph += [_file(path, content, added.get(path)) for path, content in files.items()]
     return {"@context": CONTEXT, "@graph": graph}
 
@@ -152,11 +152,6 @@ def _time(when: datetime) -> str:
     return when.isoformat(timespec="seconds")
 
 
-def _id(path: str) -> str:
-    """A path as the relative address that JSON-LD wants."""
-    return quote(path)
-
-
 def _licence(given: str | None) -> Entity:
     if given is None:
         advice = "Ask the author before using these data elsewhere."
@@ -172,7 +167,7 @@ def _file(path: str, content: bytes, extra: Extra | None) -> Entity:
         name, text, kind = extra.name, extra.description, extra.kind
     digest = hashlib.sha256(content).hexdigest()
     size = str(len(content))
-    return _entity(_id(path), "File", name, encodingFormat=kind, contentSize=size, sha256=digest, description=text)
+    return _entity(quote(path), "File", name, encodingFormat=kind, contentSize=size, sha256=digest, description=text)
 
 
 def _programs(results: Results) -> Iterable[Entity]:

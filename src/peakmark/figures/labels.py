@@ -22,12 +22,9 @@ Label = tuple[float, float, str]  # where a line ends, and its name
 
 def at_lines(axis: Axes, labels: Sequence[Label], right: float, extent: float) -> None:
     """Names of the own kernel's lines inside a panel of ``extent`` pixels, right of all points at ``right``."""
-    if labels:
-        for (_, _, name), share in zip(labels, _spread(axis, [y for _, y, _ in labels], extent), strict=True):
-            axis.annotate(
-                name, (right, share), xycoords=("data", "axes fraction"), xytext=(7, 0), textcoords="offset points",
-                fontsize=6.5, va="center", color=style.look(0).ink,
-            )  # fmt: skip
+    for (_, _, name), share in zip(labels, _spread(axis, [y for _, y, _ in labels], extent), strict=True):
+        axis.annotate(name, (right, share), xycoords=("data", "axes fraction"), xytext=(7, 0), textcoords="offset points",
+                      fontsize=6.5, va="center", color=style.look(0).ink)  # fmt: skip
 
 
 def beside(axis: Axes, table: Table, ends: Mapping[str, float], extent: float) -> None:

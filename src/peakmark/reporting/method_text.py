@@ -96,11 +96,10 @@ def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
 def _called(results: Results) -> dict[str, str]:
     """``diskbench (MyDiskBench)``: programs whose name in the tables, or in those of the layout, is another one."""
     layout = layout_of(results)
+    printed = {sheet.table.name for sheet in layout.sheets} if layout else set()
+    tables = [layout.called(table) for table in TABLES if table.name in printed] if layout else TABLES
     names: dict[str, dict[str, None]] = {}
-    printed = {sheet.table.name for sheet in layout.sheets} if layout else {table.name for table in TABLES}
-    for table in TABLES:
-        called = layout.called(table) if layout else table
-        for series in called.series if table.name in printed else ():
-            if series.heading.lower() != series.instrument:
-                names.setdefault(series.instrument, {})[series.heading] = None
+    for series in (series for table in tables for series in table.series):
+        if series.heading.lower() != series.instrument:
+            names.setdefault(series.instrument, {})[series.heading] = None
     return {instrument: f"{instrument} ({', '.join(headings)})" for instrument, headings in names.items()}

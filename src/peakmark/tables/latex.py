@@ -7,35 +7,19 @@ from peakmark.tables.presentation import NOT_MEASURED, Column, Grid
 LONG = 55  # rows that a page holds
 WORD = 10  # characters of a heading's line, up to which words stand beside each other
 
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "µ": r"\textmu{}",
-    "→": r"$\rightarrow$",
-    "“": "``",
-    "”": "''",
-    "–": "--",
-    "×": r"\texttimes{}",
-    "−": r"\textminus{}",
-    "⁹": r"\textsuperscript{9}",
-    "\u00a0": "~",
-}
+_NAMES = "backslash asciicircum asciitilde less greater bar mu times minus"
+_NAMED = dict(zip("\\^~<>|µ×−", _NAMES.split(), strict=True))
+_OTHERS = {"→": r"$\rightarrow$", "“": "``", "”": "''", "–": "--", "⁹": r"\textsuperscript{9}", "\u00a0": "~"}
+_SPECIAL = str.maketrans(
+    {character: f"\\{character}" for character in "{}$&#%_"}
+    | {character: f"\\text{name}{{}}" for character, name in _NAMED.items()}
+    | _OTHERS
+)
 
 
 def escape(text: str) -> str:
     """``text`` so that LaTeX prints it as it is; control characters become spaces."""
-    return "".join(_SPECIAL.get(character, character if character.isprintable() else " ") for character in text)
+    return "".join(character if character.isprintable() else " " for character in text.translate(_SPECIAL))
 
 
 def table(grid: Grid, across: bool = False) -> str:
