@@ -63,9 +63,8 @@ def met(own: Series, reference: Series) -> bool:
 
 
 def factor(own: Series, reference: Series) -> float:
-    """By what factor the two figures differ, 1 or more; 1 where one of them is nothing."""
-    low, high = sorted((own.centre, reference.centre))
-    return high / low if low > 0 else 1.0
+    """By what factor the two figures differ, 1 or more."""
+    return max(own.centre, reference.centre) / min(own.centre, reference.centre)
 
 
 def references(table: Table) -> list[Program]:

@@ -88,7 +88,7 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
 
 def centre_of(results: Results) -> str:
     """``median`` or ``mean``: what the measured columns show and the efficiency is computed from."""
-    return str(results.report_config.get("summary", "median"))
+    return "mean" if results.report_config.get("summary") == "mean" else "median"
 
 
 def _table_rows(results: Results, table: Table, layout: Layout | None, centre: str) -> list[Row]:

@@ -122,8 +122,8 @@ def test_a_word_that_meant_another_number_is_not_alike(tmp_path: Path) -> None:
 
 
 def test_a_published_row_of_a_number_meets_the_word_only_where_no_number_is(tmp_path: Path) -> None:
-    published_side = replace(sides.read("disk-patterns-2020"), values={
-        sides.Point("cpu", "cpubench", "DP", "", 0, 2, ""): (1e9, 1e9, 1e9, 1e9),
+    published_side = replace(sides.read("disk-patterns-2020"), entries={
+        sides.Point("cpu", "cpubench", "DP", "", 0, 2, ""): sides.Entry((1e9, 1e9, 1e9, 1e9)),
     })  # fmt: skip
     both = sides.read(str(of_words(tmp_path / "a", {2: 1e9, "cores": 2e9})))
     ((found,), _, _) = compare.compare(published_side, both)

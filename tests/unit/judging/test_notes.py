@@ -9,7 +9,7 @@ def spread(share: float) -> Note:
 
 
 def told(text: str) -> Note:
-    return note("warning", warning=Told(text), often="")
+    return note("remark", remark=Told(text))
 
 
 def test_notes_that_differ_in_numbers_alone_share_a_sentence() -> None:

@@ -132,7 +132,7 @@ def test_a_closed_row_stays_closed_and_the_cap_closes_the_rest() -> None:
             made, DP=CALM, SP=(WILD * 3)[:count]))  # fmt: skip
         assert decided[calm].asked == 6
     assert (decided[wild].decision, decided[wild].asked, decided[wild].n) == ("cap", 14, 14)
-    assert decided[calm].decision == "enough"
+    assert decided[calm].decision == "narrow"
 
 
 def test_rows_with_failed_cells_wait() -> None:
