@@ -145,7 +145,7 @@ def asked(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) 
     """The same by name, empty where an option has no value."""
     settings = {**settings_of(plan.config), **given}
     nodes = 2 if two_nodes(cells[0]) else 1
-    named = {key: str(settings[key]) for key in ("partition", "account", "qos", "constraint") if key in settings}
+    named: dict[str, str] = {key: str(settings[key]) for key in ("partition", "account", "qos", "constraint") if key in settings}
     named |= {"time": str(minutes(cells, plan)), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
     # A job that has its node to itself takes all of it: Slurm binds to the CPUs and the memory that were asked for.
     exclusive = settings.get("exclusive", True)
