@@ -21,12 +21,6 @@ from peakmark.planning import looks
 from peakmark.storage import integrity
 from peakmark.storage.decisions import CLOSED, Decision, Decisions
 
-_REMEDIES = {
-    "time": "the time of within: is used up; allow more, or repeat on an idle node",
-    "cap": "repeat on an idle node, measure longer (seconds:), or allow a larger max:",
-}
-"""Why a row ended before it was sure enough -> what to do."""
-
 
 def rounds(criteria: Mapping[str, Criterion]) -> int:
     """Rounds of a campaign: those of the row that may have most. 0 where no row is adaptive."""
