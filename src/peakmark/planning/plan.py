@@ -14,12 +14,12 @@ from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
 from peakmark.config.repetitions import Criterion
-from peakmark.errors import ConfigError, Unavailable
+from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY, iozone
-from peakmark.instruments.common import on_path
 from peakmark.planning import adaptive, durations, grids, grouping
 from peakmark.planning.cluster import ANY, Cluster, on_this_machine, peers
 from peakmark.planning.durations import Durations
+from peakmark.reasons import Unavailable
 from peakmark.storage import decisions, integrity
 from peakmark.storage.integrity import Finding
 
@@ -226,7 +226,7 @@ def _reference(config: Mapping[str, Any], name: str) -> Reference:
         path = str(choice or executables[0])
     else:
         candidates = [str(choice)] if choice else list(executables)
-        path = on_path(candidates)
+        path = instrument.on_path(choice and str(choice))
         if path is None:
             reason = f"{' or '.join(candidates)} not found"
             if not choice:

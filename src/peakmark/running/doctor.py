@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from peakmark import files
-from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
+from peakmark.errors import PeakmarkError
 from peakmark.instruments import REGISTRY
-from peakmark.instruments.common import on_path
 from peakmark.machine import libraries
 from peakmark.machine.host import Host, chosen
-from peakmark.measuring import kernels as compiled
 from peakmark.measuring import lock
+from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.running import probe
 from peakmark.units import gigabytes
 
@@ -79,12 +78,12 @@ def _instruments(findings: _Findings, kernels: Path) -> None:
                 findings.missing(name, "not compiled; make kernels", needed=True)
                 continue
             try:
-                kernel = str(compiled.program(kernels, instrument.executables[0]))
+                kernel = instrument.locate(kernels)
                 findings.ok(name, f"{kernel} {instrument.find(kernel).version}")
             except MeasurementError as error:
                 findings.broken(name, str(error))
             continue
-        found = on_path(instrument.executables)
+        found = instrument.on_path()
         if found is None:
             package = instrument.package
             fix = (

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from peakmark.errors import MeasurementError
 from peakmark.instruments.base import Command
 from peakmark.measuring import pair
+from peakmark.reasons import MeasurementError
 
 SERVER = """
 import socket, sys
@@ -66,7 +66,7 @@ if not mark.exists():
 IN_A_NETWORK_OF_ITS_OWN = """
 import sys
 from pathlib import Path
-from peakmark.errors import MeasurementError
+from peakmark.reasons import MeasurementError
 from peakmark.instruments.base import Command
 from peakmark.measuring import interfaces, pair
 for attempt in (
