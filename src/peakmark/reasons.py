@@ -13,19 +13,14 @@ from peakmark.units import format_size, gigabytes
 
 
 class Reason(PeakmarkError):
-    """Raised with a code of ``WORDS`` and the ``values`` in its sentence; with a sentence where that is all that is known."""
+    """Raised with a code of ``WORDS`` and the ``values`` in its sentence; with a sentence where that is all that is known.
+
+    code  what happened, for programs; None where only the sentence tells
+    """
 
     def __init__(self, reason: str, **values: Any) -> None:
-        super().__init__(reason)
-        self.values = values
-
-    @property
-    def code(self) -> str | None:
-        """What happened, for programs; None where only a sentence tells."""
-        return str(self.args[0]) if self.values else None
-
-    def __str__(self) -> str:
-        return sentence(str(self.args[0]), self.values) if self.values else super().__str__()
+        super().__init__(*(words(reason, values) if values else (reason,)))
+        self.code, self.values = reason if values else None, values
 
 
 class MeasurementError(Reason):
@@ -158,8 +153,8 @@ class _Value:
 _FORMS: dict[str, Callable[[Any], str]] = {"size": format_size, "GB": gigabytes}
 
 
-def sentence(code: str, values: Mapping[str, Any]) -> str:
-    """What happened and what can be done, in one sentence."""
-    return "; ".join(
-        part.format_map({name: _Value(value) for name, value in values.items()}) for part in WORDS[code] if part
-    )
+def words(code: str, values: Mapping[str, Any]) -> tuple[str, str]:
+    """What is so, and what can be done about it."""
+    forms = {name: _Value(value) for name, value in values.items()}
+    fact, remedy = WORDS[code]
+    return fact.format_map(forms), remedy.format_map(forms)

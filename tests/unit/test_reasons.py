@@ -43,7 +43,7 @@ def test_every_reason_has_words_for_its_values_and_all_words_are_used() -> None:
 def test_a_sentence_holds_fact_and_remedy() -> None:
     error = Unavailable("memory", program="pmbw", need=1 << 30, may=3 << 20)
     assert error.code == "memory"
-    expected = "pmbw would allocate 1GiB, but the job may use 3MiB; make the pool smaller or ask for more memory"
+    expected = "pmbw would allocate 1GiB, but the job may use 3MiB: make the pool smaller or ask for more memory"
     assert str(error) == expected
     assert str(Unavailable("variant", program="ping", variant="x", known=("none", "y"))).endswith("it has none, y")
 

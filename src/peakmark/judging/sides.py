@@ -87,9 +87,9 @@ def read(name: str) -> Side:
         return _campaign(path)
     if name.endswith(".csv") or (published.FOLDER / f"{name}.csv").is_file():
         source = published.load(name)
-        values = {_published_point(key): tuple(numbers) for key, numbers in source.runs().items()}
-        remarks = {_published_point(key): texts for key, texts in source.remarks().items()}
-        terms = {_published_point(key): alike.defined(definition) for key, definition in source.definitions().items()}
+        values = {_published_point(key): tuple(numbers) for key, numbers in source.runs.items()}
+        remarks = {_published_point(key): texts for key, texts in source.remarks.items()}
+        terms = {_published_point(key): alike.defined(definition) for key, definition in source.definitions.items()}
         return Side(source.name, values, bare=True, remarks=remarks, terms=terms)
     known = ", ".join(sorted(file.stem for file in published.FOLDER.glob("*.csv")))
     raise ConfigError(

@@ -52,11 +52,10 @@ def record(cell: Cell, failure: PeakmarkError | None, parsed: Parsed, context: C
         "cell": cell.to_json(),
         "status": status,
         "reason": None if failure is None else str(failure),
-        **_why(failure),
         "measurements": [
             {**asdict(row), "details": dict(row.details)} for row in (parsed.measurements if status == "ok" else ())
         ],
-        "context": {**asdict(context), **noises},
+        "context": {**asdict(context), **noises, **_why(failure)},
         "warnings": list(parsed.warnings),
         "raw": {},
     }

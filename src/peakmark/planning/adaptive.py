@@ -21,6 +21,12 @@ from peakmark.planning import looks
 from peakmark.storage import integrity
 from peakmark.storage.decisions import CLOSED, Decision, Decisions
 
+_REMEDIES = {
+    "time": "the time of within: is used up; allow more, or repeat on an idle node",
+    "cap": "repeat on an idle node, measure longer (seconds:), or allow a larger max:",
+}
+"""Why a row ended before it was sure enough -> what to do."""
+
 
 def rounds(criteria: Mapping[str, Criterion]) -> int:
     """Rounds of a campaign: those of the row that may have most. 0 where no row is adaptive."""
@@ -42,11 +48,9 @@ def in_round(cells: Iterable[Cell], criteria: Mapping[str, Criterion], number: i
 
 def asked(cells: Iterable[Cell], criteria: Mapping[str, Criterion], decisions: Decisions, number: int) -> list[Cell]:
     """The cells of round ``number`` that the decisions after the round before ask for."""
-    return [
-        cell
-        for cell in in_round(cells, criteria, number)
-        if number == 0 or (cell.row in decisions and cell.repetition < decisions[cell.row].asked)
-    ]
+    whole = in_round(cells, criteria, number)
+    asked = {row: decision.asked for row, decision in decisions.items()}
+    return [cell for cell in whole if number == 0 or cell.repetition < asked.get(cell.row, 0)]
 
 
 def decide(
@@ -92,16 +96,17 @@ def decide(
 
 
 def _decision(criterion: Criterion, records: list[Mapping[str, Any]], number: int) -> Decision:
-    count = criterion.counts[min(number, len(criterion.counts) - 1)]
+    last = len(criterion.counts) - 1
     measured = [record for record in records if record["status"] == "ok"]
     half = half_interval(measured, criterion)
     if records and not measured:
-        return Decision(criterion, count, 0, None, "unavailable")
-    if half is not None and half <= criterion.until:
-        return Decision(criterion, count, len(measured), half, "narrow")
-    if number + 1 >= len(criterion.counts):
-        return Decision(criterion, count, len(measured), half, "cap")
-    return Decision(criterion, criterion.counts[number + 1], len(measured), half, "more")
+        decision = "unavailable"
+    elif half is not None and half <= criterion.until:
+        decision = "narrow"
+    else:
+        decision = "cap" if number >= last else "more"
+    count = criterion.counts[min(number + (decision == "more"), last)]
+    return Decision(criterion, count, len(measured), half, decision)
 
 
 def half_interval(measured: Iterable[Mapping[str, Any]], criterion: Criterion) -> float | None:
@@ -123,15 +128,11 @@ def half_interval(measured: Iterable[Mapping[str, Any]], criterion: Criterion) -
 
 def shortfall(decision: Decision) -> str | None:
     """Why a row ended without the narrow interval that was asked for, and the remedy; None where it did not."""
-    wanted = f"±{decision.criterion.until * 100:g} %"
-    if decision.decision not in ("cap", "time") or decision.half is None:
+    if decision.decision not in _REMEDIES or decision.half is None:
         return None
-    reached = (
-        f"after {decision.n} repetitions the median is sure to ±{decision.half * 100:.2g} % only, asked was {wanted}"
-    )
-    if decision.decision == "time":
-        return f"{reached}: the time of within: is used up; allow more, or repeat on an idle node"
-    return f"{reached}: repeat on an idle node, measure longer (seconds:), or allow a larger max:"
+    sure, wanted = f"±{decision.half * 100:.2g} %", f"±{decision.criterion.until * 100:g} %"
+    reached = f"after {decision.n} repetitions the median is sure to {sure} only, asked was {wanted}"
+    return f"{reached}: {_REMEDIES[decision.decision]}"
 
 
 def read_records(directory: Path, cells: Iterable[Cell], criteria: Mapping[str, Criterion]) -> dict[str, list[Any]]:

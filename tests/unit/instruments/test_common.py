@@ -43,15 +43,15 @@ def test_what_is_no_whole_number(text: str) -> None:
             {"cpus_on_node": 2},
             8 << 30,
             MeasurementError,
-            "OUT_OF_MEMORY: pmbw would allocate 1GiB.*1MiB; memory_factor in",
+            "OUT_OF_MEMORY: pmbw would allocate 1GiB.*1MiB: memory_factor in",
         ),
         (
             {"cpus_on_node": 2},
             1 << 30,
             Unavailable,
-            "pmbw would allocate 1GiB, but the job may use 1MiB; make the pool",
+            "pmbw would allocate 1GiB, but the job may use 1MiB: make the pool",
         ),
-        (None, 8 << 30, Unavailable, "pmbw would allocate 1GiB, but the job may use 1MiB; make the pool"),
+        (None, 8 << 30, Unavailable, "pmbw would allocate 1GiB, but the job may use 1MiB: make the pool"),
     ],
 )
 def test_only_what_a_job_was_not_granted_is_worth_another_try(

@@ -142,7 +142,7 @@ def test_a_reference_with_other_stores_stays_empty(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(common, "ask", lambda *_: "\n".join([*OFFERED, "ScanWrite256PtrSimpleLoop"]))
     with pytest.raises(Unavailable, match="no memcpy or memset"):
         likwid_bench.plan(memory("likwid-bench", "WS", "pool", 1 << 20, 1, store="libc"), LIKWID, AVX2)
-    with pytest.raises(Unavailable, match="stores of this row are streaming; set store: temporal"):
+    with pytest.raises(Unavailable, match="stores of this row are streaming: set store: temporal"):
         pmbw.needs(memory("pmbw", "WS", "pool", 1 << 20, 1))
     assert pmbw.needs(memory("pmbw", "WS", "pool", 1 << 20, 1, store="temporal")) == (pmbw.WRITE,)
     assert pmbw.needs(memory("pmbw", "WS", "block", 1 << 20, 1)) == (pmbw.WRITE,)

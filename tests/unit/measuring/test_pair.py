@@ -98,5 +98,5 @@ def test_without_loopback_or_with_ipv6_alone_it_is_a_sentence(tmp_path: Path, wo
     # Some kernels let a program listen there nevertheless.
     assert "no server can listen on 127.0.0.1" in serving or "did not start to listen" in serving
     assert "has no interface 'eth7' with an IPv4 address" in interface
-    assert "there is none with such an address; change interface:" in interface
+    assert "there is none with such an address: change interface:" in interface
     assert "finds no way to 192.0.2.1 over IPv4" in way
