@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from peakmark import data
 from peakmark.formatting import listed, significant
-from peakmark.limits.words import quantity
+from peakmark.units import quantity
 
 
 class Words(NamedTuple):
