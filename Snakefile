@@ -25,12 +25,12 @@ rule all:
     input:
         rules.report.output,
         rules.tables.output,
-        all_records if RUN.rounds else RUN.lost,
+        lost_records,
 
 
 onstart:
     HELD = or_sentence(RUN.begin)
-    pace.lift(workflow.scheduler, sys.argv)
+    head.lift_limit(workflow.scheduler, sys.argv)
 
 
 onsuccess:

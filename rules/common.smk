@@ -6,7 +6,7 @@ from functools import partial
 from peakmark.config import given
 from peakmark.measuring import build
 from peakmark.reporting import makers
-from peakmark.running import pace, run
+from peakmark.running import head, run
 from peakmark.running.told import or_sentence
 from peakmark.tables import captions
 

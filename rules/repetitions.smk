@@ -20,6 +20,11 @@ def all_records(wildcards):
     return [path for number in range(RUN.rounds + 1) for path in asked_in(number)]
 
 
+def lost_records(wildcards):
+    """Behind tables that still stand, Snakemake would not miss a lost record: it must be asked for by name."""
+    return RUN.lost(all_records(wildcards))
+
+
 # Rows whose number of repetitions depends on what they show: after each round, which of them get another.
 checkpoint decide:
     input:

@@ -4,7 +4,7 @@
 rule tables:
     input:
         RUN.plan_there,
-        all_records if RUN.rounds else RUN.records,
+        all_records,
     output:
         [for_report(name, title) for name, title in captions.tables().items()],
         for_report("runs", "Every run", "runs"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 from peakmark import __version__
@@ -13,16 +12,6 @@ from peakmark.commands import compare, machine, measure, plan, report, status
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0, 1 (failed), 2 (wrong use)."""
-    words = sys.argv[1:] if arguments is None else list(arguments)
-
-    def run() -> int:
-        options = _parser().parse_args(words)
-        return int(options.run(options) or 0)
-
-    return outcome(run)
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="peakmark",
         description="How close a cluster node comes to its physical limits. To measure: snakemake --profile local",
@@ -32,4 +21,9 @@ def _parser() -> argparse.ArgumentParser:
 
     for module in (plan, measure, machine, report, compare, status):
         module.add(commands)
-    return parser
+
+    def run() -> int:
+        options = parser.parse_args(arguments)
+        return int(options.run(options) or 0)
+
+    return outcome(run)

@@ -79,12 +79,10 @@ def _may_replace(target: Path, place: Path, campaign: Path | None) -> bool:
         return False
     if place.parent == campaign.resolve() and place.name in OWN and not target.is_symlink():
         return True
-    try:
+    with suppress(OSError):
         lines = (campaign / WRITTEN).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return False
-    digest = hashlib.sha256(place.read_bytes()).hexdigest()
-    return any(line.partition("  ")[0] == digest for line in lines)
+        return hashlib.sha256(place.read_bytes()).hexdigest() in {line.partition("  ")[0] for line in lines}
+    return False
 
 
 def is_stream(target: Path) -> bool:

@@ -6,7 +6,15 @@ import errno
 
 
 class PeakmarkError(Exception):
-    """The user's input or machine is at fault: the CLI prints the message alone, without a traceback."""
+    """The user's input or machine is at fault: the CLI prints the message alone, without a traceback.
+
+    fact    what is so
+    remedy  what to do, where that is told apart; the message is both
+    """
+
+    def __init__(self, fact: str, remedy: str = "") -> None:
+        super().__init__(f"{fact}: {remedy}" if remedy else fact)
+        self.fact, self.remedy = fact, remedy
 
 
 class ConfigError(PeakmarkError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from peakmark.units import gigabytes
@@ -79,6 +80,14 @@ def write_text(path: Path, text: str) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def renew(path: Path, text: str) -> None:
+    """``write_text``, if another text is there. Errors: OSError."""
+    with suppress(OSError, ValueError):
+        if read_text(path) == text:
+            return
+    write_text(path, text)
 
 
 LEAST_BYTES = 8 << 10

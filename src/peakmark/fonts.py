@@ -23,12 +23,7 @@ WRITTEN = ("title", "author", "authors", "course")
 """Keys of ``report:`` with words for the first page."""
 FOLDERS = (Path("/usr/share/fonts"), Path("/usr/local/share/fonts"))
 KINDS = (".ttf", ".otf", ".ttc")
-PACKAGES = {
-    "CJK": "fonts-noto-cjk",
-    "HIRAGANA": "fonts-noto-cjk",
-    "KATAKANA": "fonts-noto-cjk",
-    "HANGUL": "fonts-noto-cjk",
-}
+PACKAGES = dict.fromkeys(("CJK", "HIRAGANA", "KATAKANA", "HANGUL"), "fonts-noto-cjk")
 """First word of a character's Unicode name -> Debian package with its font."""
 SYMBOLS, OTHERS = "fonts-symbola", "fonts-noto-core"
 
@@ -36,10 +31,8 @@ SYMBOLS, OTHERS = "fonts-symbola", "fonts-noto-core"
 def check(report: Mapping[str, Any]) -> None:
     """Errors: ConfigError when the words of ``report:`` have characters that no font here can show."""
     for key in WRITTEN:
-        text = _written(report, key)
-        lost = _choose(text)[1]
-        if lost:
-            packages = sorted({_package(character) for character in lost})
+        if lost := _choose(_written(report, key))[1]:
+            packages = sorted(set(map(_package, lost)))
             raise ConfigError(
                 f"report.{key} has {' '.join(lost)}, for which no font here has a glyph: install {listed(packages)}, or "
                 "write it in other letters"

@@ -13,9 +13,10 @@ def say(text: str) -> None:
     _or_named(lambda: print(text, flush=True))
 
 
-def tell(text: str) -> None:
-    """A line of ours on standard error."""
-    print(f"peakmark: {text}", file=sys.stderr, flush=True)
+def tell(*lines: str) -> None:
+    """Lines of ours on standard error."""
+    for line in lines:
+        print(f"peakmark: {line}", file=sys.stderr, flush=True)
 
 
 def flush() -> None:

@@ -61,13 +61,12 @@ def validate_fast(instance: Any, name: str, what: str) -> None:
 
 def sentence(error: ValidationError) -> str:
     """Where, what, and what is allowed: ``memory.channels is "six": allowed is a whole number``."""
-    where = "".join(
-        f"[{step}]" if isinstance(step, int) else f".{_shown(step)}" for step in error.absolute_path
-    ).lstrip(".")
-    where = where or "the top level"
+    steps = (f"[{step}]" if isinstance(step, int) else f".{_shown(step)}" for step in error.absolute_path)
+    where = "".join(steps).lstrip(".") or "the top level"
     value = _short(error.instance)
     rule: Any = error.validator_value
     part: Any = error.schema
+    keys: Any = error.instance
     if error.validator in ("type", "anyOf", "oneOf", "pattern") and "allowed" in part:
         return f"{where} is {value}: allowed is {part['allowed']}"
     if error.validator in ("minimum", "maximum") and "plausible" in part:
@@ -75,25 +74,27 @@ def sentence(error: ValidationError) -> str:
     match error.validator:
         case "type":
             kinds = rule if isinstance(rule, list) else [rule]
-            hint = " (YAML takes 2.3e9 for text: write 2.3e+9)" if _looks_like_a_number(error.instance) else ""
+            text_number = isinstance(error.instance, str) and re.fullmatch(
+                r"[0-9]+(\.[0-9]*)?[eE][0-9]+", error.instance
+            )
+            hint = " (YAML takes 2.3e9 for text: write 2.3e+9)" if text_number else ""
             return f"{where} is {value}: allowed is {' or '.join(_KINDS[kind] for kind in kinds)}{hint}"
         case "enum":
-            allowed = ", ".join(_short(choice) for choice in rule)
-            return f"{where} is {value}: allowed are {allowed}{_meant(error.instance, rule)}"
+            return f"{where} is {value}: allowed are {', '.join(map(_short, rule))}{_meant(error.instance, rule)}"
         case "const":
             return f"{where} is {value}: allowed is {_short(rule)}"
         case "anyOf":
             return f"{where} is {value}: allowed is {' or '.join(_kind(choice) for choice in rule)}"
         case "required":
-            return f"{where} lacks {', '.join(key for key in rule if key not in _keys(error.instance))}"
+            return f"{where} lacks {', '.join(key for key in rule if key not in keys)}"
         case "additionalProperties":
             known = sorted(part.get("properties", {}))
-            extra = [key for key in _keys(error.instance) if key not in known]
+            extra = [key for key in keys if key not in known]
             names = ", ".join(map(_shown, extra))
             return f"{where} has the unknown key {names}: allowed are {', '.join(known)}{_meant(extra[0], known)}"
         case "propertyNames":
-            allowed = ", ".join(_short(choice) for choice in rule["enum"])
-            return f"{where} has the unknown key {value}: allowed are {allowed}{_meant(error.instance, rule['enum'])}"
+            names = ", ".join(map(_short, rule["enum"]))
+            return f"{where} has the unknown key {value}: allowed are {names}{_meant(error.instance, rule['enum'])}"
         case "minItems" | "maxItems":
             from peakmark.formatting import plural
 
@@ -135,14 +136,6 @@ def _shown(key: object) -> str:
     """A key as it stands in a sentence: what would break the line is escaped."""
     text = str(key)
     return text if text.isprintable() else json.dumps(text)[1:-1]
-
-
-def _looks_like_a_number(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]*)?e[0-9]+", value, re.IGNORECASE) is not None
-
-
-def _keys(value: Any) -> list[str]:
-    return list(value)
 
 
 def _kind(part: dict[str, Any]) -> str:

@@ -15,26 +15,29 @@ from peakmark.formatting import natural
 
 LIMIT_S = 60.0
 ENDED_BADLY = frozenset(
-    [
-        "BOOT_FAIL",
-        "CANCELLED",
-        "DEADLINE",
-        "FAILED",
-        "NODE_FAIL",
-        OUT_OF_MEMORY,
-        "PREEMPTED",
-        "REVOKED",
-        "SPECIAL_EXIT",
-        "TIMEOUT",
-    ]
+    f"BOOT_FAIL CANCELLED DEADLINE FAILED NODE_FAIL {OUT_OF_MEMORY} PREEMPTED REVOKED SPECIAL_EXIT TIMEOUT".split()
 )
 """States that a job does not leave, COMPLETED apart; in all others it waits or runs."""
 WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"])
+_GONE = ("ReqNodeNotAvail", "DOWN", "DRAINED", "NodeDown", "BadConstraints")
+_STUCK = (
+    *(*_GONE, "PartitionDown", "PartitionInactive", "Held", "held"),
+    *("Invalid", "NotAllowed", "PartitionNodeLimit", "PartitionTimeLimit"),
+)
+"""Words in Slurm's reason why a job waits that no other job's end will change."""
 NOT_TO_USE = ("down", "drain", "fail", "error", "unknown", "inval", "power", "maint", "no_respond", "future")
 
 
 class SlurmError(PeakmarkError):
-    """Slurm did not answer, or refused."""
+    """Slurm did not answer, or refused.
+
+    said    the words of the program that refused, or why the system did not start it; empty where nobody said anything
+    silent  no answer came in time
+    """
+
+    def __init__(self, fact: str, said: str = "", silent: bool = False) -> None:
+        super().__init__(fact)
+        self.said, self.silent = said, silent
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Job:
-    """A line of squeue."""
+    """A line of squeue. ``reason``: why it waits."""
 
     number: str
     state: str
@@ -64,6 +67,26 @@ class Job:
     nodes: str
     reason: str
     elapsed: str
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has not begun."""
+        return self.state in WAITING
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether no end of another job lets this one begin."""
+        return self.state == "REQUEUE_HOLD" or any(word in self.reason for word in _STUCK)
+
+    @property
+    def lacks_nodes(self) -> bool:
+        """Whether the nodes that it asks for take no jobs, or not this one."""
+        return any(word in self.reason for word in _GONE)
+
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether it waits for the end of other jobs, and not for a limit or for one of its own kind."""
+        return self.reason in ("Resources", "Priority")
 
 
 def ask(*argv: str, limit_s: float = LIMIT_S, text: str | None = None) -> str:
@@ -86,12 +109,14 @@ def ask(*argv: str, limit_s: float = LIMIT_S, text: str | None = None) -> str:
             "--profile local"
         ) from None
     except OSError as error:  # such as more words than the kernel hands to a program
-        raise SlurmError(f"{argv[0]} cannot be started: {error.strerror}") from None
+        words = f"{argv[0]} cannot be started: {error.strerror}"
+        raise SlurmError(words, said=words) from None
     except subprocess.TimeoutExpired:
-        raise SlurmError(f"{argv[0]} got no answer from Slurm within {limit_s:.0f} s: is slurmctld up?") from None
+        words = f"{argv[0]} got no answer from Slurm within {limit_s:.0f} s: is slurmctld up?"
+        raise SlurmError(words, silent=True) from None
     if done.returncode:
         words = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-        raise SlurmError(f"{argv[0]} failed: {words}")
+        raise SlurmError(f"{argv[0]} failed: {words}", said=words)
     return done.stdout
 
 
@@ -233,8 +258,7 @@ def minutes(text: str) -> int | None:
         return None
     days, _, rest = text.rpartition("-")
     parts = [int(part) for part in rest.split(":")]
-    if len(parts) == 3:
-        hours, mins = parts[0], parts[1]
-    else:
-        hours, mins = (parts[0], 0) if days else (0, parts[0])
+    if len(parts) < 3 and not days:  # minutes and seconds
+        parts.insert(0, 0)
+    hours, mins, *_ = (*parts, 0)
     return int(days or 0) * 1440 + hours * 60 + mins

@@ -53,11 +53,12 @@ def parse(text: str, where: str) -> Any:
             return None
         _size(node, where, {})
         return loader.construct_document(node)
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:  # ValueError: no date, no number
+    except RecursionError as error:
+        raise ConfigError(f"{where} is not valid YAML: it is nested too deeply") from error
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # ValueError: no date, no number
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark is not None else ""
-        reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-        problem = "it is nested too deeply" if isinstance(error, RecursionError) else reason
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
         raise ConfigError(f"{where}{line} is not valid YAML: {' '.join(str(problem).split())}") from error
     finally:
         loader.dispose()

@@ -72,10 +72,10 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
             with self.guard:
                 info = self.infos.pop(ended.task.output)
             over.add(id(info))
-            if ended.words is None:
+            if ended.why is None:
                 self.report_job_success(info)
             else:
-                self.report_job_error(info, msg=ended.words)
+                self.report_job_error(info, msg=str(ended.why))
         # While Snakemake thinks, jobs come a few at a time: whoever slept meanwhile would submit at half the speed.
         pause = 0.0 if self.queue.hands_over or self.added else SHORT_S if added else PAUSE_S
         self.next_seconds_between_status_checks = pause

@@ -13,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from testcluster import Cluster, cgroups, why_not
 from tests import mounts
 
+from workflow import Workflow
+
 CPUS = len(os.sched_getaffinity(0))
 SIZES: dict[str, Any] = {"cpus": (1, min(2, CPUS)), "memory": (1200, 6000), "binding": True}
 """A small node and a larger one; jobs are held to their CPUs."""
@@ -55,6 +57,11 @@ def site() -> Iterator[Cluster]:
         rules=True,
         without=("fio",),
     )
+
+
+@pytest.fixture
+def workflow(cluster: Cluster, tmp_path: Path) -> Workflow:
+    return Workflow.make(cluster, tmp_path / "a checkout")  # with a space: paths reach no shell unquoted
 
 
 @pytest.fixture(autouse=True)

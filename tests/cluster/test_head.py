@@ -16,9 +16,8 @@ from testcluster.config import LOGIN
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
 
-from workflow import Workflow
+from workflow import DISK, Workflow
 
-DISK = {"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}
 FIO_FIRST = 4
 """The seed with which the first two cells are ones of fio: on two nodes, as each of them waits there."""
 

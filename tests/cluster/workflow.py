@@ -31,6 +31,8 @@ SHORT: dict[str, Any] = {
     "network": [],
 }
 
+DISK = {"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}
+
 # A reference tool that takes as long as a test wants: while the file `hold` is there, it waits.
 HOLDING = """#!/bin/sh
 here=$(dirname "$0")

@@ -50,7 +50,7 @@ def _plan(options: argparse.Namespace) -> int:
         from peakmark.running import preflight
 
         notes = preflight.check(planned, planned.cells)
-        output.say("\n".join([plan_text.describe(plan.timed(planned), every_cell=options.cells), *notes]))
+        output.say("\n".join([plan_text.describe(planned, every_cell=options.cells), *notes]))
     return 0
 
 

@@ -72,39 +72,35 @@ def _figures(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     from peakmark.bundling import unbundle
-    from peakmark.figures import figures
-    from peakmark.judging.judged import Judged
-    from peakmark.reporting import report, webpage
-    from peakmark.tables import tables
 
     if unbundle.is_bundle(options.campaign):
         rebuilt = unbundle.report(options.campaign, options.output, options.partial)
         _print_path(rebuilt.path, f": {rebuilt.comparison}")
         return 0
-    if options.anonymise:
-        return _anonymous_report(options)
-    with _workplace(options) as folder:
-        judged = Judged.of(folder)
-        if options.partial:
-            tables.build(judged)
-        figures.build(judged)
-        _print_path(report.build(judged, options.partial, options.output, options.campaign))
-        if options.html:
-            _print_path(webpage.build(judged, options.partial, owner=options.campaign))
-    return 0
+    return _documents(options, pdf=True, page=options.html)
 
 
 def _html(options: argparse.Namespace) -> int:
+    return _documents(options, pdf=False, page=True)
+
+
+def _documents(options: argparse.Namespace, pdf: bool, page: bool) -> int:
     from peakmark.figures import figures
     from peakmark.judging.judged import Judged
-    from peakmark.reporting import webpage
+    from peakmark.reporting import report, webpage
+    from peakmark.tables import tables
 
     if options.anonymise:
-        return _anonymous_report(options, "html")
+        return _anonymous_report(options, "report" if pdf else "html")
     with _workplace(options) as folder:
         judged = Judged.of(folder)
+        if pdf and options.partial:
+            tables.build(judged)
         figures.build(judged)
-        _print_path(webpage.build(judged, options.partial, options.output, options.campaign))
+        if pdf:
+            _print_path(report.build(judged, options.partial, options.output, options.campaign))
+        if page:
+            _print_path(webpage.build(judged, options.partial, None if pdf else options.output, options.campaign))
     return 0
 
 
@@ -137,7 +133,7 @@ def _bundle(options: argparse.Namespace) -> int:
     return 0
 
 
-def _anonymous_report(options: argparse.Namespace, form: str = "report") -> int:
+def _anonymous_report(options: argparse.Namespace, form: str) -> int:
     """The report, or the page of the ``form`` html, of a copy in which every name is replaced."""
     import tempfile
 

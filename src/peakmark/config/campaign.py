@@ -98,39 +98,9 @@ def _with_defaults(config: dict[str, Any], config_schema: Mapping[str, Any]) -> 
 
 def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
     """What the schema cannot say: workloads, variants and sizes that fit the subsystem."""
-    for place, part in [(where, grid)] + [
-        (f"{where}.references.{name}", narrow) for name, narrow in grid.get("references", {}).items()
-    ]:
-        for workload in part.get("workloads", []):
-            if workload not in WORKLOADS[subsystem]:
-                raise ConfigError(
-                    f"{place}.workloads has {workload!r}: allowed for {subsystem} are {', '.join(WORKLOADS[subsystem])}"
-                )
-        for variant in part.get("variants", []):
-            if not re.fullmatch(SUBSYSTEMS[subsystem].allowed[0], variant):
-                raise ConfigError(
-                    f"{place}.variants has {variant!r}: allowed for {subsystem} are {SUBSYSTEMS[subsystem].allowed[1]}"
-                )
-        for key in ("blocks", "pool", "size"):
-            values = part.get(key, [])
-            for value in values if isinstance(values, list) else [values]:
-                if value == AUTO and (key == "pool" or (key == "blocks" and _may_choose(subsystem, grid, part))):
-                    continue
-                if value == AUTO and key == "blocks":
-                    raise ConfigError(
-                        f"{place}.blocks has {AUTO!r}: only the area of LAT in memory is chosen by the node; give sizes, or LAT "
-                        "a grid of its own"
-                    )
-                try:
-                    parse_size(value)
-                except ConfigError as error:
-                    raise ConfigError(f"{place}.{key}: {error}") from error
-        repetitions.parse(f"{place}.repetitions", part.get("repetitions"))
-        node_parts = [asked for asked in part.get("concurrency", []) if isinstance(asked, str)]
-        if node_parts and not SUBSYSTEMS[subsystem].pinned:
-            raise ConfigError(
-                f"{place}.concurrency has {node_parts[0]!r}: words are for cpu and memory, give a number here"
-            )
+    _check_part(subsystem, where, grid, grid)
+    for name, narrow in grid.get("references", {}).items():
+        _check_part(subsystem, f"{where}.references.{name}", grid, narrow)
     _check_keys(subsystem, where, grid)
     if subsystem != "cpu" and "blocks" not in grid:
         raise ConfigError(f"{where} lacks blocks: {subsystem} needs sizes such as [4KiB, 1MiB]")
@@ -138,6 +108,36 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
         raise ConfigError(f"{where} has blocks: the cpu workloads have no block size, remove the key")
     if "total" in grid:
         parse_total(f"{where}.total", grid["total"])
+
+
+def _check_part(subsystem: str, place: str, grid: Mapping[str, Any], part: Mapping[str, Any]) -> None:
+    """The same of a grid, or of a reference beside it, which stands in ``part``."""
+    for workload in part.get("workloads", []):
+        if workload not in WORKLOADS[subsystem]:
+            allowed = ", ".join(WORKLOADS[subsystem])
+            raise ConfigError(f"{place}.workloads has {workload!r}: allowed for {subsystem} are {allowed}")
+    pattern, allowed = SUBSYSTEMS[subsystem].allowed
+    for variant in part.get("variants", []):
+        if not re.fullmatch(pattern, variant):
+            raise ConfigError(f"{place}.variants has {variant!r}: allowed for {subsystem} are {allowed}")
+    for key in ("blocks", "pool", "size"):
+        values = part.get(key, [])
+        for value in values if isinstance(values, list) else [values]:
+            if value == AUTO and (key == "pool" or (key == "blocks" and _may_choose(subsystem, grid, part))):
+                continue
+            if value == AUTO and key == "blocks":
+                raise ConfigError(
+                    f"{place}.blocks has {AUTO!r}: only the area of LAT in memory is chosen by the node; give sizes, or LAT "
+                    "a grid of its own"
+                )
+            try:
+                parse_size(value)
+            except ConfigError as error:
+                raise ConfigError(f"{place}.{key}: {error}") from error
+    repetitions.parse(f"{place}.repetitions", part.get("repetitions"))
+    word = next((asked for asked in part.get("concurrency", []) if isinstance(asked, str)), None)
+    if word and not SUBSYSTEMS[subsystem].pinned:
+        raise ConfigError(f"{place}.concurrency has {word!r}: words are for cpu and memory, give a number here")
 
 
 def _may_choose(subsystem: str, grid: Mapping[str, Any], part: Mapping[str, Any]) -> bool:

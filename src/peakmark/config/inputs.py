@@ -22,7 +22,6 @@ TEXTS = ("introduction", "design", "discussion", "improvements", "conclusion", "
 """Chapters of ``report.text``, in their order."""
 KINDS = {"text": (".md", ".typ"), "bibliography": (".bib", ".yml", ".yaml")}
 
-
 LOGOS = {".svg": b"<", ".png": b"\x89PNG", ".jpg": b"\xff\xd8", ".jpeg": b"\xff\xd8"}
 """Endings of logos, and what such a file begins with."""
 
@@ -47,19 +46,14 @@ def check_logo(name: str | None) -> Path | None:
 def check_text(key: str, name: Any) -> Path:
     """The file of a chapter (``text.design``) or of the bibliography. Errors: ConfigError when it is none that can be read."""
     path, kinds = Path(str(name)), KINDS[key.partition(".")[0]]
-    why = ""
-    if path.suffix.lower() not in kinds:
-        why = "of no kind that a report takes"
-    elif not path.is_file():
-        why = "not a file that exists here"
-    else:
+    why = "of no kind that a report takes" if path.suffix.lower() not in kinds else "not a file that exists here"
+    if path.suffix.lower() in kinds and path.is_file():
         try:
             path.read_text(encoding="utf-8")
+            return path
         except (OSError, ValueError):
             why = "not readable as UTF-8 text"
-    if why:
-        raise ConfigError(f"report.{key}: {str(name)!r} is {why}: allowed are {listed(kinds)} files")
-    return path
+    raise ConfigError(f"report.{key}: {str(name)!r} is {why}: allowed are {listed(kinds)} files")
 
 
 def check_texts(section: Mapping[str, Any]) -> None:
@@ -78,10 +72,7 @@ def _values(value: Any) -> list[Any]:
 
 def names(section: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(key, value) of all files that a ``report:`` section names."""
-    named = []
-    for key in KEYS:
-        named += [(key, str(file)) for file in _values(section.get(key)) if file]
-    return named
+    return [(key, str(file)) for key in KEYS for file in _values(section.get(key)) if file]
 
 
 def index(section: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -104,11 +95,7 @@ def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path
     for key, copies in index(section).items():
         for value, name in copies.items():
             source = sources[key, value][1]
-            path = Path(source)
-            if key == "tables" and not source.endswith((".yaml", ".yml")):
-                path = layouts.FOLDER / f"{source}.yaml"
-            if key == "published" and not source.endswith(".csv"):
-                path = published.FOLDER / f"{source}.csv"
+            path = {"tables": layouts.path_of, "published": published.path_of}.get(key, Path)(source)
             if not path.is_file():
                 raise ConfigError(f"report.{key} names {value!r}, which is not here: put it back, or change the key")
             copied.append((name, path))
@@ -138,11 +125,10 @@ def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
         return value if name is None else str(directory / name)
 
     changed = dict(section)
-    for key in KEYS:
-        value = section.get(key)
-        if value:
-            if isinstance(value, dict):
-                changed[key] = {name: copy(key, item) for name, item in value.items()}
-            else:
-                changed[key] = [copy(key, item) for item in value] if isinstance(value, list) else copy(key, value)
+    for key in filter(section.get, KEYS):
+        value = section[key]
+        if isinstance(value, dict):
+            changed[key] = {name: copy(key, item) for name, item in value.items()}
+        else:
+            changed[key] = [copy(key, item) for item in value] if isinstance(value, list) else copy(key, value)
     return changed

@@ -156,12 +156,17 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
+def path_of(name: str) -> Path:
+    """The file of a layout, by its name in ``reports/layouts`` or its own path."""
+    return Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
+
+
 def load(name: str) -> Layout:
     """A layout by its name in ``reports/layouts`` or by the path of a file.
 
     Errors: ConfigError in one sentence that names the file, the key, and what is allowed.
     """
-    path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
+    path = path_of(name)
     if not path.is_file():
         raise ConfigError(f"report.tables is {name!r}: allowed are {', '.join(names())}, or the path of a YAML file")
     return _load(path)
@@ -184,10 +189,10 @@ def _load(path: Path) -> Layout:
 
 
 def _pairs(path: Path, subsystem: str, named: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
-    known = WORKLOADS[subsystem]
-    wrong = next((workload for pair in named for workload in pair if workload not in known), None)
-    if wrong is not None:
-        raise ConfigError(f"layout {path}: compare.{subsystem} names {wrong!r}: allowed are {', '.join(known)}")
+    for workload in (workload for pair in named for workload in pair):
+        if workload not in WORKLOADS[subsystem]:
+            allowed = ", ".join(WORKLOADS[subsystem])
+            raise ConfigError(f"layout {path}: compare.{subsystem} names {workload!r}: allowed are {allowed}")
     return tuple((first, second) for first, second in named)
 
 
@@ -221,26 +226,16 @@ def _column(path: Path, sheet: str, table: Table, entry: Mapping[str, Any]) -> C
     known = [series.instrument for series in table.series]
     if instrument not in known:
         raise ConfigError(f"{where} is of {instrument!r}: allowed for {table.name} are {', '.join(known)}")
-    names = {"measured": 1.0, "theoretical": 1.0}
     try:
         if "text" in entry:
             entry["text"].format(workload="", concurrency="", block="")
         if "formula" in entry:
-            evaluate(entry["formula"], names)
+            evaluate(entry["formula"], {"measured": 1.0, "theoretical": 1.0})
     except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:  # {block.size}, {block[a]}
         raise ConfigError(
             f"{where} has the text {entry['text']!r}: allowed are {{workload}}, {{concurrency}} and {{block}}"
         ) from error
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
-    chosen = entry.get("where", {})
-    return Column(
-        heading=entry["heading"],
-        text=entry.get("text"),
-        value=entry.get("value"),
-        instrument=instrument,
-        run=entry.get("run", 1),
-        formula=entry.get("formula"),
-        workload=chosen.get("workload"),
-        concurrency=chosen.get("concurrency"),
-    )
+    told = {key: value for key, value in entry.items() if key not in ("of", "where")}
+    return Column(instrument=instrument, **told, **entry.get("where", {}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 
@@ -28,11 +29,6 @@ def authors(report: Mapping[str, Any]) -> list[Author]:
 
 def line(report: Mapping[str, Any]) -> str:
     """``Jane Doe, John Roe (IIT), Max Muster (TU Wien)``: an affiliation stands behind the last of those who share it."""
-    persons = authors(report)
-    parts = []
-    for number, person in enumerate(persons):
-        following = persons[number + 1].affiliation if number + 1 < len(persons) else None
-        parts.append(
-            person.name + (f" ({person.affiliation})" if person.affiliation and person.affiliation != following else "")
-        )
-    return ", ".join(parts)
+    groups = groupby(authors(report), key=lambda person: person.affiliation)
+    parts = [(", ".join(person.name for person in persons), affiliation) for affiliation, persons in groups]
+    return ", ".join(names + (f" ({affiliation})" if affiliation else "") for names, affiliation in parts)

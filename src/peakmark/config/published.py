@@ -6,7 +6,7 @@ import csv
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -90,6 +90,11 @@ class Entry:
         """The instrument whose part the program has: the own kernel's, if it is none of the known tools."""
         return _INSTRUMENTS.get(self.program.lower(), BY_NAME[self.table].own.instrument)
 
+    @property
+    def key(self) -> PublishedKey:
+        """What it is a value of."""
+        return self.table, self.workload, rounded(self.block), self.concurrency, self.instrument
+
 
 @dataclass(frozen=True)
 class Published:
@@ -104,72 +109,45 @@ class Published:
             if entry.program != THEORETICAL and entry.metric == BY_NAME[entry.table].metric:
                 yield entry
 
+    @cached_property
     def runs(self) -> dict[PublishedKey, list[float]]:
         """Values by (table, workload, block, concurrency, instrument): the single runs, else the one that is printed."""
         by_key: dict[PublishedKey, dict[str, list[float]]] = {}
         for entry in self.measured():
-            key = _key(entry)
             kind = "run" if entry.run.isdigit() else entry.run
-            by_key.setdefault(key, {}).setdefault(kind, []).append(entry.like_here)
+            by_key.setdefault(entry.key, {}).setdefault(kind, []).append(entry.like_here)
         return {
             key: next(kinds[kind] for kind in ("run", *_SUMMARIES) if kind in kinds) for key, kinds in by_key.items()
         }
 
+    @cached_property
     def remarks(self) -> dict[PublishedKey, tuple[str, ...]]:
         """What the set itself notes on its measured values, each once, by the same keys as ``runs``."""
         by_key: dict[PublishedKey, dict[str, None]] = {}
         for entry in self.measured():
-            for text in entry.remarks:
-                by_key.setdefault(_key(entry), {})[text] = None
+            if entry.remarks:
+                by_key.setdefault(entry.key, {}).update(dict.fromkeys(entry.remarks))
         return {key: tuple(notes) for key, notes in by_key.items()}
 
+    @cached_property
     def definitions(self) -> dict[PublishedKey, Mapping[str, str]]:
         """How the measured values were made, by the same keys."""
-        return {_key(entry): entry.definition for entry in self.measured() if entry.definition}
+        return {entry.key: entry.definition for entry in self.measured() if entry.definition}
 
-    def remarks_on(
-        self, table: str, workload: str, block: int | None, concurrency: int, instrument: str
-    ) -> tuple[str, ...]:
-        """The notes on the value beside a row."""
-        workload, block = stands_for(workload.removeprefix("LAT-"), block)
-        return _remarks(self).get((table, workload, rounded(block), concurrency, instrument), ())
-
-    def definition_of(
-        self, table: str, workload: str, block: int | None, concurrency: int, instrument: str
-    ) -> Mapping[str, str]:
-        """How the value beside a row was made."""
-        workload, block = stands_for(workload.removeprefix("LAT-"), block)
-        return _definitions(self).get((table, workload, rounded(block), concurrency, instrument), {})
-
-    def value(self, table: str, workload: str, block: int | None, concurrency: int, instrument: str) -> float | None:
-        """The value beside a row: median of the runs, else the average that is printed; None when there is none."""
-        workload, block = stands_for(workload.removeprefix("LAT-"), block)
-        values = _runs(self).get((table, workload, rounded(block), concurrency, instrument))
-        return median(values) if values else None
+    def value(self, key: PublishedKey) -> float | None:
+        """Median of the runs, else the average that is printed; None when there is none."""
+        return median(self.runs[key]) if key in self.runs else None
 
 
-def _key(entry: Entry) -> PublishedKey:
-    return entry.table, entry.workload, rounded(entry.block), entry.concurrency, entry.instrument
+def beside(table: str, workload: str, block: int | None, concurrency: int, instrument: str) -> PublishedKey:
+    """The key of the values that stand beside a row."""
+    workload, block = stands_for(workload.removeprefix("LAT-"), block)
+    return table, workload, rounded(block), concurrency, instrument
 
 
 def stands_for(workload: str, block: int | None) -> tuple[str, int | None]:
     """The workload and block of published results that a row here stands for: mostly its own."""
     return _STANDS_FOR.get((workload, block or 0), (workload, block))
-
-
-@cache
-def _runs(published: Published) -> dict[PublishedKey, list[float]]:
-    return published.runs()
-
-
-@cache
-def _remarks(published: Published) -> dict[PublishedKey, tuple[str, ...]]:
-    return published.remarks()
-
-
-@cache
-def _definitions(published: Published) -> dict[PublishedKey, Mapping[str, str]]:
-    return published.definitions()
 
 
 def rounded(block: int | None) -> int | None:
@@ -180,12 +158,17 @@ def rounded(block: int | None) -> int | None:
     return block
 
 
+def path_of(name: str) -> Path:
+    """The file of a set, by its name in ``reports/published`` or its own path."""
+    return Path(name) if name.endswith(".csv") else FOLDER / f"{name}.csv"
+
+
 def load(name: str) -> Published:
     """A set by its name in ``reports/published`` or by the path of a CSV file.
 
     Errors: ConfigError in one sentence that names the file, the line, and what is allowed.
     """
-    path = Path(name) if name.endswith(".csv") else FOLDER / f"{name}.csv"
+    path = path_of(name)
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.csv")))
         raise ConfigError(f"there are no published results {name!r}: allowed are {known}, or the path of a CSV file")
@@ -229,7 +212,8 @@ def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Ent
         raise ConfigError(f"{where}, column table is {line['table']!r}: allowed are {', '.join(BY_NAME)}")
     table = BY_NAME[line["table"]]
     text = line["value"].replace(",", ".") if separator == ";" else line["value"]
-    value, unit = _in_si(_number(where, "value", text, float), line["unit"].strip())
+    factor, unit = UNITS.get(line["unit"].strip(), (1.0, line["unit"].strip()))
+    value = _number(where, "value", text, float) * factor
     if not math.isfinite(value) or (line["metric"] == table.metric and value <= 0):
         raise ConfigError(f"{where}, column value is {line['value']!r}: allowed are numbers above 0")
     if line["metric"] == table.metric and unit != table.unit:
@@ -238,19 +222,14 @@ def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Ent
             f"{where}, column unit is {line['unit']!r}: allowed for {table.name} is {table.unit}"
             + (f", or {others}" if others else "")
         )
+    plain = {key: line[key] for key in ("source", "hardware", "table", "workload", "metric", "run", "note")}
     return Entry(
-        source=line["source"],
-        hardware=line["hardware"],
-        table=line["table"],
-        workload=line["workload"],
+        **plain,
         concurrency=_number(where, "concurrency", line["concurrency"], int),
         block=_number(where, "block", line["block"], parse_size) if line["block"] else None,
         program=line["instrument"],
-        metric=line["metric"],
         value=value,
         unit=unit,
-        run=line["run"],
-        note=line["note"],
         definition=_definition(where, line.get(DEFINITION) or ""),
     )
 
@@ -277,8 +256,3 @@ def _number(where: str, column: str, text: str, kind: Callable[[str], T]) -> T:
     except (ValueError, ConfigError) as error:
         wanted = "a size such as 4096 or 64KiB" if kind is parse_size else "a number"
         raise ConfigError(f"{where}, column {column} is {text!r}: allowed is {wanted}") from error
-
-
-def _in_si(value: float, unit: str) -> tuple[float, str]:
-    factor, base = UNITS.get(unit, (1.0, unit))
-    return value * factor, base

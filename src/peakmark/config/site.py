@@ -69,7 +69,10 @@ def conflicts(files: Files) -> list[str]:
     result: dict[str, Any] = {}
     for path in _paths(files):
         part = {key: value for key, value in _read(path).items() if key not in ("name", "description", "nodes")}
-        _lay_over(result, part, sentences, f"site file {path} says {{}}, an earlier one {{}}: the later counts")
+        sentences += [
+            f"site file {path} says {later}, an earlier one {earlier}: the later counts"
+            for later, earlier in _lay_over(result, part)
+        ]
     return sentences
 
 
@@ -84,43 +87,39 @@ def _read(path: str) -> dict[str, Any]:
     return site
 
 
-def _lay_over(
-    base: dict[str, Any],
-    extra: Mapping[str, Any],
-    sentences: list[str] | None = None,
-    template: str = "",
-    place: str = "",
-) -> None:
-    """``extra`` over ``base``, mappings key by key; where both say where values are from, both are named."""
+def _lay_over(base: dict[str, Any], extra: Mapping[str, Any], place: str = "") -> list[tuple[str, str]]:
+    """``extra`` over ``base``, mappings key by key; where both say where values are from, both are named. Returns what is
+    said otherwise in ``extra``, and what was said before.
+    """
+    differences = []
     for key, value in extra.items():
         if isinstance(value, dict) and isinstance(base.get(key), dict):
-            _lay_over(base[key], value, sentences, template, f"{place}{key}.")
+            differences += _lay_over(base[key], value, f"{place}{key}.")
         elif key == "source" and base.get(key, value) != value:
             base[key] = f"{base[key]}; {value}"
         elif place == "formulas." and key in base:
-            if sentences is not None:
-                sentences += [template.format(f"{place}{key} of {row}", "too") for row in _of_both(base[key], value)]
+            differences += [(f"{place}{key} of {row}", "too") for row in _of_both(base[key], value)]
             base[key] = [*value, *base[key]]  # the first that is of a row counts
         else:
-            if sentences is not None and base.get(key, value) != value:
-                sentences.append(template.format(f"{place}{key}: {value}", base[key]))
+            if base.get(key, value) != value:
+                differences.append((f"{place}{key}: {value}", str(base[key])))
             base[key] = dict(value) if isinstance(value, dict) else value
+    return differences
 
 
-def _of_both(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]]) -> list[str]:
-    """``disk throughput RS``: what two lists of formulas have in common."""
-    first, second = (
+def _of_both(*lists: Sequence[Mapping[str, Any]]) -> list[str]:
+    """``disk throughput RS``: what lists of formulas have in common."""
+    rows = (
         {f"{entry['subsystem']} {entry['metric']} {workload}" for entry in entries for workload in entry["workloads"]}
-        for entries in (one, other)
+        for entries in lists
     )
-    return sorted(first & second)
+    return sorted(set.intersection(*rows))
 
 
 def _check_extra(path: str | Path, extra: str) -> None:
     """Errors: ConfigError for an option that the executor plugin keeps for itself; it would refuse every single job."""
     for word in extra.split():
-        name = _option(word)
-        if name is not None:
+        if name := _option(word):
             instead = MANAGED.get(name)
             how = f"set slurm.{instead} instead" if instead else "peakmark and the plugin choose it for each job"
             raise ConfigError(f"site file {path}: slurm.extra has {word}, which cannot be given there: {how}")
@@ -138,13 +137,9 @@ def _option(word: str) -> str | None:
 def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:
     """The site's values for one host: the first entry of ``nodes`` whose pattern matches lies over the rest."""
     merged = {key: value for key, value in site.items() if key != "nodes"}
-    for entry in site.get("nodes") or ():
-        if host is not None and fnmatchcase(host, entry["match"]):
-            for part in SUBSYSTEMS:
-                if part in entry:
-                    merged[part] = {**(merged.get(part) or {}), **entry[part]}
-            break
-    return merged
+    entries = site.get("nodes") or () if host is not None else ()
+    its_own: Mapping[str, Any] = next((entry for entry in entries if fnmatchcase(str(host), entry["match"])), {})
+    return merged | {part: {**(merged.get(part) or {}), **its_own[part]} for part in SUBSYSTEMS if part in its_own}
 
 
 def formula_names(entry: Mapping[str, Any], concurrency: int, block: int | None) -> dict[str, float]:

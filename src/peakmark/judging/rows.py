@@ -67,16 +67,17 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     """The row with the published values that stand beside it. Caches are nobody's: only DRAM was published."""
     if not sets or row.key.variant == "block":
         return row
-    where = (row.table.name, row.key.workload, row.key.block, row.key.concurrency, row.table.own.instrument)
-    beside = {source.name: source.value(*where) for source in sets}
+    own = row.table.own.instrument
+    key = published.beside(row.table.name, row.key.workload, row.key.block, row.key.concurrency, own)
+    beside = {source.name: source.value(key) for source in sets}
     marks = [
         note("published", source=source.name, remark=Told(text))
         for source in sets
-        for text in source.remarks_on(*where)
+        for text in source.remarks.get(key, ())
     ]
     here = alike.terms(row.own, row.key.workload) if row.own else {}
     for source in sets:
-        defined = alike.defined(source.definition_of(*where))
+        defined = alike.defined(source.definitions.get(key, {}))
         marks += [
             note("defined", source=source.name, name=name, there=there, here=here[name])
             for name, there in defined.items()

@@ -98,12 +98,12 @@ def read(name: str) -> Side:
         return _campaign(path)
     if name.endswith(".csv") or (published.FOLDER / f"{name}.csv").is_file():
         source = published.load(name)
-        remarks, definitions = source.remarks(), source.definitions()
+        remarks, definitions = source.remarks, source.definitions
         entries = {
             _published_point(key): Entry(
                 tuple(numbers), terms=alike.defined(definitions.get(key, {})), remarks=remarks.get(key, ())
             )
-            for key, numbers in source.runs().items()
+            for key, numbers in source.runs.items()
         }
         return Side(source.name, entries, bare=True)
     known = ", ".join(sorted(file.stem for file in published.FOLDER.glob("*.csv")))

@@ -42,11 +42,9 @@ def in_round(cells: Iterable[Cell], criteria: Mapping[str, Criterion], number: i
 
 def asked(cells: Iterable[Cell], criteria: Mapping[str, Criterion], decisions: Decisions, number: int) -> list[Cell]:
     """The cells of round ``number`` that the decisions after the round before ask for."""
-    return [
-        cell
-        for cell in in_round(cells, criteria, number)
-        if number == 0 or (cell.row in decisions and cell.repetition < decisions[cell.row].asked)
-    ]
+    whole = in_round(cells, criteria, number)
+    asked = {row: decision.asked for row, decision in decisions.items()}
+    return [cell for cell in whole if number == 0 or cell.repetition < asked.get(cell.row, 0)]
 
 
 def decide(
@@ -92,16 +90,17 @@ def decide(
 
 
 def _decision(criterion: Criterion, records: list[Mapping[str, Any]], number: int) -> Decision:
-    count = criterion.counts[min(number, len(criterion.counts) - 1)]
+    last = len(criterion.counts) - 1
     measured = [record for record in records if record["status"] == "ok"]
     half = half_interval(measured, criterion)
     if records and not measured:
-        return Decision(criterion, count, 0, None, "unavailable")
-    if half is not None and half <= criterion.until:
-        return Decision(criterion, count, len(measured), half, "narrow")
-    if number + 1 >= len(criterion.counts):
-        return Decision(criterion, count, len(measured), half, "cap")
-    return Decision(criterion, criterion.counts[number + 1], len(measured), half, "more")
+        decision = "unavailable"
+    elif half is not None and half <= criterion.until:
+        decision = "narrow"
+    else:
+        decision = "cap" if number >= last else "more"
+    count = criterion.counts[min(number + (decision == "more"), last)]
+    return Decision(criterion, count, len(measured), half, decision)
 
 
 def half_interval(measured: Iterable[Mapping[str, Any]], criterion: Criterion) -> float | None:

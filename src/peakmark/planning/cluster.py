@@ -52,12 +52,9 @@ class Cluster:
 
     def size_of(self, node: str) -> tuple[int, int]:
         """CPUs and memory (MiB) of a node; for ``any`` the most that a node has."""
-        here = [kind for kind in self.kinds if node == ANY or node in kind["nodes"]]
-        most = [
-            max((int(kind[what]) for kind in here), default=own)
-            for what, own in (("cpus", self.cpus), ("memory", self.memory))
-        ]
-        return most[0], most[1]
+        smallest = {"cpus": self.cpus, "memory": self.memory}
+        here = [kind for kind in self.kinds if node == ANY or node in kind["nodes"]] or [smallest]
+        return max(int(kind["cpus"]) for kind in here), max(int(kind["memory"]) for kind in here)
 
     def fitting(self, cpus: int, memory: int) -> list[dict[str, Any]]:
         """The kinds of node for what needs so many CPUs and so much memory (MiB): those that have both, else those that come
@@ -157,33 +154,27 @@ def _choose(
 ) -> tuple[list[str], dict[str, str]]:
     if asked == ANY:
         return [ANY], {}
-    names = [node.name for node in nodes]
-    if asked == "all" or isinstance(asked, Mapping):
-        before = _earlier(earlier, asked, partition)
-        if before is not None:
-            return before
+    if asked != "all" and not isinstance(asked, Mapping):
+        named, names = [asked] if isinstance(asked, str) else list(asked), [node.name for node in nodes]
+        for name in named:
+            if name not in names:
+                there = f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
+                raise ConfigError(f"nodes has {name!r}: partition {partition} has {there}")
+        return named, {}
+    before = _earlier(earlier, asked, partition)
+    if before is not None:
+        return before
+    usable = [node.name for node in nodes if node.usable]
     if asked == "all":
-        left_out = {node.name: node.state for node in nodes if not node.usable}
-        chosen = [name for name in names if name not in left_out]
-        if not chosen:
+        if not usable:
             raise ConfigError(f"nodes: all, but no node of partition {partition} can be used now; see sinfo -R")
-        return chosen, left_out
-    if isinstance(asked, Mapping):
-        usable = [node.name for node in nodes if node.usable]
-        count = int(asked["sample"])
-        if count > len(usable):
-            raise ConfigError(
-                f"nodes.sample is {count}: partition {partition} has {plural(len(usable), 'node')} that can be used now"
-            )
-        picked = random.Random(f"{seed}/nodes").sample(usable, count)  # noqa: S311 - a choice, not a secret
-        return sorted(picked, key=natural), {}
-    listed = [asked] if isinstance(asked, str) else list(asked)
-    for name in listed:
-        if name not in names:
-            raise ConfigError(
-                f"nodes has {name!r}: partition {partition} has {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
-            )
-    return listed, {}
+        return usable, {node.name: node.state for node in nodes if not node.usable}
+    count = int(asked["sample"])
+    if count > len(usable):
+        there = f"{plural(len(usable), 'node')} that can be used now"
+        raise ConfigError(f"nodes.sample is {count}: partition {partition} has {there}")
+    picked = random.Random(f"{seed}/nodes").sample(usable, count)  # noqa: S311 - a choice, not a secret
+    return sorted(picked, key=natural), {}
 
 
 def _earlier(path: Path | None, asked: Any, partition: str) -> tuple[list[str], dict[str, str]] | None:

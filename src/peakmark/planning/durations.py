@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from peakmark.cell import Cell
 from peakmark.config import site
@@ -35,7 +35,8 @@ AT_ONCE = 8  # writes that wait for a disk together, where more are in flight
 SHARE = 0.25
 """Of its link's speed, what a cell is granted at least where it must not be ended too soon."""
 
-OWN, KIND, GUESS = "as their row took", "as cells of their kind took", "guessed"
+OWN, KIND, GUESS = "own", "kind", "guess"
+"""Where a time is from: what the cell's row took, what cells of its kind took, or nowhere."""
 BETWEEN_S = 0.1
 """From the end of a cell to the start of the next one here: Snakemake, Python and the record on disk."""
 LONGEST_BETWEEN_S = 10.0  # beyond, somebody had stopped the campaign
@@ -55,22 +56,14 @@ def largest(cells: Iterable[Cell]) -> tuple[int, int]:
     return max((one.disk_bytes for one in costs), default=0), max((one.memory_bytes for one in costs), default=0)
 
 
-@dataclass(frozen=True)
-class _Taken:
+class _Taken(NamedTuple):
     """How a measured cell came out: ``factor`` on the seconds that the machine decides, ``fixed`` on the others."""
 
-    factor: float
-    fixed: float
+    factor: float = 1.0
+    fixed: float = 1.0
 
 
-def _taken(seconds: float, fixed: float, varying: float) -> _Taken:
-    if seconds < fixed or not varying:
-        return _Taken(0.0, seconds / fixed if fixed else 1.0)
-    return _Taken((seconds - fixed) / varying, 1.0)
-
-
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """A measured cell, whether it was possible, and the seconds of each of its repetitions."""
 
     cell: Cell
@@ -82,13 +75,13 @@ class _Row:
 class Durations:
     """Expected and longest times of cells.
 
-    found      cell id -> what is known of its record, of cells with other options too
+    findings   cell id -> what is known of its record, of cells with other options too
     link_bps   speed of the network between the nodes, None where it is not known
     cpus       CPUs of a node: more threads do not compute faster
     between_s  seconds that each cell costs beside its own time
     """
 
-    found: Mapping[str, Finding] = field(default_factory=dict, repr=False)
+    findings: Mapping[str, Finding] = field(default_factory=dict, repr=False)
     link_bps: float | None = None
     cpus: int = 1 << 20
     between_s: float = BETWEEN_S
@@ -130,7 +123,7 @@ class Durations:
 
     def is_measured(self, cell: Cell) -> bool:
         """Whether the cell has a record that counts."""
-        return cell.id in self.found and self.found[cell.id].state == GOOD
+        return cell.id in self.findings and self.findings[cell.id].state == GOOD
 
     def _parts(self, cell: Cell, link: float, at_once: int = AT_ONCE) -> tuple[float, float]:
         """Estimated seconds that stay and those that the machine decides, over a network of ``link`` bit/s and with a disk
@@ -147,7 +140,7 @@ class Durations:
     @cached_property
     def _rows(self) -> dict[tuple[Any, ...], _Row]:
         rows: dict[tuple[Any, ...], _Row] = {}
-        for one in self.found.values():
+        for one in self.findings.values():
             if one.data is not None:
                 cell = Cell.from_json(one.data["cell"])
                 row = rows.setdefault(_spec(cell), _Row(cell, one.data["status"] == "ok", []))
@@ -160,8 +153,11 @@ class Durations:
         kinds: dict[tuple[str, str], list[tuple[Cell, _Taken]]] = {}
         for row in self._rows.values():
             if row.ok:
-                fixed, varying = self._parts(row.cell, self.link_bps or ORDINARY_LINK)
-                taken = _taken(median(row.seconds), fixed, varying)
+                seconds, (fixed, varying) = median(row.seconds), self._parts(row.cell, self.link_bps or ORDINARY_LINK)
+                if seconds < fixed or not varying:
+                    taken = _Taken(0.0, seconds / fixed if fixed else 1.0)
+                else:
+                    taken = _Taken((seconds - fixed) / varying)
                 kinds.setdefault((row.cell.instrument, row.cell.workload), []).append((row.cell, taken))
         return kinds
 
@@ -171,7 +167,7 @@ class Durations:
             one for (instrument, _), ones in self._kinds.items() if instrument == cell.instrument for one in ones
         ]
         if not like:
-            return _Taken(1.0, 1.0)
+            return _Taken()
         least = min(_distance(cell, other) for other, _ in like)
         ranked = sorted((one for one in like if _distance(cell, one[0]) == least), key=lambda one: one[0].concurrency)
         below = [one for one in ranked if one[0].concurrency <= cell.concurrency]
@@ -187,10 +183,7 @@ def _between_two(threads: int, below: tuple[Cell, _Taken], above: tuple[Cell, _T
     low, here, high = map(math.log, counts)
     share = (here - low) / (high - low) if high > low else 0.0
 
-    def mixed(one: float, other: float) -> float:
-        return float(one ** (1 - share) * other**share)
-
-    return _Taken(mixed(below[1].factor, above[1].factor), mixed(below[1].fixed, above[1].fixed))
+    return _Taken(*(one ** (1 - share) * other**share for one, other in zip(below[1], above[1], strict=True)))
 
 
 def _spec(cell: Cell) -> tuple[Any, ...]:
@@ -204,21 +197,22 @@ def _distance(cell: Cell, other: Cell) -> tuple[bool, float]:
     return cell.variant != other.variant, abs(math.log((cell.block or 1) / (other.block or 1)))
 
 
-def of(config: Mapping[str, Any], cluster: Cluster | None, directory: Path, found: Mapping[str, Finding]) -> Durations:
-    """What is known of a campaign in ``directory``, with what was found of its records."""
+def of(
+    config: Mapping[str, Any], cluster: Cluster | None, directory: Path, findings: Mapping[str, Finding]
+) -> Durations:
+    """What is known of a campaign in ``directory``, with what is known of its records."""
     if cluster is None:
         cpus = len(os.sched_getaffinity(0))
-        return Durations(found, LOOPBACK_LINK, cpus, _between(found))
-    return Durations(found, _link(config, cluster, directory), cluster.size_of(ANY)[0], 0.0)
+        return Durations(findings, LOOPBACK_LINK, cpus, _between(findings))
+    return Durations(findings, _link(config, cluster, directory), cluster.size_of(ANY)[0], 0.0)
 
 
 def _link(config: Mapping[str, Any], cluster: Cluster, directory: Path) -> float | None:
     """Speed of the slowest network among those of the nodes, from the site file, else from facts of this campaign or of
     others beside it."""
     names = [None] if cluster.nodes == (ANY,) else list(cluster.nodes)
-    said = [
-        (site.for_host(config.get("site_facts") or {}, name).get("network") or {}).get("speed_bps") for name in names
-    ]
+    networks = [site.for_host(config.get("site_facts") or {}, name).get("network") or {} for name in names]
+    said = [network.get("speed_bps") for network in networks]
     if all(said):
         return float(min(filter(None, said)))
     folders = [directory, *sorted(path for path in directory.parent.glob("*") if path != directory)]
@@ -237,11 +231,11 @@ def _link(config: Mapping[str, Any], cluster: Cluster, directory: Path) -> float
     return None
 
 
-def _between(found: Mapping[str, Finding]) -> float:
+def _between(findings: Mapping[str, Finding]) -> float:
     """Seconds from the end of a record to the start of the next one, as they were on this machine."""
     times = sorted(
         (datetime.fromisoformat(str(one.data["context"]["started"])).timestamp(), float(one.data["context"]["seconds"]))
-        for one in found.values()
+        for one in findings.values()
         if one.data is not None
     )
     gaps = [later - start - seconds for (start, seconds), (later, _) in pairwise(times)]

@@ -6,11 +6,11 @@ import functools
 import os
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
-from peakmark.catalogue.references import REFERENCES, Coverage
+from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import AUTO, KERNELS, POOLS
 from peakmark.cell import Cell, Scalar
@@ -28,6 +28,8 @@ MOST_CELLS = 1_000_000  # weeks of measuring on a hundred nodes
 READS = ("RS", "RR")  # workloads of a disk for which it does not matter how files are written
 SHORTEST_S = 0.01  # what a scaled time is never below
 SHORTEST_HPL_S = 3.0  # the same of HPL: in less it solves nothing, and its column stays empty
+_POINTS = ("workloads", "concurrency", "blocks", "variants")
+"""Keys of a grid that say which points it has."""
 Planned = tuple[Cell, Criterion | None]
 
 
@@ -43,15 +45,16 @@ def cells(config: Mapping[str, Any], node: str, on_this_machine: bool, largest: 
         for index, asked in enumerate(config[subsystem]):
             where = f"{subsystem}[{index}]"
             same = alike(asked["concurrency"], on_this_machine)
-            grid = {**asked, "concurrency": list(dict.fromkeys(same.values()))}
-            for planned in _own_cells(config, subsystem, grid, node):
+            keys = {**asked, "concurrency": list(dict.fromkeys(same.values()))}
+            grid = _Grid(config, subsystem, keys, node)
+            for planned in grid.own():
                 _check_possible(where, planned[0])
                 yield planned
-            for name, narrow in grid.get("references", {}).items():
+            for name, narrow in keys.get("references", {}).items():
                 if "concurrency" in narrow:
                     chosen = dict.fromkeys(same.get(asked_for, asked_for) for asked_for in narrow["concurrency"])
                     narrow = {**narrow, "concurrency": list(chosen)}  # noqa: PLW2901 - as the grid has it
-                beside = list(_beside(config, subsystem, grid, name, narrow, node, largest))
+                beside = list(grid.beside(name, narrow, largest.get(name)))
                 if not beside:
                     raise ConfigError(
                         f"{where}.references has {name}, which can stand beside none of the grid's rows: "
@@ -133,160 +136,151 @@ def _check_possible(where: str, cell: Cell) -> None:
 def _covered(name: str, subsystem: str) -> str:
     """What a tool has: ``it has RS, WS, RWS (block or pool)``."""
     parts = []
-    for coverage in REFERENCES[name].rows:
-        if coverage.subsystem == subsystem:
-            named = [variant for variant in coverage.variants if variant]
-            variants = f" ({' or '.join(named)})" if named else ""
-            parts.append(f"{', '.join(coverage.workloads)}{variants}")
+    for row in (row for row in REFERENCES[name].rows if row.subsystem == subsystem):
+        named = " or ".join(filter(None, row.variants))
+        parts.append(", ".join(row.workloads) + (f" ({named})" if named else ""))
     return f"it has {'; '.join(parts)}"
 
 
-def _points(subsystem: str, grid: Mapping[str, Any]) -> Iterator[tuple[str, str, int | None, int | str]]:
-    """(workload, variant, block, concurrency as it was asked for) of a grid, in table order."""
-    asked = [AUTO] if subsystem == "cpu" else grid["blocks"]
+class _Point(NamedTuple):
+    """``asked``: the concurrency as it was asked for."""
+
+    workload: str
+    variant: str
+    block: int | None
+    asked: int | str
+
+    @property
+    def threads(self) -> int:
+        return self.asked if isinstance(self.asked, int) else 1
+
+
+def _points(subsystem: str, keys: Mapping[str, Any]) -> Iterator[_Point]:
+    """The points of a grid, in table order."""
+    asked = [AUTO] if subsystem == "cpu" else keys["blocks"]
     blocks = [None if block == AUTO else parse_size(block) for block in asked]
-    for workload in grid["workloads"]:
-        variants = grid.get("variants", [SUBSYSTEMS[subsystem].default])
+    for workload in keys["workloads"]:
+        variants = keys.get("variants", [SUBSYSTEMS[subsystem].default])
         if subsystem == "memory" and workload == "LAT":
             variants = [""]
-        yield from product([workload], variants, blocks, grid["concurrency"])
+        yield from map(_Point._make, product([workload], variants, blocks, keys["concurrency"]))
 
 
-def _own_cells(config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], node: str) -> Iterator[Planned]:
-    count, criterion = _repetitions(grid.get("repetitions", config["repetitions"]))
-    for point, repetition in product(list(_points(subsystem, grid)), range(count)):
-        workload, _, block, asked = point
-        concurrency = asked if isinstance(asked, int) else 1
-        round_of = _round(subsystem, workload, block, concurrency)
-        options = _options(config, subsystem, workload, grid, repetition, round_of)
-        if "total" in grid:
-            key = _total_key(subsystem, workload)
-            total = configuration.parse_total(f"{subsystem} total", grid["total"])
-            options[key] = _scaled_count(config, total, round_of if key == "total" else concurrency)
-        kernel = KERNELS[subsystem]
-        yield _cell(subsystem, kernel, point, node, repetition, options), criterion
+@dataclass(frozen=True)
+class _Grid:
+    """A grid on one node, with the ``keys`` that the configuration gives it."""
+
+    config: Mapping[str, Any]
+    subsystem: str
+    keys: Mapping[str, Any]
+    node: str
+
+    def own(self) -> Iterator[Planned]:
+        """Cells of the own kernel."""
+        count, criterion = _repetitions(self.keys.get("repetitions", self.config["repetitions"]))
+        for point, repetition in product(list(_points(self.subsystem, self.keys)), range(count)):
+            options = self._options(point, point.workload, self.keys, repetition)
+            if "total" in self.keys:
+                latency = {"LAT": "accesses", "LAT-TCP": "round_trips", "LAT-UDP": "round_trips"}
+                key = latency.get(point.workload, SUBSYSTEMS[self.subsystem].total)
+                total = configuration.parse_total(f"{self.subsystem} total", self.keys["total"])
+                options[key] = self._count(total, self._round(point) if key == "total" else point.threads)
+            yield self._cell(KERNELS[self.subsystem], point, repetition, options), criterion
+
+    def beside(self, name: str, narrow: Mapping[str, Any], largest: int | None) -> Iterator[Planned]:
+        """Cells of one reference; where its build takes no such block, those of the tool that fills the rows, with as much
+        data, unless the grid has that one beside it anyway."""
+        instead = REFERENCES[name].instead
+        asked = narrow.get("blocks", self.keys.get("blocks", ()))
+        above = [block for block in asked if largest is not None and block != AUTO and parse_size(block) > largest]
+        if len(above) < len(asked) or not asked:
+            fitting = {**narrow, "blocks": [block for block in asked if block not in above]} if above else narrow
+            yield from self._reference(name, fitting)
+        if above and instead is not None and instead not in self.keys["references"]:
+            filling = {key: value for key, value in narrow.items() if key not in ("ops", "seconds")}
+            for cell, criterion in self._reference(instead, {**filling, "blocks": above}):
+                options = {**cell.options, "total": cell.options["size"], "instead_of": name}
+                yield replace(cell, options=options), criterion
+
+    def _reference(self, name: str, narrow: Mapping[str, Any]) -> Iterator[Planned]:
+        """Only the points that the tool can stand beside."""
+        narrowed = {**self.keys, **{key: value for key, value in narrow.items() if key in _POINTS}}
+        count, criterion = _repetitions(narrow.get("repetitions", self.config["reference_repetitions"]))
+        seen: set[_Point] = set()
+        for beside in _points(self.subsystem, narrowed):
+            rows = (row for row in REFERENCES[name].rows if row.subsystem == self.subsystem)
+            filled = (row for row in rows if beside.workload in row.workloads)
+            coverage = next((row for row in filled if not row.variants or beside.variant in row.variants), None)
+            if coverage is None:
+                continue
+            point = _Point(
+                coverage.cell or beside.workload,
+                beside.variant,
+                beside.block if coverage.per_block else None,
+                beside.asked if coverage.per_concurrency else 1,
+            )
+            for repetition in range(count) if point not in seen else ():
+                options = self._options(beside, point.workload, {**self.keys, **narrow}, repetition)
+                options |= {key: narrow[key] for key in ("nb", "ops") if key in narrow}
+                if "budget_s" in narrow:
+                    options["budget_s"] = self._time(narrow["budget_s"], min(narrow["budget_s"], SHORTEST_HPL_S))
+                if "count" in narrow:
+                    options["count"] = self._count(narrow["count"])
+                yield self._cell(name, point, repetition, options), criterion
+            seen.add(point)
+
+    def _cell(self, instrument: str, point: _Point, repetition: int, options: Mapping[str, Scalar]) -> Cell:
+        word = point.asked if isinstance(point.asked, str) else ""
+        point = point._replace(asked=point.threads)
+        return Cell(self.subsystem, instrument, *point, self.node, repetition, options, word)  # type: ignore[arg-type] # a number now
+
+    def _options(self, point: _Point, workload: str, keys: Mapping[str, Any], repetition: int) -> dict[str, Scalar]:
+        """Options that all instruments share. ``workload``: that of the cell, which may fill more than the point."""
+        config = self.config
+        options: dict[str, Scalar] = {
+            "seconds": self._time(keys.get("seconds", config["seconds"]), SHORTEST_S),
+            "warmup": self._time(keys.get("warmup", config["warmup"])),
+            "seed": config["seed"] + repetition,
+        }
+        pinned = SUBSYSTEMS[self.subsystem].pinned
+        if pinned:
+            options["isa"] = keys.get("isa", config["isa"])
+        if self.subsystem == "memory":
+            pool = keys.get("pool", AUTO)
+            options["pool"] = AUTO if pool == AUTO else parse_size(pool)
+            if pool == AUTO and workload != "LAT" and _with_pmbw(keys):  # it measures no other sizes
+                options["power_of_two"] = True
+            if "store" in keys:  # only where it was asked for: cells of before keep their options
+                options["store"] = keys["store"]
+        if pinned and config["placement"] != "compact":
+            options["placement"] = config["placement"]
+        if self.subsystem == "disk":
+            options["size"] = self._count(parse_size(keys.get("size", DEFAULT_SIZE)), self._round(point))
+            options["scratch"] = config["scratch"]
+            if workload not in READS:
+                options |= {key: keys[key] for key in ("sync", "fill") if key in keys}
+        if self.subsystem == "network" and config["interface"] is not None:
+            options["interface"] = config["interface"]
+        return options
+
+    def _round(self, point: _Point) -> int:
+        """Bytes that all threads move when each handles one block: a copy in memory reads and writes it."""
+        copies = self.subsystem == "memory" and point.workload in ("RWS", "RWR")
+        return (point.block or 1) * point.threads * (2 if copies else 1)
+
+    def _time(self, value: float, least: float = 0.0) -> float:
+        """A time in seconds, made shorter by ``scale``."""
+        return value if self.config["scale"] == 1 else max(value * self.config["scale"], least)
+
+    def _count(self, value: int, unit: int = 1) -> int:
+        """An amount of work or bytes, made shorter by ``scale``, in whole ``unit``s of which one is left at least."""
+        return value if self.config["scale"] == 1 else max(1, round(value * self.config["scale"] / unit)) * unit
 
 
-def _beside(
-    config: Mapping[str, Any],
-    subsystem: str,
-    grid: Mapping[str, Any],
-    name: str,
-    narrow: Mapping[str, Any],
-    node: str,
-    largest: Mapping[str, int],
-) -> Iterator[Planned]:
-    """Cells of one reference beside one grid; where its build takes no such block, those of the tool that fills the rows,
-    with as much data, unless the grid has that one beside it anyway."""
-    instead, limit = REFERENCES[name].instead, largest.get(name)
-    asked = narrow.get("blocks", grid.get("blocks", ()))
-    above = [block for block in asked if limit is not None and block != AUTO and parse_size(block) > limit]
-    if len(above) < len(asked) or not asked:
-        fitting = {**narrow, "blocks": [block for block in asked if block not in above]} if above else narrow
-        yield from _reference_cells(config, subsystem, grid, name, fitting, node)
-    if above and instead is not None and instead not in grid["references"]:
-        filling = {key: value for key, value in narrow.items() if key not in ("ops", "seconds")}
-        for cell, criterion in _reference_cells(config, subsystem, grid, instead, {**filling, "blocks": above}, node):
-            options = {**cell.options, "total": cell.options["size"], "instead_of": name}
-            yield replace(cell, options=options), criterion
-
-
-def _reference_cells(
-    config: Mapping[str, Any], subsystem: str, grid: Mapping[str, Any], name: str, narrow: Mapping[str, Any], node: str
-) -> Iterator[Planned]:
-    """Cells of one reference beside one grid: only the points the tool can stand beside."""
-    narrowed = {
-        **grid,
-        **{key: narrow[key] for key in ("workloads", "concurrency", "blocks", "variants") if key in narrow},
-    }
-    count, criterion = _repetitions(narrow.get("repetitions", config["reference_repetitions"]))
-    seen: set[tuple[str, str, int | None, int | str]] = set()
-    for workload, variant, block, asked in _points(subsystem, narrowed):
-        coverage = _coverage(name, subsystem, workload, variant)
-        if coverage is None:
-            continue
-        point = (
-            coverage.cell or workload,
-            variant,
-            block if coverage.per_block else None,
-            asked if coverage.per_concurrency else 1,
-        )
-        if point in seen:
-            continue
-        seen.add(point)
-        for repetition in range(count):
-            round_of = _round(subsystem, workload, block, asked if isinstance(asked, int) else 1)
-            options = _options(config, subsystem, point[0], {**grid, **narrow}, repetition, round_of)
-            for key in ("budget_s", "nb", "ops", "count"):
-                if key in narrow:
-                    options[key] = narrow[key]
-            if "budget_s" in narrow:
-                options["budget_s"] = _scaled(config, narrow["budget_s"], min(narrow["budget_s"], SHORTEST_HPL_S))
-            if "count" in narrow:
-                options["count"] = _scaled_count(config, narrow["count"])
-            yield _cell(subsystem, name, point, node, repetition, options), criterion
-
-
-def _coverage(name: str, subsystem: str, workload: str, variant: str) -> Coverage | None:
-    for coverage in REFERENCES[name].rows:
-        fits = (
-            coverage.subsystem == subsystem
-            and workload in coverage.workloads
-            and (not coverage.variants or variant in coverage.variants)
-        )
-        if fits:
-            return coverage
-    return None
-
-
-def _cell(
-    subsystem: str,
-    instrument: str,
-    point: tuple[str, str, int | None, int | str],
-    node: str,
-    repetition: int,
-    options: Mapping[str, Scalar],
-) -> Cell:
-    workload, variant, block, asked = point
-    threads, word = (1, asked) if isinstance(asked, str) else (asked, "")
-    return Cell(subsystem, instrument, workload, variant, block, threads, node, repetition, options, word)
-
-
-def _options(
-    config: Mapping[str, Any], subsystem: str, workload: str, grid: Mapping[str, Any], repetition: int, round_of: int
-) -> dict[str, Scalar]:
-    """Options that all instruments share; ``round_of``: bytes that all threads move when each handles one block."""
-    options: dict[str, Scalar] = {
-        "seconds": _scaled(config, grid.get("seconds", config["seconds"]), SHORTEST_S),
-        "warmup": _scaled(config, grid.get("warmup", config["warmup"])),
-        "seed": config["seed"] + repetition,
-    }
-    pinned = SUBSYSTEMS[subsystem].pinned
-    if pinned:
-        options["isa"] = grid.get("isa", config["isa"])
-    if subsystem == "memory":
-        pool = grid.get("pool", AUTO)
-        options["pool"] = AUTO if pool == AUTO else parse_size(pool)
-        if pool == AUTO and workload != "LAT" and _with_pmbw(grid):  # it measures no other sizes
-            options["power_of_two"] = True
-        if "store" in grid:  # only where it was asked for: cells of before keep their options
-            options["store"] = grid["store"]
-    if pinned and config["placement"] != "compact":
-        options["placement"] = config["placement"]
-    if subsystem == "disk":
-        options["size"] = _scaled_count(config, parse_size(grid.get("size", DEFAULT_SIZE)), round_of)
-        options["scratch"] = config["scratch"]
-        if workload not in READS:
-            options |= {key: grid[key] for key in ("sync", "fill") if key in grid}
-    if subsystem == "network" and config["interface"] is not None:
-        options["interface"] = config["interface"]
-    return options
-
-
-def _with_pmbw(grid: Mapping[str, Any]) -> bool:
+def _with_pmbw(keys: Mapping[str, Any]) -> bool:
     """Whether pmbw stands beside a grid's pools."""
-    narrow = grid.get("references", {}).get("pmbw")
-    variants = grid.get("variants", [SUBSYSTEMS["memory"].default])
+    narrow = keys.get("references", {}).get("pmbw")
+    variants = keys.get("variants", [SUBSYSTEMS["memory"].default])
     return narrow is not None and not set(POOLS).isdisjoint(narrow.get("variants", variants))
 
 
@@ -294,26 +288,3 @@ def _repetitions(value: Any) -> tuple[int, Criterion | None]:
     """How many repetitions to plan, and what may end them sooner."""
     criterion = repetitions.parse("repetitions", value)
     return (int(value), None) if criterion is None else (criterion.most, criterion)
-
-
-def _total_key(subsystem: str, workload: str) -> str:
-    if workload == "LAT":
-        return "accesses"
-    if workload.startswith("LAT-"):
-        return "round_trips"
-    return SUBSYSTEMS[subsystem].total
-
-
-def _scaled(config: Mapping[str, Any], value: float, least: float = 0.0) -> float:
-    """A time in seconds, made shorter by ``scale``."""
-    return value if config["scale"] == 1 else max(value * config["scale"], least)
-
-
-def _scaled_count(config: Mapping[str, Any], value: int, unit: int = 1) -> int:
-    """An amount of work or bytes, made shorter by ``scale``, in whole ``unit``s of which one is left at least."""
-    return value if config["scale"] == 1 else max(1, round(value * config["scale"] / unit)) * unit
-
-
-def _round(subsystem: str, workload: str, block: int | None, concurrency: int) -> int:
-    """Bytes that all threads move when each handles one block: a copy in memory reads and writes it."""
-    return (block or 1) * concurrency * (2 if subsystem == "memory" and workload in ("RWS", "RWR") else 1)

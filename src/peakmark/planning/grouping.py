@@ -55,13 +55,10 @@ def _fills(row: Coverage, cell: Cell) -> bool:
     """Whether the cell is of rows that such an execution fills, or fills them itself."""
     if row.subsystem != cell.subsystem or cell.variant not in row.variants:
         return False
-    return cell.workload in row.workloads or any(cell.workload == other.cell for other in _alike(row))
-
-
-def _alike(row: Coverage) -> list[Coverage]:
-    """All that fill the same rows: what one of them holds together, they all do."""
+    # All that fill the same rows: what one of them holds together, they all do.
     every = [other for tool in REFERENCES.values() for other in tool.rows if other.cell is not None]
-    return [other for other in every if (other.subsystem, other.workloads) == (row.subsystem, row.workloads)]
+    alike = [other.cell for other in every if (other.subsystem, other.workloads) == (row.subsystem, row.workloads)]
+    return cell.workload in (*row.workloads, *alike)
 
 
 def jobs(cells: Iterable[Cell], config: Mapping[str, Any], adaptive: Iterable[str] = ()) -> dict[str, list[Cell]]:
@@ -70,10 +67,9 @@ def jobs(cells: Iterable[Cell], config: Mapping[str, Any], adaptive: Iterable[st
     adaptive  rows whose job decides itself how often it measures them: all their repetitions are in one, as they are where
               Slurm chooses the node
     """
-    fan_out = config["fan_out"]
-    if fan_out == "cell":
+    if config["fan_out"] == "cell":
         return {}
-    size = fan_out["batch"] if isinstance(fan_out, Mapping) else None
+    size = config["fan_out"]["batch"] if isinstance(config["fan_out"], Mapping) else None
     cells = tuple(cells)
     settings, rows, filling = settings_of(config), frozenset(adaptive), wide(cells)
     units: dict[str, list[Cell]] = {}

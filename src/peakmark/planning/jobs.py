@@ -132,51 +132,57 @@ def _megabytes(cells: Iterable[Cell], plan: planning.Plan) -> int:
 
 def options(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> list[str]:
     """Options of sbatch for the job of these cells. ``given``: partition and the like of the command line."""
+    return words(asked(cells, plan, given), plan)
+
+
+def words(asked: Mapping[str, str], plan: planning.Plan) -> list[str]:
+    """Options as sbatch takes them, with those that the site wants for every job."""
+    named = [f"--{name}={value}" if value else f"--{name}" for name, value in asked.items()]
+    return [*named, *str(settings_of(plan.config).get("extra", "")).split()]
+
+
+def asked(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> dict[str, str]:
+    """The same by name, empty where an option has no value."""
     settings = {**settings_of(plan.config), **given}
     nodes = 2 if two_nodes(cells[0]) else 1
-    words = [f"--{key}={settings[key]}" for key in ("partition", "account", "qos", "constraint") if key in settings]
-    words += [f"--time={minutes(cells, plan)}", f"--nodes={nodes}", "--ntasks-per-node=1", "--no-requeue"]
+    named: dict[str, str] = {
+        key: str(settings[key]) for key in ("partition", "account", "qos", "constraint") if key in settings
+    }
+    named |= {"time": str(minutes(cells, plan)), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
     # A job that has its node to itself takes all of it: Slurm binds to the CPUs and the memory that were asked for.
-    words += ["--exclusive"] if settings.get("exclusive", True) else [f"--cpus-per-task={threads(cells, plan)}"]
-    words += _memory(cells, plan, settings)
-    if cells[0].node != ANY:
-        peer = plan.peers.get(cells[0].node) if nodes == 2 else None
-        words.append(f"--nodelist={','.join(filter(None, (cells[0].node, peer)))}")
-    else:
-        # A node of its own is all that Slurm would look for.
-        small = too_small(cells, plan)
-        words += [f"--exclude={slurm.hostlist(small)}"] if small else []
-    if any(alone(cell, settings) for cell in cells):
-        words.append("--dependency=singleton")
-    return [*words, *str(settings.get("extra", "")).split()]
-
-
-def _memory(cells: Sequence[Cell], plan: planning.Plan, settings: Mapping[str, Any]) -> list[str]:
+    exclusive = settings.get("exclusive", True)
+    named |= {"exclusive": ""} if exclusive else {"cpus-per-task": str(threads(cells, plan))}
     how = settings.get("memory", "per_node")
-    if how == "none":
-        return []
-    wanted = megabytes(cells, plan)
     if how == "per_cpu":
         cpus = threads(cells, plan)
-        if plan.cluster is not None and settings.get("exclusive", True):
+        if plan.cluster is not None and exclusive:
             cpus = min(cpus for cpus, _ in _sizes(cells, plan, plan.cluster))
-        return [f"--mem-per-cpu={math.ceil(wanted / cpus)}M"]
-    return ["--mem=0"] if settings.get("exclusive", True) else [f"--mem={wanted}M"]
+        named["mem-per-cpu"] = f"{math.ceil(megabytes(cells, plan) / cpus)}M"
+    elif how != "none":
+        named["mem"] = "0" if exclusive else f"{megabytes(cells, plan)}M"
+    if cells[0].node != ANY:
+        peer = plan.peers.get(cells[0].node) if nodes == 2 else None
+        named["nodelist"] = ",".join(filter(None, (cells[0].node, peer)))
+    elif small := too_small(cells, plan):  # a node of its own is all that Slurm would look for
+        named["exclude"] = slurm.hostlist(small)
+    if any(alone(cell, settings) for cell in cells):
+        named["dependency"] = "singleton"
+    return named
 
 
 def resources(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> dict[str, Any]:
     """The same in the words of Snakemake's own Slurm executor, whose options may not be in ``slurm_extra``."""
     settings = {**settings_of(plan.config), **given}
-    extra = [
-        word
-        for word in options(cells, plan, given)
-        if word.startswith(("--exclusive", "--nodelist", "--exclude", "--dependency"))
-    ]
+    extra = {
+        name: value
+        for name, value in asked(cells, plan, given).items()
+        if name in ("exclusive", "nodelist", "exclude", "dependency")
+    }
     both = two_nodes(cells[0])
     return {
         "runtime": minutes(cells, plan),
         "mem_mb": megabytes(cells, plan),
-        "slurm_extra": " ".join([*extra, *str(settings.get("extra", "")).split()]),
+        "slurm_extra": " ".join(words(extra, plan)),
         "nodes": 2 if both else None,
         "tasks": 2 if both else None,
         "mpi": "srun" if both else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,7 @@ from peakmark.instruments.common import on_path
 from peakmark.planning import adaptive, durations, grids, grouping
 from peakmark.planning.cluster import ANY, Cluster, on_this_machine, peers
 from peakmark.planning.durations import Durations
-from peakmark.storage import decisions, integrity
-from peakmark.storage.integrity import Finding
+from peakmark.storage.results import Results
 
 RESULTS = Path("results")
 
@@ -38,9 +37,6 @@ class Reference:
     package: str | None
     largest: int | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return dict(vars(self))
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -48,7 +44,7 @@ class Plan:
 
     criteria    row -> what decides how many of its planned repetitions are made; rows with a fixed number have no entry
     impossible  row -> why a reference tool, asked for it, can do it on no machine: measured as not possible
-    durations   how long its cells take: by estimate alone until ``timed``
+    resumes     whether what earlier runs have left in its folder counts: the jobs of this run need not look
     """
 
     config: Mapping[str, Any]
@@ -57,7 +53,7 @@ class Plan:
     cluster: Cluster | None = None
     criteria: Mapping[str, Criterion] = field(default_factory=dict)
     impossible: Mapping[str, str] = field(default_factory=dict)
-    durations: Durations = field(default_factory=Durations)
+    resumes: bool = True
 
     @property
     def campaign(self) -> str:
@@ -68,6 +64,16 @@ class Plan:
         """Folder of the campaign, relative to the working directory."""
         return RESULTS / self.campaign
 
+    @cached_property
+    def results(self) -> Results:
+        """What is in that folder, each thing read when first asked for and then kept."""
+        return Results(self.directory, self.to_json(), self.cells if self.resumes else (), self.criteria)
+
+    @cached_property
+    def durations(self) -> Durations:
+        """How long its cells take, as far as its records tell, else by estimate."""
+        return durations.of(self.config, self.cluster, self.directory, self.results.findings)
+
     def record_name(self, cell: Cell) -> str:
         """The path as text; for tens of thousands of cells, Path objects would be felt."""
         return f"{RESULTS}/{self.campaign}/cells/{cell.id}.json"
@@ -76,7 +82,7 @@ class Plan:
         """The cells that are asked for by now, in running order: repetitions that may prove needless come later."""
         if not self.criteria:
             return list(self.cells)
-        standing = decisions.standing(self.directory, self.criteria)
+        standing = self.results.decisions
 
         def asked(cell: Cell) -> bool:
             criterion = self.criteria.get(cell.row)
@@ -129,19 +135,16 @@ class Plan:
         """The job that measures the cell together with others, None when it has one of its own."""
         return self._job_names.get(cell.id)
 
-    def _job_of(self, cell: Cell) -> dict[str, str]:
-        name = self.job_of(cell)
-        return {} if name is None else {"job": name}
-
     def to_json(self) -> dict[str, Any]:
+        named = {cell: {"job": name} for cell, name in self._job_names.items()}
         return {
             "schema": 1,
             "campaign": self.campaign,
             "config": self.config,
             "cluster": self.cluster.to_json() if self.cluster else None,
             "peers": self.peers,
-            "cells": [{"id": cell.id, **self._job_of(cell), **cell.to_json()} for cell in self.cells],
-            "references": [reference.to_json() for reference in self.references],
+            "cells": [{"id": cell.id, **named.get(cell.id, {}), **cell.to_json()} for cell in self.cells],
+            "references": [dict(vars(reference)) for reference in self.references],
             "adaptive": {row: criterion.to_json() for row, criterion in sorted(self.criteria.items())},
         }
 
@@ -175,7 +178,7 @@ def make(config: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
     return build(complete(config, cluster is not None), cluster)
 
 
-def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
+def build(completed: Mapping[str, Any], cluster: Cluster | None = None, resumes: bool = True) -> Plan:
     """The plan of a completed configuration. Errors: ConfigError before anything runs."""
     nodes = cluster.nodes if cluster else on_this_machine(completed["nodes"])
     grids.check_number(completed, len(nodes))
@@ -204,14 +207,7 @@ def build(completed: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
     ordered = tuple(grids.interleaved(cells.values(), completed["seed"]))
     adaptive_rows = {row: criterion for row, criterion in criteria.items() if criterion is not None}
     named = tuple(references[name] for name in sorted(references))
-    return Plan(completed, ordered, named, cluster, adaptive_rows, grids.impossible(ordered))
-
-
-def timed(plan: Plan, findings: Mapping[str, Finding] | None = None) -> Plan:
-    """The plan with the times that its records tell; ``findings``: what is known of them already."""
-    if findings is None:
-        findings = integrity.survey(plan.directory, plan.cells)
-    return replace(plan, durations=durations.of(plan.config, plan.cluster, plan.directory, findings))
+    return Plan(completed, ordered, named, cluster, adaptive_rows, grids.impossible(ordered), resumes)
 
 
 def _reference(config: Mapping[str, Any], name: str) -> Reference:
@@ -219,18 +215,14 @@ def _reference(config: Mapping[str, Any], name: str) -> Reference:
     instrument = REGISTRY[name]
     choice = config["tools"].get(name)
     executables = instrument.executables
-    path, reason = None, None
+    candidates = [str(choice)] if choice else list(executables)
+    path: str | None = candidates[0]
+    reason: str | None = None
     if choice is False:
-        reason = f"left out by tools.{name}"
-    elif config["tools_on"] == "nodes":
-        path = str(choice or executables[0])
-    else:
-        candidates = [str(choice)] if choice else list(executables)
+        path, reason = None, f"left out by tools.{name}"
+    elif config["tools_on"] != "nodes":
         path = on_path(candidates)
-        if path is None:
-            reason = f"{' or '.join(candidates)} not found"
-            if not choice:
-                reason += " on PATH"
+        reason = None if path else f"{' or '.join(candidates)} not found{'' if choice else ' on PATH'}"
     largest = _largest(path, config["tools_on"] == "here") if name == iozone.Iozone.name and path else None
     return Reference(name, executables[0], path, reason, instrument.package, largest)
 

@@ -18,8 +18,12 @@ JOB_S, CELL_S = 0.5, 0.4
 """What a job costs on its node, and each cell in it beside the measuring: Python, facts of the machine, the record on
 disk. Slurm's own time between two jobs is not in it."""
 
-
 GUESSED = "times guessed for a slow machine; one measured cell of each kind makes them those of this one"
+SOURCES = {
+    durations.OWN: "as their row took",
+    durations.KIND: "as cells of their kind took",
+    durations.GUESS: "guessed",
+}
 
 
 def describe(plan: planning.Plan, every_cell: bool = False) -> str:
@@ -63,13 +67,9 @@ def _times(plan: planning.Plan) -> list[str]:
     if len(left) < len(plan.cells):
         lines.append(f"{len(plan.cells) - len(left)} measured, about {duration(plan.durations.total(left))} left")
     counts = plan.durations.sources(left)
-    known = [
-        f"{plural(counts[source], 'cell')} {source}" for source in (durations.OWN, durations.KIND) if counts.get(source)
-    ]
-    if known and (guessed := counts.get(durations.GUESS, 0)):
-        known.append(f"{plural(guessed, 'cell')} {durations.GUESS}")
+    known = [f"{plural(counts[source], 'cell')} {words}" for source, words in SOURCES.items() if counts.get(source)]
     if left:
-        lines.append(f"times of {', '.join(known)}" if known else GUESSED)
+        lines.append(GUESSED if set(counts) == {durations.GUESS} else f"times of {', '.join(known)}")
     if plan.durations.link_bps is None and any(grouping.two_nodes(cell) for cell in left):
         lines.append(
             f"speed of the network unknown, {durations.ORDINARY_LINK / 1e9:g} Gb/s assumed: write network.speed_bps in the "
@@ -110,25 +110,24 @@ def _adaptive(plan: planning.Plan) -> list[str]:
 def _cluster(plan: planning.Plan, cluster: Cluster) -> list[str]:
     """Nodes, node-hours and wall time. The wall time counts jobs one after the other where they must, else per node."""
     settings = settings_of(plan.config)
-    groups: dict[str, list[Cell]] = defaultdict(list)
-    for cell in plan.cells:
-        groups[cell.node].append(cell)
-    count = 1 if plan.config["fan_out"] == "node" else cluster.count
+    count = 1 if plan.config["fan_out"] == "node" else max(1, cluster.count)
     many = len(plan.jobs) or len(plan.cells)
     overhead = CELL_S + JOB_S * many / max(1, len(plan.cells))
-
-    def busy(cells: Iterable[Cell]) -> float:
-        return sum(plan.durations.expected(cell) + overhead for cell in cells)
-
-    alone = busy(cell for cell in plan.cells if grouping.alone(cell, settings))
-    node_seconds = sum(busy([cell]) * (2 if grouping.two_nodes(cell) else 1) for cell in plan.cells)
-    per_node = [busy(cells) / (max(1, count) if node == ANY else 1) for node, cells in groups.items()]
-    wall = max([alone, *per_node])
+    alone = node_seconds = 0.0
+    per_node: dict[str, float] = defaultdict(float)
+    for cell in plan.cells:
+        busy = plan.durations.expected(cell) + overhead
+        alone += busy if grouping.alone(cell, settings) else 0.0
+        node_seconds += busy * (2 if grouping.two_nodes(cell) else 1)
+        per_node[cell.node] += busy / (count if cell.node == ANY else 1)
+    wall = max([alone, *per_node.values()])
+    sizes = [kind["cpus"] for kind in cluster.kinds] or [cluster.cpus]
+    cpus = (f"{min(sizes)} to " if min(sizes) < max(sizes) else "") + plural(max(sizes), "CPU")
     chosen = "chosen by Slurm" if cluster.nodes == (ANY,) else shown(cluster.nodes)
     limit = f", jobs of at most {duration(cluster.limit * 60.0)}" if cluster.limit else ""
     most = "at most " if plan.criteria else ""
     lines = [
-        f"partition     {cluster.partition}: {plural(cluster.count, 'node')} can be used now, {_cpus(cluster)} each{limit}",
+        f"partition     {cluster.partition}: {plural(cluster.count, 'node')} can be used now, {cpus} each{limit}",
         f"nodes         {chosen}",
         f"jobs          {most}{many}",
         f"node-hours    {most}{node_seconds / 3600:.2f}",
@@ -139,12 +138,6 @@ def _cluster(plan: planning.Plan, cluster: Cluster) -> list[str]:
         names = shown(f"{name} ({state})" for name, state in cluster.left_out.items())
         lines.append(f"left out      {names}; remove {plan.directory}/plan.json to choose anew")
     return lines
-
-
-def _cpus(cluster: Cluster) -> str:
-    """``8 CPUs``, ``2 to 256 CPUs``."""
-    sizes = [kind["cpus"] for kind in cluster.kinds] or [cluster.cpus]
-    return (f"{min(sizes)} to " if min(sizes) < max(sizes) else "") + plural(max(sizes), "CPU")
 
 
 def _too_small(plan: planning.Plan, cluster: Cluster) -> list[str]:
@@ -213,16 +206,14 @@ def _subsystem(plan: planning.Plan, subsystem: str, cells: list[Cell], every_cel
     for (instrument, variant), group in sorted(groups.items()):
         name = f"{instrument} ({variant})" if variant else instrument
         repetitions = Counter((cell.workload, cell.block, cell.asked) for cell in group)
-        workloads = " ".join(_ordered(cell.workload for cell in sorted(group, key=lambda cell: cell.id)))
+        workloads = " ".join(dict.fromkeys(cell.workload for cell in sorted(group, key=lambda cell: cell.id)))
         blocks = " ".join(format_size(block) for block in sorted({cell.block for cell in group if cell.block}))
         if any(cell.automatic for cell in group):
             blocks += " auto"
         asked = sorted({(bool(cell.word), cell.asked) for cell in group})
         concurrency = " ".join(str(number) for _, number in asked)
-        lines.append(
-            f"  {name:<22} {workloads}{'; ' + blocks if blocks else ''}; x{concurrency}; "
-            f"{_count(plan, group, max(repetitions.values()))}"
-        )
+        count = _count(plan, group, max(repetitions.values()))
+        lines.append(f"  {name:<22} {workloads}{'; ' + blocks if blocks else ''}; x{concurrency}; {count}")
     return lines
 
 
@@ -230,7 +221,3 @@ def _count(plan: planning.Plan, group: list[Cell], most: int) -> str:
     """``1 repetition``, ``6 to 30 repetitions``."""
     least = min((plan.criteria[cell.row].least for cell in group if cell.row in plan.criteria), default=most)
     return f"{least} to {most} repetitions" if least < most else plural(most, "repetition")
-
-
-def _ordered(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))

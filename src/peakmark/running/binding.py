@@ -17,7 +17,7 @@ from peakmark.formatting import duration
 from peakmark.planning import grouping, jobs
 from peakmark.planning.cluster import ANY
 from peakmark.planning.plan import Plan
-from peakmark.running import waiting
+from peakmark.running.reasons import Reason
 from peakmark.running.task import Task
 from peakmark.storage import integrity
 
@@ -72,18 +72,18 @@ class Rows:
         known   all that Slurm knows, by their number
         active  numbers of those that have not ended
         """
-        running = {known[number].nodes for number in active if number in known and not waiting.waits(known[number])}
+        running = {known[number].nodes for number in active if number in known and not known[number].waits}
         self.ours = {name for nodes in running for name in _names(nodes)}
         freed = []
         for row, task in list(self.first.items()):
             job = known.get(task.number or "")
             ended = task.number is not None and task.number not in active
             failed = ended and job is not None and job.state in slurm.ENDED_BADLY and not task.is_made()
-            if job is not None and job.nodes and not waiting.waits(job) and not failed:
+            begun = job is not None and job.nodes and not job.waits and not failed
+            if job is not None and begun:
                 self.nodes[row] = job.nodes
-            elif not ended:
-                continue
-            freed += self.without(task)
+            if begun or ended:
+                freed += self.without(task)
         return freed
 
     def without(self, task: Task) -> list[Task]:
@@ -94,18 +94,18 @@ class Rows:
         del self.first[row]
         return self.kept.pop(row, [])
 
-    def why_leave(self, task: Task, job: slurm.Job, unusable: Mapping[str, str], now: float) -> str | None:
+    def why_leave(self, task: Task, job: slurm.Job, unusable: Mapping[str, str], now: float) -> Reason | None:
         """Why a waiting job should not wait any longer for the nodes of its row."""
         names = _names(task.nodes)
-        down = next((f"{name} is {unusable[name]}" for name in sorted(names) if name in unusable), None)
-        if down is not None or waiting.nodes_gone(job):
-            return down or f"Slurm says {job.reason}"
-        if self.ours & names or not waiting.for_others(job):
+        down = next((Reason("unusable", (name, unusable[name])) for name in sorted(names) if name in unusable), None)
+        if down is not None or job.lacks_nodes:
+            return down or Reason("waits", (job.reason,))
+        if self.ours & names or not job.waits_for_others:
             task.others_since = None
             return None
         task.others_since = now if task.others_since is None else task.others_since
         long = now - task.others_since >= PATIENCE_S
-        return f"others have had {task.nodes} for {duration(PATIENCE_S)}" if long else None
+        return Reason("others", (task.nodes, duration(PATIENCE_S))) if long else None
 
     def leave(self, task: Task) -> None:
         """The row runs anywhere from now on."""
@@ -134,14 +134,14 @@ def _names(nodes: str) -> frozenset[str]:
         return frozenset([nodes])
 
 
-def known(plan: Plan, found: Mapping[str, integrity.Finding]) -> dict[str, str]:
+def known(plan: Plan, findings: Mapping[str, integrity.Finding]) -> dict[str, str]:
     """Row -> nodes on which an earlier run has measured it, where Slurm has them by the name that they give themselves and
     they are large enough for what is left of it.
     """
     names = {name for kind in plan.cluster.kinds for name in kind["nodes"]} if plan.cluster else set()
     nodes: dict[str, str] = {}
     for cell in plan.cells:
-        data = found[cell.id].data if found[cell.id].state == integrity.GOOD else None
+        data = findings[cell.id].data if findings[cell.id].state == integrity.GOOD else None
         if data is None or cell.node != ANY or plan.together(cell) in nodes:
             continue
         hosts = [str(host).partition(".")[0] for key in ("host", "server_host") if (host := data["context"].get(key))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import stat
@@ -40,29 +41,21 @@ def clean(places: Iterable[Path], dry_run: bool = False) -> str:
 
 
 def _find(places: list[Path]) -> Iterable[Leftover]:
-    if not places:
-        places = [files.scratch()]
     seen: set[Path] = set()
-    for place in places:
+    for place in places or [files.scratch()]:
         if not place.is_dir():
             raise ConfigError(f"{place} is no directory: give a scratch directory or the folder of a campaign")
+        folders = {place}
         if (place / "plan.json").exists():
             yield from _temporary_files(place)
-            folders = _scratch_of(place)
-        else:
-            folders = {place}
+            try:
+                cells = Results.read(place).planned
+            except RecordError as error:
+                raise ConfigError(str(error)) from error
+            folders = {files.scratch(cell.options.get("scratch")) for cell in cells}
         for folder in sorted(folders - seen):
             yield from scratch.leftovers(folder)
         seen |= folders
-
-
-def _scratch_of(campaign: Path) -> set[Path]:
-    """Where the campaign's cells put their files, as far as this machine can tell."""
-    try:
-        cells = Results.read(campaign).planned
-    except RecordError as error:
-        raise ConfigError(str(error)) from error
-    return {files.scratch(cell.options.get("scratch")) for cell in cells}
 
 
 def _temporary_files(campaign: Path) -> Iterable[Leftover]:
@@ -70,18 +63,12 @@ def _temporary_files(campaign: Path) -> Iterable[Leftover]:
     for path in sorted(campaign.rglob(".*.tmp")):
         match = _TEMPORARY.fullmatch(path.name)
         facts = path.lstat()
-        if match is None or not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid():
-            continue
-        if _held(campaign):
-            yield Leftover(path, facts.st_size, "the campaign is being measured")
-        else:
-            yield Leftover(path, facts.st_size)
+        if match is not None and stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid():
+            yield Leftover(path, facts.st_size, "the campaign is being measured" if _held(campaign) else "")
 
 
 def _held(campaign: Path) -> bool:
     """Whether a Snakemake has the campaign now."""
-    import fcntl
-
     try:
         with (campaign / "running").open("r+b") as stream:
             fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
 from peakmark import files
@@ -18,116 +18,89 @@ from peakmark.measuring import lock
 from peakmark.running import probe
 from peakmark.units import gigabytes
 
-
-@dataclass
-class _Findings:
-    """Lines for the user; ``healthy`` is lost only when something is missing without which nothing can be measured."""
-
-    lines: list[str] = field(default_factory=list)
-    healthy: bool = True
-
-    def ok(self, what: str, finding: str) -> None:
-        self._add("ok", what, finding)
-
-    def note(self, what: str, finding: str) -> None:
-        self._add("note", what, finding)
-
-    def broken(self, what: str, finding: str) -> None:
-        self.healthy = False
-        self._add("broken", what, finding)
-
-    def missing(self, what: str, finding: str, needed: bool = False) -> None:
-        self.healthy &= not needed
-        self._add("missing", what, finding)
-
-    def _add(self, mark: str, what: str, finding: str) -> None:
-        self.lines.append(f"{mark:<8}{what:<14}{finding}")
+Finding = tuple[str, str, str]
+"""Mark, what it is about, and what was found: see ``probe.line``."""
 
 
 def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[str, bool]:
     """A line per finding, and whether nothing that is needed is missing. ``node``: inside a job, on its node."""
-    findings = _Findings()
-    for mark, what, words in probe.of_node() if node else ():
-        findings._add(mark, what, words)
-    _programs(findings)
-    _instruments(findings, kernels)
-    _toolchain(findings, kernels)
-    _scratch(findings, files.scratch(scratch))
-    _settings(findings)
-    try:
-        with lock.held("campaign"):
-            pass
-    except PeakmarkError as error:
-        findings.note("busy", str(error))
-    return "\n".join(findings.lines), findings.healthy
+    needed = [*_programs(), *_kernels(kernels)]
+    others = [*_references(), *_toolchain(kernels), _scratch(files.scratch(scratch)), *_settings(), *_busy()]
+    lines = [*(probe.of_node() if node else ()), *(probe.line(*finding) for finding in (*needed, *others))]
+    return "\n".join(lines), all(mark == "ok" for mark, _, _ in needed)
 
 
-def _programs(findings: _Findings) -> None:
+def _programs() -> Iterator[Finding]:
     for program in ("gcc", "make"):
-        found = shutil.which(program)
-        if found:
-            findings.ok(program, found)
-        else:
-            findings.missing(program, f"needed to compile the kernels; apt-get install {program}", needed=True)
+        path = shutil.which(program)
+        missing = f"needed to compile the kernels; apt-get install {program}"
+        yield ("ok", program, path) if path else ("missing", program, missing)
 
 
-def _instruments(findings: _Findings, kernels: Path) -> None:
+def _kernels(folder: Path) -> Iterator[Finding]:
     for name, instrument in REGISTRY.items():
-        if not instrument.reference:
-            path = kernels / instrument.executables[0]
-            if not path.exists():
-                findings.missing(name, "not compiled; make kernels", needed=True)
-                continue
-            try:
-                kernel = str(compiled.program(kernels, instrument.executables[0]))
-                findings.ok(name, f"{kernel} {instrument.find(kernel).version}")
-            except MeasurementError as error:
-                findings.broken(name, str(error))
+        if instrument.reference:
             continue
-        found = on_path(instrument.executables)
-        if found is None:
-            package = instrument.package
-            fix = (
-                f"apt-get install {package}" if package else f"put it on PATH or set tools.{name} in the configuration"
-            )
-            findings.missing(name, f"its columns stay empty; {fix}")
+        if not (folder / instrument.executables[0]).exists():
+            yield "missing", name, "not compiled; make kernels"
             continue
         try:
-            findings.ok(name, f"{found} {instrument.find(found).version}")
+            kernel = str(compiled.program(folder, instrument.executables[0]))
+            yield "ok", name, f"{kernel} {instrument.find(kernel).version}"
+        except MeasurementError as error:
+            yield "broken", name, str(error)
+
+
+def _references() -> Iterator[Finding]:
+    for name, instrument in REGISTRY.items():
+        path = on_path(instrument.executables)
+        if not instrument.reference:
+            continue
+        if path is None:
+            elsewhere = f"put it on PATH or set tools.{name} in the configuration"
+            fix = f"apt-get install {instrument.package}" if instrument.package else elsewhere
+            yield "missing", name, f"its columns stay empty; {fix}"
+            continue
+        try:
+            yield "ok", name, f"{path} {instrument.find(path).version}"
         except Unavailable as error:
-            findings.missing(name, str(error))
+            yield "missing", name, str(error)
 
 
-def _toolchain(findings: _Findings, kernels: Path) -> None:
+def _toolchain(kernels: Path) -> Iterator[Finding]:
     for isa, why in (libraries.collect_build(Host(), kernels)["left_out"] or {}).items():
         text = f"the kernels were built without {isa} ({why}); a newer compiler and assembler can, then make kernels"
-        findings.note("toolchain", text)
+        yield "note", "toolchain", text
 
 
-def _scratch(findings: _Findings, scratch: Path) -> None:
+def _scratch(scratch: Path) -> Finding:
     try:
         kind = subprocess.run(
             ["stat", "-f", "-c", "%T", str(scratch)], capture_output=True, text=True, timeout=10, check=True
         ).stdout.strip()
-        free = files.free(scratch)
+        text = f"{scratch}: {kind}, {gigabytes(files.free(scratch))} free"
     except (OSError, subprocess.SubprocessError):
-        findings.missing("scratch", f"{scratch} cannot be used; set scratch: to a directory on the node")
-        return
-    text = f"{scratch}: {kind}, {gigabytes(free)} free"
+        return "missing", "scratch", f"{scratch} cannot be used; set scratch: to a directory on the node"
     if kind in ("tmpfs", "ramfs"):
-        findings.note("scratch", f"{text}; this is memory, not a disk: set scratch: to a directory on a disk")
-    else:
-        findings.ok("scratch", text)
+        return "note", "scratch", f"{text}; this is memory, not a disk: set scratch: to a directory on a disk"
+    return "ok", "scratch", text
 
 
-def _settings(findings: _Findings) -> None:
+def _settings() -> Iterator[Finding]:
     host = Host()
     choice = chosen(host.read("/sys/kernel/mm/transparent_hugepage/enabled"))
     if choice == "never":
-        findings.note("huge pages", "never; memory figures will be lower than the machine can do")
+        yield "note", "huge pages", "never; memory figures will be lower than the machine can do"
     elif choice:
-        findings.ok("huge pages", choice)
+        yield "ok", "huge pages", choice
     if host.read("/proc/sys/kernel/io_uring_disabled") not in (None, "0"):
-        findings.note("io_uring", "switched off by kernel.io_uring_disabled; the psync engine is not affected")
-    slurm = shutil.which("sbatch")
-    findings.note("Slurm", slurm or "not here; measure this machine with --profile local")
+        yield "note", "io_uring", "switched off by kernel.io_uring_disabled; the psync engine is not affected"
+    yield "note", "Slurm", shutil.which("sbatch") or "not here; measure this machine with --profile local"
+
+
+def _busy() -> Iterator[Finding]:
+    try:
+        with lock.held("campaign"):
+            pass
+    except PeakmarkError as error:
+        yield "note", "busy", str(error)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,19 +12,11 @@ from typing import Any
 
 from peakmark import __version__, files, output
 from peakmark.cell import Cell
-from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, RecordError, sentence
+from peakmark.errors import OUT_OF_MEMORY, RecordError, sentence
 from peakmark.planning.plan import Plan
 from peakmark.running import present
+from peakmark.running.reasons import STATES, Reason
 from peakmark.storage import attempts, records
-
-WORDS = {
-    "TIMEOUT": "it passed its time limit; runtime_factor in the site file's section slurm makes limits longer",
-    "CANCELLED": "somebody cancelled it",
-    "NODE_FAIL": "its node was lost",
-    OUT_OF_MEMORY: "it used more memory than it had been granted{granted}",
-    "PREEMPTED": "another job took its node",
-    "BOOT_FAIL": "its node did not start",
-}
 
 LOG_BYTES = 1 << 20
 _MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
@@ -40,28 +34,29 @@ def keep(
     cell = _present(plan, cells)
     if cell is None or any(_number(path) == number for path in attempts.paths(plan.directory, cell)):
         return None
-    code = details.get("ExitCode", "")
-    name = OUT_OF_MEMORY if state == "FAILED" and _memory_ran_out(details.get("StdOut", "")) else state
-    words = WORDS.get(name, "").format(granted=_granted(details))
-    reason = f"{name}: {words}" if words else f"{name}, exit code {code.partition(':')[0] or 'unknown'}"
-    told = {
-        "state": state,
-        "exit_code": code,
-        "reason": details.get("Reason", ""),
-        "log": details.get("StdOut", ""),
-    }
-    host = (host_of(details) or "unknown").partition(".")[0]
-    record = _record(cell, f"Slurm ended job {number}: {reason}", host, now, number, told)
-    return _store(plan, cell, record)
+    code, log = details.get("ExitCode", ""), details.get("StdOut", "")
+    name = OUT_OF_MEMORY if state == "FAILED" and _memory_ran_out(log) else state
+    reason = Reason("exit code", (name, code.partition(":")[0] or "unknown"), number)
+    if name == OUT_OF_MEMORY:
+        reason = _memory(details, number)
+    elif name in STATES:
+        reason = Reason(name, job=number)
+    told = {"state": state, "exit_code": code, "reason": details.get("Reason", ""), "log": log}
+    names = (
+        details.get("BatchHost"),
+        details.get("NodeList"),
+        "unknown",
+    )  # its script ran on the first one that is known
+    host = next(name for name in names if name and name != "(null)")
+    return _store(plan, cell, _record(cell, reason, host.partition(".")[0], now, {"job_id": number, "slurm": told}))
 
 
-def _granted(details: Mapping[str, str]) -> str:
-    """The memory that a job was granted, and what gives it more: `--mem=0`, which an exclusive job asks for, is all."""
+def _memory(details: Mapping[str, str], number: str) -> Reason:
+    """With the memory that a job was granted: ``--mem=0``, which an exclusive job asks for, is all of its node."""
     asked, has = details.get("MinMemoryNode", "0"), re.search(r"\bmem=(\w+)", details.get("TRES", ""))
     if asked != "0":
-        return f" ({asked}); {MORE_MEMORY}"
-    amount = f" ({has[1]})" if has else ""
-    return f"{amount}, all that Slurm gives of its node: a smaller pool:, smaller blocks: or nodes with more memory"
+        return Reason(OUT_OF_MEMORY, (asked,), number)
+    return Reason("whole node", (f" ({has[1]})" if has else "",), number)
 
 
 def _store(plan: Plan, cell: Cell, record: dict[str, Any]) -> Path | None:
@@ -73,16 +68,12 @@ def _store(plan: Plan, cell: Cell, record: dict[str, Any]) -> Path | None:
         return None
 
 
-_SAID: set[str] = set()
-
-
+@functools.cache
 def _say_once(text: str) -> None:
-    if text not in _SAID:
-        _SAID.add(text)
-        output.tell(text)
+    output.tell(text)
 
 
-def refused(plan: Plan, cells: Iterable[Cell], reason: str, now: datetime.datetime) -> None:
+def refused(plan: Plan, cells: Iterable[Cell], reason: Reason, now: datetime.datetime) -> None:
     """An attempt of each cell whose job never ran."""
     for cell in cells:
         _store(plan, cell, _record(cell, reason, cell.node, now))
@@ -102,28 +93,15 @@ def _present(plan: Plan, cells: Sequence[Cell]) -> Cell | None:
     return next((cell for cell in cells if cell.id == named), None)
 
 
-def host_of(details: Mapping[str, str]) -> str | None:
-    """The node on which the job's script ran."""
-    batch = details.get("BatchHost")
-    if batch and batch != "(null)":
-        return batch
-    nodes = details.get("NodeList")
-    return nodes if nodes and nodes != "(null)" else None
-
-
 def _record(
-    cell: Cell,
-    reason: str,
-    host: str,
-    now: datetime.datetime,
-    number: str | None = None,
-    details: Mapping[str, str] | None = None,
+    cell: Cell, reason: Reason, host: str, now: datetime.datetime, more: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
+    """``more``: of the context. The reason is there as a sentence, and as what ``read_reason`` makes of it again."""
     return {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),
         "status": "failed",
-        "reason": reason,
+        "reason": str(reason),
         "measurements": [],
         "context": {
             "host": host,
@@ -131,16 +109,22 @@ def _record(
             "seconds": 0.0,
             "load_before": None,
             "load_after": None,
-            "job_id": number,
+            "job_id": None,
             "tool": None,
             "cpus": [],
             "commands": [],
             "peakmark": __version__,
-            **({"slurm": dict(details)} if details is not None else {}),
+            "why": reason.to_json(),
+            **(more or {}),
         },
         "warnings": [],
         "raw": {},
     }
+
+
+def read_reason(record: Mapping[str, Any]) -> Reason | None:
+    """The reason of an attempt that was written here, whichever job it was; None of any other."""
+    return Reason.from_json(record["context"].get("why") or {})
 
 
 def _memory_ran_out(log: str) -> bool:
@@ -155,8 +139,6 @@ def _memory_ran_out(log: str) -> bool:
 
 
 def _number(path: Path) -> str | None:
-    try:
-        job_id: str | None = records.read(path)["context"].get("job_id")
-    except RecordError:
-        return None
-    return job_id
+    with contextlib.suppress(RecordError):
+        return str(records.read(path)["context"].get("job_id"))
+    return None

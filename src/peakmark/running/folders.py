@@ -28,8 +28,7 @@ def check_campaign(directory: Path, cells: Iterable[Cell]) -> None:
     """That what a campaign has are folders and files as they should be. Errors: PeakmarkError."""
     subsystems = {f"{top}/{cell.subsystem}" for cell in cells for top in ("cells", "logs")}
     for path in (directory, *(directory / name for name in (*OF_CAMPAIGN, *sorted(subsystems)))):
-        why = _no_folder(path)
-        if why:
+        if why := _no_folder(path):
             raise PeakmarkError(f"the campaign needs a folder {path}: {why}")
     for name in FILES:
         if (directory / name).is_dir():
@@ -42,17 +41,13 @@ def check_room(directory: Path) -> None:
 
 
 def _check(path: Path, what: str) -> None:
-    why = _no_folder(path)
-    if why:
+    if why := _no_folder(path):
         raise PeakmarkError(f"{what}: {why}, {ELSEWHERE}")
-    found = path
-    while not found.exists():
-        found = found.absolute().parent
-    if not os.access(found, os.W_OK | os.X_OK):
-        which = "it" if found == path else found
+    there = next(one for one in (path, *path.absolute().parents) if one.exists())
+    if not os.access(there, os.W_OK | os.X_OK):
+        which = "it" if there == path else there
         raise PeakmarkError(f"{what}: {which} cannot be written to; mend its rights, {ELSEWHERE}")
-    full = files.full(found)
-    if full:
+    if full := files.full(there):
         raise PeakmarkError(full)
 
 

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
-from peakmark import files, output
+from peakmark import files
 from peakmark.catalogue.workloads import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config import site
@@ -48,12 +48,6 @@ def _empty(plan: Plan, cells: Iterable[Cell]) -> dict[str, str]:
     return {**empty, **_memory(rows), **_records(rows, place)}
 
 
-def say(lines: Iterable[str]) -> None:
-    """Tell it on stderr."""
-    for line in lines:
-        output.tell(line)
-
-
 def _words(empty: dict[str, str]) -> list[str]:
     """A line for each reason, with the first of its rows."""
     by_reason: dict[str, list[str]] = {}
@@ -83,24 +77,20 @@ def _tools(plan: Plan) -> None:
 def _scratch(plan: Plan) -> Path:
     asked = plan.config["scratch"]
     place = files.scratch(asked)
-    said = f"scratch is {asked!r}" if asked else f"the scratch directory is {place}"
-    why = None
     try:
-        if not place.is_dir():
-            why = "is not a directory" if place.exists() else "does not exist"
-        elif not os.access(place, os.W_OK | os.X_OK):
-            why = "cannot be written to"
+        if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
+            return place
+        why = "cannot be written to" if place.is_dir() else "is not a directory" if place.exists() else "does not exist"
     except (OSError, ValueError) as error:
         why = f"cannot be used ({getattr(error, 'strerror', None) or error})"
-    if why:
-        raise ConfigError(f"{said}, which {why}: set scratch: to a directory on the disk that is measured")
-    return place
+    said = f"scratch is {asked!r}" if asked else f"the scratch directory is {place}"
+    raise ConfigError(f"{said}, which {why}: set scratch: to a directory on the disk that is measured")
 
 
 def _room(rows: dict[str, Cell], place: Path) -> None:
-    row, need = max(((row, durations.cost(cell).disk_bytes) for row, cell in rows.items()), key=lambda one: one[1])
-    reason = files.no_room(place, need, row)
-    if reason:
+    needs = {row: durations.cost(cell).disk_bytes for row, cell in rows.items()}
+    hungriest = max(needs, key=lambda row: needs[row])
+    if reason := files.no_room(place, needs[hungriest], hungriest):
         raise ConfigError(reason)
 
 
@@ -110,9 +100,8 @@ def _memory(rows: dict[str, Cell]) -> dict[str, str]:
     empty = {}
     for row, cell in rows.items():
         need = durations.cost(cell).memory_bytes
-        if (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic:
-            continue  # made to fit
-        if total is None or common.fits_memory(need, total):
+        made_to_fit = (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic
+        if made_to_fit or total is None or common.fits_memory(need, total):
             continue
         reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
         if not REGISTRY[cell.instrument].reference:

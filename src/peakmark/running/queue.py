@@ -11,15 +11,16 @@ import heapq
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from peakmark import slurm
 from peakmark.errors import PeakmarkError
 from peakmark.planning.plan import Plan
-from peakmark.running import failures, present, progress, refusals, waiting
+from peakmark.running import failures, present, progress, refusals
 from peakmark.running.binding import Rows
+from peakmark.running.reasons import Reason
 from peakmark.running.task import Ended, Task
 
 AT_ONCE = 4
@@ -65,7 +66,7 @@ class Queue:
         self._looked = -LONGEST_S
         self._submit_at = self._nodes_at = 0.0
         self._silent_since: float | None = None
-        self._said: set[str] = set()
+        self._said: set[Hashable] = set()
         self._unusable: dict[str, str] = {}
         self._running: list[Task] = []
         self._pool = ThreadPoolExecutor(AT_ONCE, "sbatch")
@@ -145,28 +146,25 @@ class Queue:
                 elif self._over:
                     self._push([task])
                 elif refusal is None:
-                    yield self._never(Ended(task))
+                    self._push(self.rows.without(task))
+                    yield Ended(task)
                 elif refusals.later(refusal):
                     self._push([task])
                     self._wait(refusal)
                 elif task.nodes:
-                    self._leave(task, refusals.sentence(refusal))
+                    self._leave(task, refusals.reason(refusal))
                     self._push([task.again()])
                 else:
-                    words = refusals.sentence(refusal)
-                    self._keep_refusal(task, words)
-                    yield self._never(Ended(task, words))
-
-    def _never(self, ended: Ended) -> Ended:
-        """A job that gets no nodes: another one of its row decides them."""
-        self._push(self.rows.without(ended.task))
-        return ended
+                    why = refusals.reason(refusal)
+                    self._keep_refusal(task, why)
+                    self._push(self.rows.without(task))  # it gets no nodes: another one of its row decides them
+                    yield Ended(task, why)
 
     def _push(self, tasks: Iterable[Task]) -> None:
         for task in tasks:
             heapq.heappush(self.waiting, task)
 
-    def _hand_over(self, task: Task) -> str | None:
+    def _hand_over(self, task: Task) -> slurm.SlurmError | None:
         """Submit one. Returns why not. A record that another run's job has made meanwhile needs no job."""
         if self._over or task.number is not None or task.is_made():
             return None
@@ -174,10 +172,10 @@ class Queue:
             where = (f"--nodelist={task.nodes}",) if task.nodes else ()
             task.number = slurm.submit((*task.options, *where, f"--comment={task.comment}"), task.script)
         except slurm.SlurmError as error:
-            return str(error)
+            return error
         return None
 
-    def _look_for(self, tasks: Sequence[Task]) -> str | None:
+    def _look_for(self, tasks: Sequence[Task]) -> slurm.SlurmError | None:
         """A busy controller may take a job and answer too late for sbatch: nothing is to be measured twice. Returns why
         that cannot be known now."""
         if not tasks:
@@ -185,23 +183,18 @@ class Queue:
         try:
             there = {job.comment: job.number for job in slurm.jobs() if job.number not in self.active}
         except slurm.SlurmError as error:
-            return str(error)
+            return error
         for task in tasks:
             task.number = there.get(task.comment)
         return None
 
-    def _wait(self, words: str) -> None:
+    def _wait(self, refusal: slurm.SlurmError) -> None:
         self._submit_at = self.clock() + LATER_S
-        many = len(self.active)
-        self._tell(
-            "later",
-            f"Slurm takes no further jobs for now ({refusals.said(words)}): {many} are in its "
-            "queue, the rest follows as it takes them",
-        )
+        self._tell("later", Reason("later", (refusals.said(refusal), len(self.active))))
 
-    def _keep_refusal(self, task: Task, words: str) -> None:
+    def _keep_refusal(self, task: Task, why: Reason) -> None:
         with contextlib.suppress(OSError, PeakmarkError):
-            failures.refused(self.plan, task.cells, words, datetime.datetime.now().astimezone())
+            failures.refused(self.plan, task.cells, why, datetime.datetime.now().astimezone())
 
     # -- looking
 
@@ -220,13 +213,13 @@ class Queue:
         except slurm.SlurmError as error:
             self._silent_since = self._silent_since or now
             if now - self._silent_since > SILENT_S:
-                self._tell("silent", f"{error}: waiting until it answers; jobs go on meanwhile")
+                self._tell("silent", Reason("silent", (error,)))
             return []
         if self._silent_since is not None:
             self._silent_since = None
             self._said.discard("silent")
         ended = []
-        running = (task for number, task in self.active.items() if number in known and not waiting.waits(known[number]))
+        running = (task for number, task in self.active.items() if number in known and not known[number].waits)
         self._running = list(itertools.islice(running, FEW))
         for number, task in list(self.active.items()):
             job = known.get(number)
@@ -253,7 +246,7 @@ class Queue:
             progress.started = now
         return None
 
-    def _failed(self, task: Task, job: slurm.Job) -> str:
+    def _failed(self, task: Task, job: slurm.Job) -> Reason:
         if job.state == "SPECIAL_EXIT":
             with contextlib.suppress(slurm.SlurmError):
                 slurm.cancel([job.number])
@@ -261,9 +254,9 @@ class Queue:
             details = slurm.job(job.number)
             now = datetime.datetime.now().astimezone()
             if failures.keep(self.plan, task.cells, job.number, job.state, details, now) is not None:
-                where = f" on {job.nodes}" if job.nodes else ""
-                return f"Slurm ended job {job.number}{where}: {job.state}"
-        return ""  # the job has told why itself
+                named = Reason("ended on", (job.nodes, job.state), job.number)
+                return named if job.nodes else Reason("ended", (job.state,), job.number)
+        return Reason("told")
 
     def _forgotten(self, task: Task) -> Ended | None:
         """A job that Slurm does not know any more: its record tells, or nobody."""
@@ -272,21 +265,21 @@ class Queue:
             return None
         if task.is_made():
             return Ended(task)
-        words = f"Slurm has forgotten job {task.number} before anybody saw how it ended, and there is no record"
+        why = Reason("forgotten", job=str(task.number))
         with contextlib.suppress(OSError, PeakmarkError):
             if failures.has_told(self.plan, task.cells, str(task.number)):
-                return Ended(task, "")
-            failures.refused(self.plan, task.cells, words, datetime.datetime.now().astimezone())
-        return Ended(task, words)
+                return Ended(task, Reason("told"))
+        self._keep_refusal(task, why)
+        return Ended(task, why)
 
     # -- nodes that take no jobs
 
     def _give_up(self, known: Mapping[str, slurm.Job], now: float) -> list[Ended]:
         there = [(task, known[number]) for number, task in self.active.items() if number in known]
-        pending = [(task, job) for task, job in there if waiting.waits(job)]
+        pending = [(task, job) for task, job in there if job.waits]
         if not pending:
             return []
-        if now >= self._nodes_at or any(waiting.stuck(job) and task.stuck_since is None for task, job in pending):
+        if now >= self._nodes_at or any(job.is_stuck and task.stuck_since is None for task, job in pending):
             self._nodes_at = now + min(NODES_S, self.give_up_s / 4)
             with contextlib.suppress(slurm.SlurmError):
                 self._unusable = slurm.unusable()
@@ -299,23 +292,21 @@ class Queue:
                 continue
             if task.stuck_since is None:
                 task.stuck_since = now
-                self._tell(
-                    why, f"jobs wait, and would for ever: {why}; given up after {self.give_up_s:g} s (give_up_after)"
-                )
+                self._tell(why, Reason("for ever", (why, f"{self.give_up_s:g}")))
             elif now - task.stuck_since >= self.give_up_s:
-                words = f"{why}; given up after {self.give_up_s:g} s of waiting (give_up_after)"
-                ended += [Ended(one, words) for one in (task, *self.rows.without(task))]
+                over = Reason("given up", (why, f"{self.give_up_s:g}"))
+                ended += [Ended(one, over) for one in (task, *self.rows.without(task))]
         self._drop(ended)
         return ended
 
-    def _why_stuck(self, task: Task, job: slurm.Job) -> str | None:
+    def _why_stuck(self, task: Task, job: slurm.Job) -> Reason | None:
         """Why no end of another job lets this one begin; None where it just waits."""
-        down = self._unusable.get(task.cells[0].node)
-        if down is not None:
-            return f"{task.cells[0].node} is {down}"
-        if waiting.stuck(job):
-            nodes = "; ".join(f"{name} is {state}" for name, state in list(self._unusable.items())[:4])
-            return f"Slurm says {job.reason}{f' ({nodes})' if nodes else ''}"
+        node = task.cells[0].node
+        if node in self._unusable:
+            return Reason("unusable", (node, self._unusable[node]))
+        if job.is_stuck:
+            nodes = "; ".join(str(Reason("unusable", one)) for one in list(self._unusable.items())[:4])
+            return Reason("waits for", (job.reason, nodes)) if nodes else Reason("waits", (job.reason,))
         return None
 
     def _leave_nodes(self, pending: Iterable[tuple[Task, slurm.Job]], now: float) -> None:
@@ -331,12 +322,9 @@ class Queue:
             for task in leaving:
                 task.leaves = True
 
-    def _leave(self, task: Task, why: str) -> None:
+    def _leave(self, task: Task, why: Reason) -> None:
         self.rows.leave(task)
-        self._tell(
-            f"leave {task.nodes}",
-            f"rows that began on {task.nodes} go on wherever there is room, and say that they mix hosts: {why}",
-        )
+        self._tell(task.nodes, Reason("left", (task.nodes, why)))
 
     def _drop(self, ended: Iterable[Ended]) -> None:
         for one in ended:
@@ -344,10 +332,11 @@ class Queue:
                 with contextlib.suppress(slurm.SlurmError):
                     slurm.cancel([one.task.number])
                 self.active.pop(one.task.number, None)
-            self._keep_refusal(one.task, one.words or "")
+            if one.why is not None:
+                self._keep_refusal(one.task, one.why)
 
-    def _tell(self, key: str, sentence: str) -> None:
+    def _tell(self, key: Hashable, reason: Reason) -> None:
         """Say something once."""
         if key not in self._said:
             self._said.add(key)
-            self.say(sentence)
+            self.say(str(reason))

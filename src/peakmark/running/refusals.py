@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+from peakmark.running.reasons import Reason
+from peakmark.slurm import SlurmError
+
 _LATER = re.compile(
-    r"MaxSubmit|submit limit|rate limit|[Uu]nable to contact|timed? ?out|no answer|temporarily|try again|[Cc]onnection|"
+    r"MaxSubmit|submit limit|rate limit|[Uu]nable to contact|timed? ?out|temporarily|try again|[Cc]onnection|"
     r"standby|Zero Bytes|Communication|slurmctld is|in recovery|Resource temporarily",
 )
-_UNANSWERED = re.compile(r"timed? ?out|no answer|[Cc]onnection|Zero Bytes|Communication")
+_UNANSWERED = re.compile(r"timed? ?out|[Cc]onnection|Zero Bytes|Communication")
 _NEVER = re.compile(r"(MaxWall|MaxCpus|MaxCPU|MaxNode|MaxMem|MaxTRES|MinCpus|MinTRES)\w*PerJob|MaxWallDuration")
 _NODES = re.compile(r"[Rr]equired nodes? not available|nodes are busy|ReqNodeNotAvail|down, drained")
 
@@ -42,28 +45,28 @@ _REMEDIES = (
 _REMEDY = "the site file's section slurm has what can be changed"
 
 
-def later(words: str) -> bool:
+def later(error: SlurmError) -> bool:
     """Whether the same submission may succeed later: a limit of jobs in the queue, or a controller that is away."""
-    return bool(_LATER.search(words)) and not _NEVER.search(words)
+    return error.silent or (bool(_LATER.search(error.said)) and not _NEVER.search(error.said))
 
 
-def unanswered(words: str) -> bool:
+def unanswered(error: SlurmError) -> bool:
     """Whether Slurm may have taken the job all the same: the answer was lost, not the question."""
-    return bool(_UNANSWERED.search(words))
+    return error.silent or bool(_UNANSWERED.search(error.said))
 
 
-def away(words: str) -> bool:
+def away(error: SlurmError) -> bool:
     """Whether only the state of nodes speaks against it: the job may wait in the queue."""
-    return bool(_NODES.search(words))
+    return bool(_NODES.search(error.said))
 
 
-def said(words: str) -> str:
+def said(error: SlurmError) -> str:
     """sbatch's words without its own name in every line."""
-    text = re.sub(r"^(sbatch failed: )?(sbatch: )?(error: )?", "", words)
+    text = re.sub(r"^(sbatch: )?(error: )?", "", error.said or error.fact)
     return re.sub(r"\s*sbatch: (error: )?", "; ", text).strip("; ")
 
 
-def sentence(words: str) -> str:
+def reason(error: SlurmError) -> Reason:
     """sbatch's words and what would mend it."""
-    remedy = next((text for pattern, text in _REMEDIES if re.search(pattern, words)), _REMEDY)
-    return f"Slurm takes no such job: {said(words)}; {remedy}"
+    remedy = next((text for pattern, text in _REMEDIES if re.search(pattern, error.said)), _REMEDY)
+    return Reason("refused", (said(error), remedy))

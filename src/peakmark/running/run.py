@@ -55,18 +55,16 @@ class Run:
         self.config, self.main = config, main
         self.given = {jobs.GIVEN[name]: value for name, value in given.items() if name in jobs.GIVEN}
         completed = plan.complete(config, on_cluster=remote or cluster.VARIABLE in os.environ, checked=not main)
-        self.plan: Plan = plan.build(
-            completed, _cluster(completed, self.given) if main and remote else _inherited(main)
-        )
+        where = _cluster(completed, self.given) if main and remote else _inherited(main)
+        self.plan: Plan = plan.build(completed, where, resumes=main)
         self.folder = str(self.plan.directory)
         self.cells = {cell.id: cell for cell in self.plan.cells}
         if main:
             folders.check_campaign(self.plan.directory, self.plan.cells)
-        self.found = resume.survey(self.plan.directory, self.plan.cells) if main else {}
-        self.plan = plan.timed(self.plan, self.found)
+        self.findings = resume.survey(self.plan.results) if main else {}
         self.kernels_ready = build.up_to_date() if main else True
         if main:
-            preflight.say(preflight.check(self.plan, [one for one in self.wanted if not self.is_measured(one)]))
+            output.tell(*preflight.check(self.plan, self.left))
         Run.current = self
 
     # -- what is asked for
@@ -77,8 +75,9 @@ class Run:
         return 0 if self.plan.jobs else adaptive.rounds(self.plan.criteria)
 
     @cached_property
-    def wanted(self) -> list[Cell]:
-        return self.plan.wanted()
+    def left(self) -> list[Cell]:
+        """The cells that are asked for by now and have no record that counts, in running order."""
+        return [cell for cell in self.plan.wanted() if not self.is_measured(cell)]
 
     @cached_property
     def records(self) -> list[str]:
@@ -87,15 +86,14 @@ class Run:
             return [self.plan.record_name(cell) for cell in self.plan.surely()]
         return [self.job_output(name) for name in self.plan.jobs]
 
-    @property
-    def lost(self) -> list[str]:
-        """Behind tables that still stand, Snakemake would not miss a lost record: it must be asked for by name. What a job
-        of several cells once said of them hides one that is lost."""
+    def lost(self, records: Sequence[str]) -> list[str]:
+        """Those of what is asked for that tables stand without. What a job of several cells once said of them hides one that is
+        lost."""
         if not self.is_there("tables"):
             return []
         if self.plan.jobs:
             return [self.job_output(name) for name in self.plan.jobs if self.missing(name)]
-        return [path for path in self.records if not Path(path).exists()]
+        return [path for path in records if not Path(path).exists()]
 
     def job_output(self, name: str) -> str:
         return str(job.output_path(self.plan.directory, name))
@@ -113,7 +111,7 @@ class Run:
     @cached_property
     def digest(self) -> str:
         """Changes with the plan: tables made from another one are made anew."""
-        return hashlib.sha256(planfile.text(self.plan.to_json()).encode()).hexdigest()
+        return hashlib.sha256(planfile.text(self.plan.results.plan).encode()).hexdigest()
 
     @property
     def plan_there(self) -> list[str]:
@@ -132,12 +130,12 @@ class Run:
 
     def is_measured(self, cell: Cell) -> bool:
         """Whether the cell has a whole, unchanged record with its present options."""
-        return cell.id in self.found and self.found[cell.id].state == integrity.GOOD
+        return cell.id in self.findings and self.findings[cell.id].state == integrity.GOOD
 
     @property
     def before_cell(self) -> Callback | list[str]:
         """Input of a cell's rule. To ask each of ten thousand takes seconds, and mostly none has anything to wait for."""
-        unfit = any(resume.unfit(finding) for finding in self.found.values())
+        unfit = any(resume.unfit(finding) for finding in self.findings.values())
         return self._before_cell if self.main and (unfit or not self.kernels_ready) else []
 
     def _before_cell(self, wildcards: Any) -> list[str]:
@@ -146,7 +144,7 @@ class Run:
         say this: with it, Snakemake 9.27 takes all cells behind an outdated kernel for finished.
         """
         cell = self.cells[wildcards.cell]
-        again = [self.again] if resume.unfit(self.found[cell.id]) else []
+        again = [self.again] if resume.unfit(self.findings[cell.id]) else []
         return again if self.kernels_ready or self.is_measured(cell) else [*again, *build.programs()]
 
     def before_job(self, wildcards: Any) -> list[str]:
@@ -157,19 +155,20 @@ class Run:
 
     def missing(self, name: str) -> list[Cell]:
         """What the job will have to do."""
-        return [cell for cell in self.plan.jobs[name] if cell.id in self._wanted and not self.is_measured(cell)]
+        left = self._left
+        return [cell for cell in self.plan.jobs[name] if cell.id in left]
 
     @cached_property
-    def _wanted(self) -> frozenset[str]:
-        return frozenset(cell.id for cell in self.wanted)
+    def _left(self) -> frozenset[str]:
+        return frozenset(cell.id for cell in self.left)
 
     # -- what rules are told
 
     def words(self, wildcards: Any) -> str:
         """A cell whose words change is measured again."""
         cell = self.cells[wildcards.cell]
-        words = ["--cell", cell.spec(), "--tool", *jobs.words_of(cell.instrument, self.plan)]
-        return shlex.join([*words, "--pair"] if self.plan.cluster and grouping.two_nodes(cell) else words)
+        pair = ["--pair"] if self.plan.cluster and grouping.two_nodes(cell) else []
+        return shlex.join(["--cell", cell.spec(), "--tool", *jobs.words_of(cell.instrument, self.plan), *pair])
 
     def job_words(self, wildcards: Any) -> str:
         return jobs.fingerprint(self.plan.jobs[wildcards.job], self.plan)
@@ -213,7 +212,7 @@ class Run:
             f"--output={_log(self.plan.directory / 'logs' / 'slurm')}",
             *jobs.options(cells, self.plan, self.given),
         )
-        absent = len(cells) == 1 and self.found[cells[0].id].state == integrity.ABSENT
+        absent = len(cells) == 1 and self.findings[cells[0].id].state == integrity.ABSENT
         before = None if absent else written(output)
         comment = jobs.comment(self.plan, cells)
         return Task(self.places[cells[0].id], cells, output, comment, options, script(command), before)
@@ -228,7 +227,7 @@ class Run:
         sys.setswitchinterval(0.001)
         most = int(settings_of(self.plan.config).get("max_jobs", MAX_JOBS))
         seconds = parse_duration("give_up_after", self.plan.config["give_up_after"])
-        rows = binding.Rows(self.plan.together, binding.known(self.plan, self.found))
+        rows = binding.Rows(self.plan.together, binding.known(self.plan, self.findings))
         self.opened = Queue(self.plan, rows=rows, max_jobs=most, give_up_s=seconds, say=say)
         return self.opened
 
@@ -255,7 +254,7 @@ class Run:
         if self.opened is not None:
             self.opened.adopted |= head.adopt(self.plan)
             head.check(self.plan, self.given, self.is_measured)
-        resume.begin(self.plan, self.found)
+        resume.begin(self.plan, self.findings)
         self._estimate()
         return held
 
@@ -277,30 +276,23 @@ class Run:
     def _write(self) -> None:
         """Everything that a cell needs to be measured, by a job or again by hand; the plan last, as it tells that all is
         there."""
-        text = json.dumps(self.config, indent=1, sort_keys=True) + "\n"
-        path = self.plan.directory / "config.json"
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            files.write_text(path, text)
-        planfile.write(self.plan.directory / "plan.json", self.plan.to_json())
+        files.renew(self.plan.directory / "config.json", json.dumps(self.config, indent=1, sort_keys=True) + "\n")
+        planfile.write(self.plan.directory / "plan.json", self.plan.results.plan)
 
     def _estimate(self) -> None:
+        seconds_of = self.plan.durations.total
+        each = {self.plan.record_name(cell): [cell] for cell in self.left}
         if self.plan.jobs:
             each = {self.job_output(name): self.missing(name) for name in self.plan.jobs}
-        else:
-            missing = [cell for cell in self.wanted if not self.is_measured(cell)]
-            each = {self.plan.record_name(cell): [cell] for cell in missing}
-        progress.estimates = {path: self.plan.durations.total(cells) for path, cells in each.items() if cells}
-        if self.plan.jobs:
-            seconds_of = self.plan.durations.total
             progress.steps = {path: {one.id: seconds_of([one]) for one in cells} for path, cells in each.items()}
+        progress.estimates = {path: seconds_of(cells) for path, cells in each.items() if cells}
         if self.plan.cluster is not None and each:
-            cells, seconds = sum(map(len, each.values())), sum(progress.estimates.values())
+            cells = plural(sum(map(len, each.values())), "cell")
             nodes = self.plan.cluster.nodes
             chosen = "that Slurm chooses" if nodes == (cluster.ANY,) else shown(nodes)
-            output.tell(
-                f"{plural(cells, 'cell')} through Slurm, partition {self.plan.cluster.partition}, on nodes {chosen}; "
-                f"{duration(seconds)} of measuring, then the report"
-            )
+            time_left = duration(sum(progress.estimates.values()))
+            where = f"through Slurm, partition {self.plan.cluster.partition}, on nodes {chosen}"
+            output.tell(f"{cells} {where}; {time_left} of measuring, then the report")
 
 
 def _settle() -> None:

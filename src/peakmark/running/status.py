@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -18,24 +17,30 @@ from peakmark.formatting import natural, plural
 from peakmark.measuring.job import NODES, output_path
 from peakmark.planning import jobs
 from peakmark.resources import program, snakemake
-from peakmark.running import impossible, present
-from peakmark.storage import attempts, facts, integrity, records
+from peakmark.running import failures, present
+from peakmark.storage import attempts, integrity, records
 from peakmark.storage.results import Results
 
 STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing", "spared")
 ALIKE = 4
 """So many failures with one reason are told together."""
-_NUMBER = re.compile(r"\bjob [0-9]+")
+NAMED = 3
+"""So many cells of one reason are named."""
 UNFIT = {integrity.DAMAGED: "damaged", integrity.OTHER: "outdated"}
 """Records that do not count, and what such a cell is called here."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """The newest failed attempt of a cell. ``job_log``: where Slurm wrote of a job that it ended."""
+    """The newest failed attempt of a cell.
+
+    shared   the reason without the number of the job, which many cells may share
+    job_log  where Slurm wrote of a job that it ended
+    """
 
     host: str
     reason: str
+    shared: str
     attempt: Path
     job_log: Path | None = None
 
@@ -73,87 +78,102 @@ def describe(campaign: Results, only_failed: bool = False) -> Description:
     """Counts by subsystem and node, jobs, then every cell that has failed, with reason, log and command."""
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
-    missing = [one for one in standings if one.state not in ("done", "spared")]
+    missing = [standing for standing in standings if standing.state not in ("done", "spared")]
     lines = []
     if not only_failed:
-        spared = sum(one.state == "spared" for one in standings)
+        spared = sum(standing.state == "spared" for standing in standings)
         done = len(standings) - spared - len(missing)
         more = f"; {spared} spared, as their rows are sure enough or cannot be made so" if spared else ""
         lines.append(f"{campaign.directory}: {done} of {plural(len(standings) - spared, 'cell')} done{more}")
-        lines += _counts("subsystem", SUBSYSTEMS, standings, lambda one: one.cell.subsystem)
+        lines += _counts("subsystem", SUBSYSTEMS, standings, lambda standing: standing.cell.subsystem)
         if campaign.plan.get("cluster"):
-            nodes = sorted({one.node for one in missing}, key=natural)
-            lines += _counts("node", nodes, missing, lambda one: one.node)
+            nodes = sorted({standing.node for standing in missing}, key=natural)
+            lines += _counts("node", nodes, missing, lambda standing: standing.node)
         lines += _jobs(queue, standings)
         if trouble and missing:
             lines.append(f"running and pending jobs are not known: {trouble}")
-    lines += [f"does not count: {one.reason}" for one in standings if one.reason]
-    lines += [f"does not count: {reason}" for reason in facts.damaged(campaign.directory).values()]
-    lines += impossible.lines((one.cell, one.record) for one in standings if one.record is not None)
-    failed = [one for one in standings if one.state == "failed"]
+    lines += [f"does not count: {standing.reason}" for standing in standings if standing.reason]
+    lines += [f"does not count: {reason}" for reason in campaign.damaged_facts.values()]
+    lines += impossible((standing.cell, standing.record) for standing in standings if standing.record is not None)
+    failed = {
+        standing.cell: standing.failure
+        for standing in standings
+        if standing.state == "failed" and standing.failure is not None
+    }
     if failed:
         lines.append(f"{len(failed)} failed; the next run measures them again:")
         lines += _failures(campaign, failed)
-    if only_failed and (rest := [one for one in missing if one.state != "failed"]):
+    if only_failed and (rest := [standing for standing in missing if standing.state != "failed"]):
         what = plural(len(rest), "more cell" if failed else "cell")
         are, them = ("is", "it") if len(rest) == 1 else ("are", "them")
         lines.append(f"{what} {are} not measured; the next run goes on with {them}:")
-        lines += [f"  {one.cell.id}" for one in rest]
+        lines += [f"  {standing.cell.id}" for standing in rest]
     elif not missing:
         # The run that asks only for what failed has ended badly, whatever is measured.
         all_there = "every cell is measured: it is tables, figures or report that failed, and their log says why"
         lines.append(all_there if only_failed else "complete")
-    full = files.full(campaign.directory) if missing else None
-    if full:
+    if missing and (full := files.full(campaign.directory)):
         lines.append(full)
     if only_failed and missing:
-        lines.append(
-            f"the report without them: {program('peakmark')} report --partial {shlex.quote(str(campaign.directory))}"
-        )
+        partial = f"{program('peakmark')} report --partial {shlex.quote(str(campaign.directory))}"
+        lines.append(f"the report without them: {partial}")
     return Description("\n".join(lines), complete=not missing)
+
+
+def impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> list[str]:
+    """Of cells with their records those that this machine cannot measure: final, but said at the end of every run. A line that
+    counts them, then two for each reason.
+    """
+    reasons: dict[str, list[str]] = {}
+    for cell, record in records_of:
+        if record["status"] == "unavailable":
+            reasons.setdefault(str(record["reason"]), []).append(cell.id)
+    total = sum(map(len, reasons.values()))
+    stays = plural(total, "cell is not possible here and stays empty", "cells are not possible here and stay empty")
+    lines = [f"{stays}:"] if total else []
+    for reason, ids in sorted(reasons.items(), key=lambda one: -len(one[1])):
+        more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+        lines += [f"  {', '.join(ids[:NAMED])}{more}", f"    {reason}"]
+    return lines
 
 
 def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
     """Every cell of the plan and where it stands."""
     by_name = {job.comment.partition(" ")[0]: job for job in queue}
-    name = str(campaign.plan["campaign"])
-    names = {cell["id"]: cell["job"] for cell in campaign.plan["cells"] if "job" in cell}
-    current = _current(campaign)
-    found = []
-    for cell in campaign.planned:
-        own = by_name.get(f"{name}/{cell.id}")
-        its_node = by_name.get(f"{name}/{NODES}/{names.get(cell.id)}")
-        record = integrity.look(campaign.record_path(cell), cell)
+    current = {present.read(path) for path in (campaign.directory / NODES).glob("*.now")}
+
+    def standing(cell: Cell) -> Standing:
+        record = campaign.findings[cell.id]
         if record.state == integrity.GOOD:
-            found.append(Standing(cell, "done", record=record.data))
-            continue
+            return Standing(cell, "done", record=record.data)
         if cell.id in campaign.spared:
-            found.append(Standing(cell, "spared"))
-            continue
-        failure = last_failure(campaign, cell)
-        job = own or its_node
+            return Standing(cell, "spared")
+        own = by_name.get(f"{campaign.name}/{cell.id}")
+        job = own or by_name.get(f"{campaign.name}/{NODES}/{campaign.jobs.get(cell.id)}")
         if job is None and record.state in UNFIT:
-            found.append(Standing(cell, UNFIT[record.state], None, None, record.reason))
-        elif job is None:
-            found.append(Standing(cell, "failed" if failure else "missing", None, failure))
-        else:
-            running = job.state != "PENDING" and (own is not None or cell.id in current)
-            found.append(Standing(cell, "running" if running else "pending", job, failure))
-    return found
+            return Standing(cell, UNFIT[record.state], reason=record.sentence)
+        failure = last_failure(campaign, cell)
+        if job is None:
+            return Standing(cell, "failed" if failure else "missing", failure=failure)
+        running = job.state != "PENDING" and (own is not None or cell.id in current)
+        return Standing(cell, "running" if running else "pending", job, failure)
+
+    return [standing(cell) for cell in campaign.planned]
 
 
 def last_failure(campaign: Results, cell: Cell) -> Failure | None:
     """The newest failed attempt, None when there was none."""
-    found = list(attempts.paths(campaign.directory, cell))
-    if not found:
+    *_, path = (None, *attempts.paths(campaign.directory, cell))
+    if path is None:
         return None
     try:
-        record = records.read(found[-1])
+        record = records.read(path)
     except RecordError as error:
-        return Failure("unknown", str(error), found[-1])
-    context = record["context"]
+        return Failure("unknown", str(error), str(error), path)
+    context, reason = record["context"], str(record["reason"])
     log = (context.get("slurm") or {}).get("log")
-    return Failure(str(context["host"]), str(record["reason"]), found[-1], Path(log) if log else None)
+    shared = str(failures.read_reason(record) or reason)
+    return Failure(str(context["host"]), reason, shared, path, Path(log) if log else None)
 
 
 def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
@@ -167,18 +187,12 @@ def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
         return [], str(error)
 
 
-def _current(campaign: Results) -> set[str]:
-    """Cells that jobs of whole nodes are measuring just now."""
-    named = map(present.read, (campaign.directory / NODES).glob("*.now"))
-    return {cell for cell in named if cell is not None}
-
-
 def _counts(title: str, names: Iterable[str], standings: list[Standing], of: Any) -> list[str]:
     """A small table: a line per name, a column per state that occurs."""
-    states = [state for state in STATES if any(one.state == state for one in standings)]
+    states = [state for state in STATES if any(standing.state == state for standing in standings)]
     lines = []
     for name in names:
-        counts = Counter(one.state for one in standings if of(one) == name)
+        counts = Counter(standing.state for standing in standings if of(standing) == name)
         if counts:
             lines.append(f"  {name:<12}" + "".join(f"{counts[state]:>9}" for state in states))
     return [f"  {title:<12}" + "".join(f"{state:>9}" for state in states), *lines] if lines else []
@@ -186,53 +200,51 @@ def _counts(title: str, names: Iterable[str], standings: list[Standing], of: Any
 
 def _jobs(queue: list[slurm.Job], standings: list[Standing]) -> list[str]:
     """Running jobs with their cells; pending ones counted by Slurm's reason."""
-    mine = {one.job.number for one in standings if one.job}
+    mine = {standing.job.number for standing in standings if standing.job}
     lines = []
     for job in queue:
         if job.number in mine and job.state != "PENDING":
-            cells = [one.cell.id for one in standings if one.job == job and one.state == "running"]
-            lines.append(
-                f"  job {job.number:<8} {job.state.lower():<10} {job.nodes:<14} {job.elapsed:>9}  {', '.join(cells)}"
-            )
+            cells = [standing.cell.id for standing in standings if standing.job == job and standing.state == "running"]
+            about = f"{job.number:<8} {job.state.lower():<10} {job.nodes:<14} {job.elapsed:>9}"
+            lines.append(f"  job {about}  {', '.join(cells)}")
     reasons = Counter(job.reason for job in queue if job.number in mine and job.state == "PENDING")
     lines += [f"  {plural(count, 'job')} pending: {reason}" for reason, count in reasons.most_common()]
     return lines
 
 
-def _failures(campaign: Results, failed: list[Standing]) -> list[str]:
+def _failures(campaign: Results, failed: Mapping[Cell, Failure]) -> list[str]:
     """Every cell that has failed; where many give the same reason, it is told once."""
-    groups: dict[str, list[Standing]] = {}
-    for one in failed:
-        assert one.failure is not None  # noqa: S101 - only failed ones come here
-        groups.setdefault(_NUMBER.sub("job", one.failure.reason), []).append(one)
+    groups: dict[str, list[Cell]] = {}
+    for cell, failure in failed.items():
+        groups.setdefault(failure.shared, []).append(cell)
     lines = []
-    for reason, group in groups.items():
-        if len(group) < ALIKE:
-            lines += [line for one in group for line in _failure(campaign, one)]
+    for reason, cells in groups.items():
+        each = [_failure(campaign, cell, failed[cell]) for cell in cells]
+        if len(cells) < ALIKE:
+            lines += [line for about in each for line in about]
             continue
-        nodes = sorted({one.node for one in group}, key=natural)
-        lines += [f"  {len(group)} cells, {', '.join(nodes)}: {reason}"]
-        lines += [f"    {one.cell.id}" for one in group]
-        lines += _failure(campaign, group[0])[2:]
+        nodes = sorted({failed[cell].host for cell in cells}, key=natural)
+        lines += [f"  {len(cells)} cells, {', '.join(nodes)}: {reason}", *(f"    {cell.id}" for cell in cells)]
+        lines += each[0][2:]
     return lines
 
 
-def _failure(campaign: Results, one: Standing) -> list[str]:
-    assert one.failure is not None  # noqa: S101 - only failed ones come here
-    log = campaign.directory / "logs" / f"{one.cell.id}.log"
-    lines = [f"  {one.cell.id}", f"    {one.failure.host}: {one.failure.reason}", f"    attempt  {one.failure.attempt}"]
-    for path in (log, one.failure.job_log):
-        if path is not None and path.is_file() and path.stat().st_size:
-            lines.append(f"    log      {path}")
-    return [*lines, f"    again    {command(campaign, one.cell)}"]
+def _failure(campaign: Results, cell: Cell, failure: Failure) -> list[str]:
+    logs = [path for path in (campaign.directory / "logs" / f"{cell.id}.log", failure.job_log) if path is not None]
+    return [
+        f"  {cell.id}",
+        f"    {failure.host}: {failure.reason}",
+        f"    attempt  {failure.attempt}",
+        *(f"    log      {path}" for path in logs if path.is_file() and path.stat().st_size),
+        f"    again    {command(campaign, cell)}",
+    ]
 
 
-def command(campaign: Results, cell: Cell) -> str:
-    """What measures this cell alone, to be pasted into a shell in the checkout."""
-    profile = "slurm" if campaign.plan.get("cluster") else "local"
-    name = next((one.get("job") for one in campaign.plan["cells"] if one.get("id") == cell.id), None)
-    target = campaign.record_path(cell) if name is None else output_path(campaign.directory, name)
+def command(campaign: Results, cell: Cell | None = None) -> str:
+    """What measures this cell alone, or all that is missing, to be pasted into a shell in the checkout."""
+    name = campaign.jobs.get(cell.id) if cell else None
+    target = output_path(campaign.directory, name) if name else campaign.record_path(cell) if cell else None
+    first, *more = snakemake("slurm" if campaign.plan.get("cluster") else "local").partition(" ")
     # The target comes first: --configfile would take it for one more file.
-    config_file = shlex.quote(str(campaign.directory / "config.json"))
-    first, *more = snakemake(profile).partition(" ")
-    return f"{first} {shlex.quote(str(target))}{''.join(more)} --configfile {config_file}"
+    wanted = f" {shlex.quote(str(target))}" if target else ""
+    return f"{first}{wanted}{''.join(more)} --configfile {shlex.quote(str(campaign.directory / 'config.json'))}"

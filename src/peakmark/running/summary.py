@@ -8,8 +8,8 @@ import shlex
 from pathlib import Path
 
 from peakmark.judging import rows, verdict
-from peakmark.resources import program, snakemake
-from peakmark.running import impossible
+from peakmark.resources import program
+from peakmark.running import status
 from peakmark.storage.results import Results
 
 _FILES = (("report", "report.pdf"), ("page", "report.html"), ("tables", "tables"))
@@ -26,15 +26,7 @@ def describe(directory: Path) -> str:
         lines.append(f"  {number.label:<52} {number.value} ({number.comparison})")
         more = f" (and {len(number.doubts) - 1} more, see the report)" if number.doubts[1:] else ""
         lines += [f"    {number.confidence}: {text}{more}" for text in number.doubts[:1]]
-    lines += impossible.lines((one.cell, one.data) for one in results.records)
-    where = shlex.quote(str(directory))
-    profile = "slurm" if results.plan.get("cluster") else "local"
-    config = shlex.quote(str(directory / "config.json"))
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"to measure what is missing    {snakemake(profile)} --configfile {config}",
-            f"to keep all of it in one file {program('peakmark')} bundle {where}",
-        ]
-    )
+    lines += status.impossible((one.cell, one.data) for one in results.records)
+    bundle = f"{program('peakmark')} bundle {shlex.quote(str(directory))}"
+    lines += ["", f"to measure what is missing    {status.command(results)}", f"to keep all of it in one file {bundle}"]
+    return "\n".join(lines)

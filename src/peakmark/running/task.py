@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from peakmark.cell import Cell
+from peakmark.running.reasons import Reason
 
 
 @dataclass(eq=False)
@@ -56,7 +57,7 @@ def written(path: Path) -> int | None:
 
 @dataclass(frozen=True)
 class Ended:
-    """``words`` say why it failed, None when it did not."""
+    """``why`` it failed, None when it did not."""
 
     task: Task
-    words: str | None = None
+    why: Reason | None = None

@@ -39,31 +39,25 @@ def read_sealed(path: Path) -> tuple[dict[str, Any], bool]:
     if not isinstance(facts, dict):
         raise RecordError(f"the machine facts {path} are damaged (they are no facts of a machine)")
     seal = facts.pop(records.CHECKSUM, None)
-    try:
-        fits = seal is None or seal == records.checksum(facts)
-    except ValueError:  # NaN and the like, which json reads and nobody writes
-        fits = False
-    if not fits:
+    if seal is not None and not records.fits(seal, facts):
         raise RecordError(f"the machine facts {path} are not as they were written (their checksum does not fit)")
     return facts, seal is not None
 
 
-def whole(directory: Path) -> dict[str, dict[str, Any]]:
-    """Host -> its facts, for every file below ``machine/`` of a campaign that counts."""
-    bad = damaged(directory)
-    paths = sorted((directory / FOLDER).glob("*.json"))
-    return {path.stem: read(path) for path in paths if path.stem not in bad}
-
-
-def damaged(directory: Path) -> dict[str, str]:
-    """Host -> why its facts do not count, for every such file below ``machine/`` of a campaign."""
-    reasons = {}
+def survey(directory: Path) -> dict[str, dict[str, Any] | RecordError]:
+    """Host -> its facts, or why they do not count, for every file below ``machine/`` of a campaign."""
+    found: dict[str, dict[str, Any] | RecordError] = {}
     for path in sorted((directory / FOLDER).glob("*.json")):
         try:
-            read(path)
+            found[path.stem] = read(path)
         except RecordError as error:
-            reasons[path.stem] = str(error)
-    return reasons
+            found[path.stem] = error
+    return found
+
+
+def whole(directory: Path) -> dict[str, dict[str, Any]]:
+    """Those of ``survey`` that count."""
+    return {host: facts for host, facts in survey(directory).items() if not isinstance(facts, RecordError)}
 
 
 def set_aside(directory: Path, host: str) -> Path:

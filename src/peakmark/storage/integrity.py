@@ -22,11 +22,17 @@ ASIDE = "set-aside"
 
 @dataclass(frozen=True)
 class Finding:
-    """What is known of a cell's record. ``reason`` is a sentence unless the record is good or absent."""
+    """What is known of a cell's record: why it does not count and what to do, empty unless it is there and does not."""
 
     state: str
     reason: str = ""
+    remedy: str = ""
     data: Mapping[str, Any] | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Reason and remedy."""
+        return ": ".join(filter(None, (self.reason, self.remedy)))
 
 
 def look(path: Path, cell: Cell | None) -> Finding:
@@ -40,13 +46,14 @@ def look(path: Path, cell: Cell | None) -> Finding:
         check_answer(path, data)
         check_host(path, data)
     except PeakmarkError as error:
-        return Finding(DAMAGED, str(error))
+        return Finding(DAMAGED, error.fact, error.remedy)
     if tuple(PurePosixPath(f"{measured.id}.json").parts) != path.parts[-5:]:
         return Finding(DAMAGED, f"the record {path} is that of another cell, {measured.id}")
     if cell is None:
-        return Finding(FOREIGN, f"the record {path} is of a cell that the configuration does not ask for", data)
+        return Finding(FOREIGN, f"the record {path} is of a cell that the configuration does not ask for", data=data)
     if measured.spec() != cell.spec():
-        return Finding(OTHER, f"the record {path} was measured with other options: {_difference(measured, cell)}", data)
+        reason = f"the record {path} was measured with other options: {_difference(measured, cell)}"
+        return Finding(OTHER, reason, data=data)
     return Finding(GOOD, data=data)
 
 
@@ -81,18 +88,19 @@ def check_answer(path: Path, data: Mapping[str, Any]) -> None:
 
     Errors: RecordError that names what does not fit.
     """
-    cell, again = data["cell"], "delete it, the next run measures this cell again"
+    cell = data["cell"]
     if data["status"] == "failed":
-        raise RecordError(f"the record {path} is that of a failed attempt: {again}")
+        raise RecordError(f"the record {path} is that of a failed attempt", records.AGAIN)
     final = data["status"] == "unavailable" and cell["instrument"] in workloads.KERNELS.values()
     if final and re.search(_NOT_STARTED, str(data["reason"])):
-        raise RecordError(f"the record {path} is of a kernel that did not start ({data['reason']}): {again}")
+        raise RecordError(f"the record {path} is of a kernel that did not start ({data['reason']})", records.AGAIN)
     for one in data["measurements"]:
         allowed = workloads.metrics(cell["subsystem"], one["workload"])
         if allowed.get(one["metric"]) != one["unit"]:
             words = " or ".join(f"{metric} in {unit}" for metric, unit in allowed.items())
             raise RecordError(
-                f"the record {path} gives {one['workload']} as {one['metric']} in {one['unit']}, which is {words}: {again}"
+                f"the record {path} gives {one['workload']} as {one['metric']} in {one['unit']}, which is {words}",
+                records.AGAIN,
             )
 
 
@@ -107,10 +115,7 @@ def check_host(path: Path, data: Mapping[str, Any]) -> None:
     if node == "any" or names & {node, node.partition(".")[0]}:
         return
     if any("/" not in name and (path.parent.parent / name).is_dir() for name in names):
-        raise RecordError(
-            f"the record {path} was measured on {host}, another node than its cell names: delete it, the next run measures "
-            "this cell again"
-        )
+        raise RecordError(f"the record {path} was measured on {host}, another node than its cell names", records.AGAIN)
 
 
 def survey(directory: Path, cells: Iterable[Cell]) -> dict[str, Finding]:

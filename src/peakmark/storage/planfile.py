@@ -10,37 +10,14 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from peakmark import files
+from peakmark import files, schemas
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.lean import Any, dataclass
 
 _FIRST, _LAST = b'"cells": [\n', b'\n],\n"adaptive": '
 _NAMES = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
-_NOTHING = type(None)
-_SHAPE: dict[str, tuple[type, ...]] = {
-    "campaign": (str,),
-    "cells": (list,),
-    "cells.*": (dict,),
-    "config": (dict, _NOTHING),
-    "config.report": (dict, _NOTHING),
-    **dict.fromkeys(
-        [f"config.report.{key}" for key in ("title", "author", "course", "logo", "tables", "bibliography")],
-        (str, _NOTHING),
-    ),
-    "config.report.text": (dict, _NOTHING),
-    "config.report.text.*": (str, _NOTHING),
-    "config.report.authors": (list, _NOTHING),
-    "config.report.authors.*": (dict,),
-    "config.report.published": (list, _NOTHING),
-    "config.report.published.*": (str,),
-    "references": (list, _NOTHING),
-    "references.*": (dict,),
-    "cluster": (dict, _NOTHING),
-    "adaptive": (dict, _NOTHING),
-    "adaptive.*": (dict,),
-}
-"""Place in a plan -> what stands there; ``*`` for all that a list or mapping holds, nothing where it may be missing."""
+_ANEW = "delete it, the next run writes it anew"
 
 
 @dataclass(frozen=True)
@@ -69,24 +46,18 @@ def text(plan: Mapping[str, Any]) -> str:
 
 def write(path: Path, plan: Mapping[str, Any]) -> None:
     """Replace the plan in one step, if it is another one. Errors: OSError."""
-    new = text(plan)
-    try:
-        if files.read_text(path) == new:
-            return
-    except (OSError, ValueError):
-        pass
-    files.write_text(path, new)
+    files.renew(path, text(plan))
 
 
 def write_new(path: Path, plan: Mapping[str, Any]) -> None:
     """The same where a person wants it. Errors: RecordError when something else than a plan is there; OSError."""
-    if path.exists() or path.is_symlink():
-        try:
+    try:
+        if path.exists() or path.is_symlink():
             read(path)
-        except RecordError as error:
-            raise RecordError(
-                f"{path} is there already and is no plan: nothing was overwritten, give another name"
-            ) from error
+    except RecordError as error:
+        raise RecordError(
+            f"{path} is there already and is no plan: nothing was overwritten, give another name"
+        ) from error
     write(path, plan)
 
 
@@ -100,31 +71,13 @@ def read(path: Path) -> dict[str, Any]:
             "give a folder below results/, or start one with snakemake --profile local"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise RecordError(f"{path} is damaged ({error}): delete it, the next run writes it anew") from error
-    wrong = _wrong(plan)
-    if wrong is not None:
-        raise RecordError(f"{path} is damaged ({wrong}): delete it, the next run writes it anew")
+        raise RecordError(f"{path} is damaged ({error})", _ANEW) from error
+    try:
+        schemas.validate_fast(plan, "plan", f"{path} is damaged")
+    except RecordError as error:
+        raise RecordError(error.fact, _ANEW) from error
     whole: dict[str, Any] = plan
     return whole
-
-
-def _wrong(plan: Any) -> str | None:
-    """What in a plan is of another type than it must be; None when all is well."""
-    if not isinstance(plan, dict):
-        return "it holds no keys and values"
-    for place, kinds in _SHAPE.items():
-        above, _, last = place.rpartition(".")
-        inside = _at(plan, above)
-        values = [_at(plan, place)] if last != "*" else inside.values() if isinstance(inside, dict) else inside or ()
-        if any(not isinstance(value, kinds) for value in values):
-            return f"{above if last == '*' else place} is not of the right type"
-    return None
-
-
-def _at(plan: Any, place: str) -> Any:
-    for key in place.split("."):
-        plan = plan.get(key) if isinstance(plan, dict) else None
-    return plan
 
 
 def cell(path: Path, name: str) -> Part:
@@ -146,13 +99,13 @@ def _part(path: Path, key: str, name: str) -> Part:
         ) from error
     first, last = data.find(_FIRST), data.find(_LAST)
     if first < 0 or last < 0:
-        raise RecordError(f"{path} is no plan of this peakmark: delete it, the next run writes it anew")
+        raise RecordError(f"{path} is no plan of this peakmark", _ANEW)
     try:
         plan = json.loads(data[:first] + b'"adaptive": ' + data[last + len(_LAST) :])
         lines = _lines(data, _NAMES.encode({key: name})[1:-1].encode(), first + len(_FIRST), last)
         cells = tuple(Cell.from_json(json.loads(line)) for line in lines)
     except ValueError as error:
-        raise RecordError(f"{path} is damaged ({error}): delete it, the next run writes it anew") from error
+        raise RecordError(f"{path} is damaged ({error})", _ANEW) from error
     if not cells:
         raise RecordError(f"the plan {path} has no {name!r}: peakmark plan --cells lists its cells")
     return Part(path.parent, plan, cells)

@@ -16,6 +16,8 @@ from peakmark.lean import Any, sha256
 
 SCHEMA_VERSION = 1
 CHECKSUM = "sha256"
+AGAIN = "delete it, the next run measures this cell again"
+"""What to do about a record that does not count."""
 
 
 def checksum(record: Mapping[str, Any]) -> str:
@@ -23,6 +25,14 @@ def checksum(record: Mapping[str, Any]) -> str:
     content = {key: value for key, value in record.items() if key != CHECKSUM}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return sha256(text.encode("ascii"))
+
+
+def fits(seal: object, record: Mapping[str, Any]) -> bool:
+    """Whether the checksum is that of a record without one."""
+    try:
+        return seal == checksum(record)
+    except ValueError:  # NaN and the like, which json reads and nobody writes
+        return False
 
 
 def text_of(record: Mapping[str, Any]) -> str:
@@ -56,17 +66,8 @@ def read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise RecordError(f"cannot read the record {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise RecordError(
-            f"the record {path} is damaged ({error}): delete it, the next run measures this cell again"
-        ) from error
+        raise RecordError(f"the record {path} is damaged ({error})", AGAIN) from error
     schemas.validate_fast(record, "record", f"{path} is not a record of peakmark")
-    try:
-        unchanged = record.pop(CHECKSUM, None) == checksum(record)
-    except ValueError:  # NaN and the like, which json reads and nobody writes
-        unchanged = False
-    if not unchanged:
-        raise RecordError(
-            f"the record {path} is not as it was written (its checksum does not fit): delete it, the next run measures "
-            "this cell again"
-        )
+    if not fits(record.pop(CHECKSUM, None), record):
+        raise RecordError(f"the record {path} is not as it was written (its checksum does not fit)", AGAIN)
     return record

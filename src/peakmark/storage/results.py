@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from peakmark.errors import RecordError
 from peakmark.formatting import natural
 from peakmark.storage import decisions, facts, integrity, planfile, records
 from peakmark.storage.decisions import Decisions
+from peakmark.storage.integrity import Finding
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,23 @@ class StoredRecord:
 
 @dataclass(frozen=True)
 class Results:
-    """One campaign, ``results/<campaign>/``: its plan, and all that came of it, each read when first asked for and then kept."""
+    """One campaign, ``results/<campaign>/``: its plan, and all that came of it, each read when first asked for and then kept.
+
+    planned   every cell of the plan, in its order
+    criteria  row -> what decides how many of its repetitions are made; rows with a fixed number have no entry
+    """
 
     directory: Path
     plan: Mapping[str, Any]
+    planned: tuple[Cell, ...]
+    criteria: Mapping[str, Criterion]
 
     @classmethod
     def read(cls, directory: Path) -> Results:
         """The campaign below ``directory``. Errors: RecordError when there is no plan or it is damaged."""
-        return cls(directory, planfile.read(directory / "plan.json"))
+        plan = planfile.read(directory / "plan.json")
+        criteria = {row: Criterion(**entry) for row, entry in (plan.get("adaptive") or {}).items()}
+        return cls(directory, plan, tuple(map(Cell.from_json, plan["cells"])), criteria)
 
     @property
     def name(self) -> str:
@@ -72,16 +81,6 @@ class Results:
         return str(self.report_config.get("decimal_mark", "."))
 
     @cached_property
-    def planned(self) -> tuple[Cell, ...]:
-        """Every cell of the plan, in its order."""
-        return tuple(Cell.from_json(cell) for cell in self.plan["cells"])
-
-    @cached_property
-    def criteria(self) -> dict[str, Criterion]:
-        """Row -> what decides how many of its repetitions are made; rows with a fixed number have no entry."""
-        return {row: Criterion(**entry) for row, entry in self.plan.get("adaptive", {}).items()}
-
-    @cached_property
     def decisions(self) -> Decisions:
         """The newest decision for each of those rows, as far as there is one. Errors: RecordError."""
         return decisions.standing(self.directory, self.criteria)
@@ -98,50 +97,70 @@ class Results:
         """The planned cells without those that were spared."""
         return tuple(cell for cell in self.planned if cell.id not in self.spared)
 
+    @cached_property
+    def jobs(self) -> Mapping[str, str]:
+        """Cell id -> the job that measures it together with others; a cell with a job of its own has no entry."""
+        return {cell["id"]: cell["job"] for cell in self.plan["cells"] if "job" in cell}
+
     def record_path(self, cell: Cell) -> Path:
         """Where the record of a cell lies, or will."""
         return self.directory / "cells" / f"{cell.id}.json"
 
     @cached_property
-    def _loaded(self) -> list[StoredRecord | str | None]:
-        return [load(self.directory, *place) for place in places(self.directory, self.cells)]
+    def findings(self) -> Mapping[str, Finding]:
+        """Cell id -> what is known of its record, of every planned cell."""
+        return integrity.survey(self.directory, self.planned)
 
-    def read_so_far(self) -> list[StoredRecord | str | None] | None:
-        """What every record came to, see ``load``; None where nobody has asked for records yet."""
-        return self._loaded if "_loaded" in vars(self) else None
+    @cached_property
+    def _cells(self) -> dict[str, Finding]:
+        """Path of every record below ``cells/`` -> what is known of it."""
+        known = {f"cells/{name}.json": finding for name, finding in self.findings.items()}
+        names = integrity.record_names(self.directory, "cells")
+        return {name: known.get(name) or integrity.look(self.directory / name, None) for name in names}
+
+    @cached_property
+    def _attempts(self) -> dict[str, Finding]:
+        return {name: _attempt(self.directory / name) for name in integrity.record_names(self.directory, "attempts")}
+
+    @cached_property
+    def records(self) -> tuple[StoredRecord, ...]:
+        """Those that count, by path: whole, unchanged, of planned cells with the plan's options."""
+        return _good(self._cells)
+
+    @cached_property
+    def attempts(self) -> tuple[StoredRecord, ...]:
+        """The failed attempts, by path."""
+        return _good(self._attempts)
 
     @cached_property
     def refused(self) -> tuple[StoredRecord, ...]:
         """The records that say why a cell is not possible."""
         return tuple(record for record in self.records if not record.ok)
 
-    def _stored(self, folder: str) -> tuple[StoredRecord, ...]:
-        return tuple(
-            record
-            for record in self._loaded
-            if isinstance(record, StoredRecord) and record.path.startswith(f"{folder}/")
-        )
-
-    @cached_property
-    def records(self) -> tuple[StoredRecord, ...]:
-        """Those that count, by path: whole, unchanged, of planned cells with the plan's options."""
-        return self._stored("cells")
-
-    @cached_property
-    def attempts(self) -> tuple[StoredRecord, ...]:
-        """The failed attempts, by path."""
-        return self._stored("attempts")
-
     @cached_property
     def facts(self) -> Mapping[str, Mapping[str, Any]]:
         """Node name -> machine facts, from ``machine/<node>.json``, node2 before node10."""
-        by_host = facts.whole(self.directory)
-        return {name: by_host[name] for name in sorted(by_host, key=natural)}
+        whole = {host: known for host, known in self._facts.items() if not isinstance(known, RecordError)}
+        return {host: whole[host] for host in sorted(whole, key=natural)}
+
+    @cached_property
+    def damaged_facts(self) -> Mapping[str, str]:
+        """Node name -> why its facts do not count."""
+        return {host: str(error) for host, error in self._facts.items() if isinstance(error, RecordError)}
+
+    @cached_property
+    def _facts(self) -> Mapping[str, dict[str, Any] | RecordError]:
+        return facts.survey(self.directory)
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
         """A sentence on every record, and on every node's facts, that does not count."""
-        return (*(reason for reason in self._loaded if isinstance(reason, str)), *without_facts(self.directory))
+        damaged = [finding.sentence for finding in (*self._cells.values(), *self._attempts.values())]
+        without_facts = [
+            f"{reason}: the limits of {host} are not known; the next run collects them again"
+            for host, reason in self.damaged_facts.items()
+        ]
+        return (*filter(None, damaged), *without_facts)
 
     @cached_property
     def missing(self) -> tuple[Cell, ...]:
@@ -152,11 +171,11 @@ class Results:
     @property
     def checksums(self) -> list[tuple[str, str]]:
         """Path below the campaign and SHA-256 of every raw output that the records name."""
-        sums = []
-        for record in (*self.records, *self.attempts):
-            folder = record.path.rpartition("/")[0]
-            sums += [(f"{folder}/{name}", digest) for name, digest in sorted(record.data["raw"].items())]
-        return sums
+        return [
+            (f"{record.path.rpartition('/')[0]}/{name}", digest)
+            for record in (*self.records, *self.attempts)
+            for name, digest in sorted(record.data["raw"].items())
+        ]
 
     @property
     def checksum_list(self) -> str:
@@ -164,38 +183,19 @@ class Results:
         return "".join(f"{digest}  {path}\n" for path, digest in self.checksums)
 
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:
-        """Facts of the node that a row was measured on: by host, else by node, else the only ones there are, else
-        {}.
-        """
-        for name in (host, node):
-            if name is not None and name in self.facts:
-                return self.facts[name]
-        return next(iter(self.facts.values())) if len(self.facts) == 1 else {}
+        """Facts of the node that a row was measured on: by host, else by node, else the only ones there are, else {}."""
+        only = next(iter(self.facts.values())) if len(self.facts) == 1 else {}
+        return self.facts.get(host or node) or self.facts.get(node) or only
 
 
-def without_facts(directory: Path) -> list[str]:
-    """A sentence for every node whose facts do not count."""
-    return [
-        f"{reason}: the limits of {host} are not known; the next run collects them again"
-        for host, reason in facts.damaged(directory).items()
-    ]
+def _attempt(path: Path) -> Finding:
+    try:
+        return Finding(integrity.GOOD, data=records.read(path))
+    except RecordError as error:
+        return Finding(integrity.DAMAGED, error.fact, error.remedy)
 
 
-def places(directory: Path, cells: Iterable[Cell]) -> list[tuple[str, Cell | None]]:
-    """Paths below the campaign of all records and failed attempts, sorted, each with the planned cell that it answers."""
-    planned = {f"cells/{cell.id}.json": cell for cell in cells}
-    records_of_cells = [(name, planned.get(name)) for name in integrity.record_names(directory, "cells")]
-    return [*records_of_cells, *((name, None) for name in integrity.record_names(directory, "attempts"))]
-
-
-def load(directory: Path, name: str, cell: Cell | None) -> StoredRecord | str | None:
-    """The record at ``name``; where it does not count the reason, None when it is gone."""
-    if name.startswith("attempts/"):
-        try:
-            return StoredRecord(name, records.read(directory / name))
-        except RecordError as error:
-            return str(error)
-    finding = integrity.look(directory / name, cell)
-    if finding.state == integrity.GOOD and finding.data is not None:
-        return StoredRecord(name, finding.data)
-    return None if finding.state == integrity.ABSENT else finding.reason
+def _good(findings: Mapping[str, Finding]) -> tuple[StoredRecord, ...]:
+    return tuple(
+        StoredRecord(name, one.data) for name, one in findings.items() if one.state == integrity.GOOD and one.data
+    )

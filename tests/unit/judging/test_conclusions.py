@@ -116,7 +116,7 @@ def fed(folder: Path, name: str, facts: bool = False) -> Results:
     sites = {"site": [f"config/sites/{file}.yaml" for file in files], "formula_set": formulas}
     config = planned(name, **(sites if facts else {})).config
     records: dict[str, tuple[Any, list[dict[str, Any]]]] = {}
-    for (table_name, printed, size, threads, instrument), values in published.load(name).runs().items():
+    for (table_name, printed, size, threads, instrument), values in published.load(name).runs.items():
         table, workload, block = BY_NAME[table_name], printed, size
         if table_name == "network_latency":
             workload = f"LAT-{printed}"

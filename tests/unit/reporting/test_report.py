@@ -315,7 +315,7 @@ def test_decimal_comma_reaches_every_number_of_the_tables(swept: Path, tmp_path:
         for part in section["parts"]:
             numbers = [cell["text"] for line in part["table"]["body"] for cell in line if isinstance(cell, dict)]
             assert not [text for text in numbers if "." in text]
-            prose = [text for _, text in part["table"]["notes"]] + list(part["table"]["remarks"])
+            prose = [note[1] for note in part["table"]["notes"]] + list(part["table"]["remarks"])
             prose += [one["text"] for one in part["findings"]] + [one["formula"] for one in part["formulas"]["lines"]]
             for text in prose:
                 assert not re.search(r"(?<![\w./-])\d+\.\d+(?![\w.])", text), text

@@ -16,15 +16,20 @@ from peakmark.running.queue import Queue
 from peakmark.running.task import Ended, Task
 
 LIMIT = (
-    "sbatch failed: sbatch: error: QOSMaxSubmitJobPerUserLimit sbatch: error: Batch job submission failed: "
+    "sbatch: error: QOSMaxSubmitJobPerUserLimit sbatch: error: Batch job submission failed: "
     "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
 )
 
 
-ACCOUNT = (
-    "sbatch failed: sbatch: error: Batch job submission failed: Invalid account or account/partition combination "
-    "specified"
-)
+ACCOUNT = "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified"
+
+
+def refusal(words: str) -> slurm.SlurmError:
+    """What ``slurm.submit`` raises where sbatch prints these words."""
+    return slurm.SlurmError(f"sbatch failed: {words}", said=words)
+
+
+NO_ANSWER = slurm.SlurmError("sbatch got no answer from Slurm within 60 s: is slurmctld up?", silent=True)
 
 
 class Site:
@@ -49,7 +54,7 @@ class Site:
     def submit(self, options: Any, _script: str) -> str:
         words = self.refuses(len(self.submitted))
         if words:
-            raise slurm.SlurmError(words)
+            raise refusal(words)
         self.submitted.append(tuple(options))
         number = str(len(self.submitted))
         self.states[number] = ("PENDING", "Priority")

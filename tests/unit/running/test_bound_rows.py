@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 from tests.unit.planning.planned import made, where
-from tests.unit.running.slurm_site import ACCOUNT, Site, filled, steps
+from tests.unit.running.slurm_site import ACCOUNT, Site, filled, refusal, steps
 
 from peakmark import slurm
 from peakmark.planning import jobs, plan
@@ -112,7 +112,7 @@ def test_a_refused_node_is_left(rows: plan.Plan, site: Site) -> None:
 
     def submit(options: Any, script: str) -> str:
         if "--nodelist=n2" in options:
-            raise slurm.SlurmError("sbatch failed: sbatch: error: Invalid node name specified")
+            raise refusal("sbatch: error: Invalid node name specified")
         return real(options, script)
 
     slurm.submit = submit  # put back by the fixture's monkeypatch
@@ -189,7 +189,7 @@ def test_a_program_that_fills_several_rows_follows_the_first_of_them(
     kinds = [{"cpus": 8, "memory": 8000, "nodes": ["n1", "n2"]}]
     one = made(tmp_path, monkeypatch, where(kinds=kinds), disk=[disk], tools={"iozone": "/i"})
     nothing = dict.fromkeys((cell.id for cell in one.cells), integrity.Finding(integrity.ABSENT))
-    queue = Run.queue(cast(Run, SimpleNamespace(plan=one, found=nothing)), print)
+    queue = Run.queue(cast(Run, SimpleNamespace(plan=one, findings=nothing)), print)
     queue.clock = lambda: site.now
     for place, cell in enumerate(one.cells):
         queue.add(Task(place, (cell,), Path(one.record_name(cell)), jobs.comment(one, [cell]), (), "#!/bin/bash\n"))

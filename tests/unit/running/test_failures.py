@@ -12,7 +12,6 @@ from peakmark import files, slurm
 from peakmark.cell import Cell
 from peakmark.running import failures, status
 from peakmark.storage import records
-from peakmark.storage.results import Results
 
 DATA = campaign_data.DATA / "slurm"
 
@@ -59,7 +58,7 @@ def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(
     record = records.read(path)
     assert record["reason"].startswith(f"Slurm ended job 5: {words}")
     assert record["context"]["slurm"]["state"] == "FAILED", "what Slurm calls it stays on record"
-    failure = status.last_failure(Results(one.directory, {}), one.cells[0])
+    failure = status.last_failure(one.results, one.cells[0])
     assert failure is not None and failure.job_log == DATA / log
 
 

@@ -62,7 +62,7 @@ def test_a_full_disk_is_said_once_of_all_jobs_that_end(
     full_disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(full_disk.parent)
-    monkeypatch.setattr(failures, "_SAID", set())
+    failures._say_once.cache_clear()
     grid = {"workloads": ["SP"], "concurrency": [1]}
     made = plan.make({"campaign": "c", "cpu": [grid], "repetitions": 3})
     fill(full_disk)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.planning.planned import CPU, DISK, NETWORK, made, where
+from tests.unit.running.slurm_site import refusal
 
 from peakmark import slurm
 from peakmark.errors import PeakmarkError
@@ -78,8 +79,8 @@ def test_a_run_goes_on_without_its_terminal_wherever_its_words_can_go(tmp_path: 
         assert "a file" in place
 
 
-ACCOUNT = "sbatch failed: sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified"
-DRAINED = "sbatch failed: allocation failure: Required node not available (down, drained or reserved)"
+ACCOUNT = "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified"
+DRAINED = "allocation failure: Required node not available (down, drained or reserved)"
 
 
 def test_slurm_is_asked_once_for_each_kind_of_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +112,7 @@ def test_what_slurm_would_never_take_is_one_sentence_before_the_first_job(
     one = made(tmp_path, monkeypatch, three("n1", "n2"), cpu=[CPU])
 
     def ask(*_: str, **__: object) -> str:
-        raise slurm.SlurmError(words)
+        raise refusal(words)
 
     monkeypatch.setattr(slurm, "ask", ask)
     if not refused:  # a node that is mended one day

@@ -8,7 +8,7 @@ import pytest
 from snakemake.scheduling.job_scheduler import JobRateLimiter
 from snakemake.settings.types import MaxJobsPerTimespan
 
-from peakmark.running import pace
+from peakmark.running import head
 
 
 @pytest.mark.parametrize(
@@ -23,5 +23,5 @@ from peakmark.running import pace
 )
 def test_only_a_limit_that_is_asked_for_stays(words: list[str], stays: bool) -> None:
     scheduler = SimpleNamespace(job_rate_limiter=JobRateLimiter(MaxJobsPerTimespan(50, "1m")))
-    pace.lift(scheduler, words)
+    head.lift_limit(scheduler, words)
     assert (scheduler.job_rate_limiter is not None) == stays

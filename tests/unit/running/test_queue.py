@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.unit.planning.planned import CPU, made, where
-from tests.unit.running.slurm_site import ACCOUNT, LIMIT, Site, filled, steps
+from tests.unit.running.slurm_site import ACCOUNT, LIMIT, NO_ANSWER, Site, filled, refusal, steps
 
 from peakmark import slurm
 from peakmark.measuring import job
@@ -36,7 +36,7 @@ def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(four: plan.
     ]
     site.states["1"] = ("COMPLETED", "None")
     (ended,) = steps(queue, site, 3)
-    assert ended.task.cells == four.cells[:1] and ended.words is None
+    assert ended.task.cells == four.cells[:1] and ended.why is None
     assert len(site.submitted) == 4, "one has ended, so there is room for the last"
 
 
@@ -140,14 +140,14 @@ def test_a_limit_of_submissions_is_waited_for_and_told_once(four: plan.Plan, sit
 def test_a_job_whose_submission_was_not_answered_is_not_handed_over_twice(four: plan.Plan, site: Site) -> None:
     """slurmctld took it and answered too late: what sbatch says then, and the job is in the queue."""
     queue, _ = filled(four, site)
-    late = "sbatch failed: sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
+    late = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
     real = site.submit
 
     def answers_late(options: Any, script: str) -> str:
         number = real(options, script)
         if number == "2":
             site.silent = True
-            raise slurm.SlurmError(late)
+            raise refusal(late)
         return number
 
     slurm.submit = answers_late  # put back by the fixture's monkeypatch
@@ -164,7 +164,7 @@ def test_jobs_of_lost_submissions_are_ended_too(four: plan.Plan, site: Site) -> 
 
     def never_answers(options: Any, script: str) -> str:
         real(options, script)
-        raise slurm.SlurmError("sbatch got no answer from Slurm within 60 s: is slurmctld up?")
+        raise NO_ANSWER
 
     slurm.submit = never_answers
     queue.step()
@@ -203,7 +203,7 @@ def test_a_forgotten_job_is_known_by_what_it_made(four: plan.Plan, site: Site) -
     made_it.parent.mkdir(parents=True)
     made_it.write_text("{}")
     site.states = {"4": ("RUNNING", "None")}
-    ended = {one.task.cells[0]: one.words for one in steps(queue, site, 4)}
+    ended = {one.task.cells[0]: one.why for one in steps(queue, site, 4)}
     assert ended[four.cells[0]] is None and "forgotten job 2" in str(ended[four.cells[1]])
     assert set(queue.active) == {"4"}
 
@@ -214,7 +214,7 @@ def test_every_bad_end_is_told(four: plan.Plan, site: Site, state: str) -> None:
     steps(queue, site, 1)
     site.states["1"] = (state, "None")
     (ended,) = steps(queue, site, 2)
-    assert state in str(ended.words) and len(list(attempts.paths(four.directory, four.cells[0]))) == 1
+    assert state in str(ended.why) and len(list(attempts.paths(four.directory, four.cells[0]))) == 1
 
 
 def test_a_record_that_was_finished_counts_whatever_became_of_its_job(four: plan.Plan, site: Site) -> None:
@@ -225,7 +225,7 @@ def test_a_record_that_was_finished_counts_whatever_became_of_its_job(four: plan
     path.write_text("{}")
     site.states["1"] = ("NODE_FAIL", "None")
     (ended,) = steps(queue, site, 2)
-    assert ended.words is None and not list(attempts.paths(four.directory, four.cells[0]))
+    assert ended.why is None and not list(attempts.paths(four.directory, four.cells[0]))
 
 
 @pytest.mark.parametrize("few", [64, 1])
@@ -242,7 +242,7 @@ def test_who_has_made_a_record_is_not_asked_for(
     path.parent.mkdir(parents=True)
     path.write_text("{}")
     (ended,) = steps(queue, site, 1)
-    assert ended.words is None and ended.task.cells == (four.cells[1],) and progress.started is not None
+    assert ended.why is None and ended.task.cells == (four.cells[1],) and progress.started is not None
     assert set(queue.active) == {"1", "3", "4"}
 
 
@@ -256,7 +256,7 @@ def test_a_node_that_takes_no_jobs_is_given_up_after_a_while(four: plan.Plan, si
     site.nodes = {"n1": "drained: bad disk"}
     assert steps(queue, site, 20) == [] and len(said) == 1 and "bad disk" in said[0]
     ended = steps(queue, site, 30)
-    assert len(ended) == 3 and all("given up after 30 s" in str(one.words) for one in ended)
+    assert len(ended) == 3 and all("given up after 30 s" in str(one.why) for one in ended)
     assert sorted(site.cancelled) == ["2", "3", "4"] and set(queue.active) == {"1"}
     (path,) = attempts.paths(four.directory, four.cells[1])
     assert "bad disk" in records.read(path)["reason"]

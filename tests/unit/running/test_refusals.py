@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.running.slurm_site import ACCOUNT, LIMIT
+from tests.unit.running.slurm_site import ACCOUNT, LIMIT, NO_ANSWER, refusal
 
 from peakmark.running import refusals
 
@@ -12,15 +12,14 @@ from peakmark.running import refusals
     "words",
     [
         LIMIT,
-        "sbatch failed: sbatch: error: AssocMaxSubmitJobLimit sbatch: error: Batch job submission failed: Job violates",
-        "sbatch failed: sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)",
-        "sbatch got no answer from Slurm within 60 s: is slurmctld up?",
-        "sbatch failed: sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying",
-        "sbatch failed: sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
+        "sbatch: error: AssocMaxSubmitJobLimit sbatch: error: Batch job submission failed: Job violates",
+        "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)",
+        "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying",
+        "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
     ],
 )
 def test_what_may_go_better_later(words: str) -> None:
-    assert refusals.later(words)
+    assert refusals.later(refusal(words))
 
 
 @pytest.mark.parametrize(
@@ -38,5 +37,11 @@ def test_what_may_go_better_later(words: str) -> None:
     ],
 )
 def test_what_will_not_is_a_sentence_with_a_remedy(words: str, remedy: str) -> None:
-    assert not refusals.later(words)
-    assert remedy in refusals.sentence(words) and "sbatch" not in refusals.sentence(words)
+    assert not refusals.later(refusal(words))
+    sentence = str(refusals.reason(refusal(words)))
+    assert remedy in sentence and "sbatch" not in sentence
+
+
+def test_a_lost_answer_is_no_refusal() -> None:
+    assert refusals.later(NO_ANSWER) and refusals.unanswered(NO_ANSWER) and not refusals.away(NO_ANSWER)
+    assert "no answer from Slurm within 60 s" in refusals.said(NO_ANSWER)

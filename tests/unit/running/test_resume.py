@@ -31,7 +31,7 @@ def test_one_cell_and_several_are_said_as_such(
         stored = cell if cell.repetition == 0 else other
         record = make.record(stored, [make.measurement(stored, "rate", 4e10)])
         records.write(made.directory / "cells" / f"{stored.id}.json", record | {"raw": {}})
-    found = resume.survey(made.directory, made.cells)
+    found = resume.survey(made.results)
     assert [found[cell.id].state for cell in made.cells].count(integrity.OTHER) == repetitions - 1
     resume.begin(made, found)
     said = capsys.readouterr().err

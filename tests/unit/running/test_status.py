@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.unit import campaign_data
 from tests.unit.planning.planned import CPU, NOW, made, where
 
 from peakmark import files
 from peakmark.planning.plan import Plan
 from peakmark.running import failures, status
+from peakmark.running.reasons import Reason
 from peakmark.storage import records
 from peakmark.storage.results import Results
 
@@ -43,13 +45,13 @@ def six(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
 
 def test_equal_reasons_are_told_together_and_all_that_is_missing_is_named(six: Plan) -> None:
     for number, cell in enumerate(six.cells[:4]):
-        failures.refused(six, [cell], f"Slurm ended job {number}: NODE_FAIL: its node was lost", NOW)
-    failures.refused(six, six.cells[4:5], "no luck", NOW)
+        failures.refused(six, [cell], Reason("NODE_FAIL", job=str(number)), NOW)
+    failures.refused(six, six.cells[4:5], Reason("forgotten", job="9"), NOW)
     told = status.describe(planned(six), only_failed=True)
     assert not told.complete and "complete" not in told.text
     lines = [line.strip() for line in told.text.splitlines()]
     assert "4 cells, any: Slurm ended job: NODE_FAIL: its node was lost" in lines, "numbers of jobs are no other reason"
-    assert told.text.count("NODE_FAIL") == 1 and "any: no luck" in lines
+    assert told.text.count("NODE_FAIL") == 1 and "any: Slurm has forgotten job 9 before" in told.text
     assert lines[-3] == "1 more cell is not measured; the next run goes on with it:"
     for cell in six.cells:
         assert cell.id in lines
@@ -58,8 +60,8 @@ def test_equal_reasons_are_told_together_and_all_that_is_missing_is_named(six: P
 def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six: Plan) -> None:
     """The same campaign in two commands: `status` speaks of the cells, the last word of a failed run of what failed."""
     for cell in six.cells:
-        record = failures._record(cell, "too many threads", "here", NOW)
-        records.write(Path(six.record_name(cell)), {**record, "status": "unavailable"})
+        record = campaign_data.record(cell, status="unavailable", reason="too many threads")
+        records.write(Path(six.record_name(cell)), record | {"raw": {}})
     assert status.describe(planned(six)).text.splitlines()[-1] == "complete"
     last = status.describe(planned(six), only_failed=True)
     assert last.complete and "it is tables, figures or report that failed" in last.text

@@ -134,7 +134,7 @@ def test_what_a_published_set_notes_on_a_value_is_a_footnote_of_its_row(tmp_path
     name = "four-subsystems-2018-hyperion"
     results = Results.read(make.write(tmp_path / "c", records, config={"report": {"published": [name]}}))
     grid = presentation.grid(results, BY_NAME["cpu"], build_rows(results)["cpu"])
-    ((letter, _),) = [
+    ((letter, *_),) = [
         note for note in grid.notes if note[1].startswith(f"{name} (published): 6.4 times the rate of one")
     ]
     assert [letter in line[-1].split(", ") for line in grid.body] == [False, True]
