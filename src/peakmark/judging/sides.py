@@ -98,11 +98,10 @@ def read(name: str) -> Side:
         return _campaign(path)
     if name.endswith(".csv") or (published.FOLDER / f"{name}.csv").is_file():
         source = published.load(name)
+        remarks, definitions = source.remarks, source.definitions
         entries = {
             _published_point(key): Entry(
-                tuple(numbers),
-                terms=alike.defined(source.definitions.get(key, {})),
-                remarks=source.remarks.get(key, ()),
+                tuple(numbers), terms=alike.defined(definitions.get(key, {})), remarks=remarks.get(key, ())
             )
             for key, numbers in source.runs.items()
         }
