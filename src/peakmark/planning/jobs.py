@@ -86,8 +86,8 @@ def _sizes(cells: Sequence[Cell], plan: planning.Plan, cluster: Cluster) -> list
         return [cluster.size_of(cells[0].node)]
     kinds = cluster.fitting(*needs(cells, plan))
     most = max((kind["cpus"] for kind in kinds), default=0) if any(cell.word for cell in cells) else 0
-    found = [(kind["cpus"], kind["memory"]) for kind in kinds if kind["cpus"] >= most]
-    return found or [(cluster.cpus, cluster.memory)]
+    sizes = [(kind["cpus"], kind["memory"]) for kind in kinds if kind["cpus"] >= most]
+    return sizes or [(cluster.cpus, cluster.memory)]
 
 
 def needs(cells: Iterable[Cell], plan: planning.Plan) -> tuple[int, int]:
@@ -145,7 +145,9 @@ def asked(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) 
     """The same by name, empty where an option has no value."""
     settings = {**settings_of(plan.config), **given}
     nodes = 2 if two_nodes(cells[0]) else 1
-    named: dict[str, str] = {key: str(settings[key]) for key in ("partition", "account", "qos", "constraint") if key in settings}
+    named: dict[str, str] = {
+        key: str(settings[key]) for key in ("partition", "account", "qos", "constraint") if key in settings
+    }
     named |= {"time": str(minutes(cells, plan)), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
     # A job that has its node to itself takes all of it: Slurm binds to the CPUs and the memory that were asked for.
     exclusive = settings.get("exclusive", True)
