@@ -48,7 +48,7 @@ lint: setup-test ## formatting, types, linters
 	ruff check .
 	ruff format --check .
 	mypy
-	shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off tests/debian/run .ci/run src/kernels/probe.sh benchmarks/guest/init tests/kernels/runs/*.sh
+	shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off tests/debian/run .ci/run src/kernels/probe.sh src/peakmark/data/modules.sh benchmarks/guest/init tests/kernels/runs/*.sh
 	@$(MAKE) --no-print-directory -C src/kernels format-check cppcheck
 
 test-unit: setup-test kernels

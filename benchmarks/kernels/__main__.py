@@ -21,11 +21,12 @@ from benchmarks.kernels.pairs import GROUPS, Plan, Row
 from benchmarks.kernels.run import Runner
 from benchmarks.kernels.table import Line
 from peakmark import machine
-from peakmark.errors import PeakmarkError, Unavailable
+from peakmark.errors import PeakmarkError
 from peakmark.files import write_text
 from peakmark.instruments import REGISTRY
 from peakmark.machine import topology
 from peakmark.machine.host import Host
+from peakmark.reasons import Unavailable
 
 FEWEST = 5
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")

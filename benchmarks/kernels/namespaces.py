@@ -9,21 +9,18 @@ import os
 import secrets
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from peakmark.errors import MeasurementError, Unavailable
 from peakmark.instruments.base import Command
-from peakmark.measuring import execute
+from peakmark.measuring import execute, pair
+from peakmark.reasons import MeasurementError, Unavailable
 
 # Set apart for measurements between network devices (RFC 2544), so no route of this machine can be in the way.
 CLIENT, SERVER = "198.18.0.1", "198.18.0.2"
 PORT = 20101  # the namespaces are ours alone: no other program can hold it
-READY_S = 20.0
-_LISTEN = "0A"
 
 
 @dataclass(frozen=True)
@@ -44,13 +41,8 @@ class Namespaces:
         folder.mkdir()
         values = {"address": SERVER, "port": str(PORT), "key": secrets.token_hex(16)}
         with execute.start(self.inside(self.server, server), folder, values) as process:
-            deadline = time.monotonic() + READY_S
-            while not _listens(process.pid, PORT):
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise MeasurementError(
-                        f"the server {server.argv[0]} did not start to listen{execute.last_lines(folder)}"
-                    )
-                time.sleep(0.005)
+            if not pair.listens(process, PORT):
+                raise MeasurementError("no-listening", program=server.argv[0], said=execute.last_lines(folder))
             yield values
 
 
@@ -87,14 +79,3 @@ def _ip(*arguments: str) -> None:
 def _remove(name: str) -> None:
     with suppress(Unavailable):
         _ip("netns", "delete", name)
-
-
-def _listens(process: int, port: int) -> bool:
-    """Whether a TCP port is in state LISTEN in the process's own namespace."""
-    for table in ("tcp", "tcp6"):
-        with suppress(OSError):
-            for line in Path(f"/proc/{process}/net/{table}").read_text(encoding="ascii").splitlines()[1:]:
-                fields = line.split()
-                if fields[3] == _LISTEN and int(fields[1].rsplit(":", 1)[1], 16) == port:
-                    return True
-    return False

@@ -9,11 +9,11 @@ from benchmarks.kernels.pairs import AS_MUCH, Row
 from benchmarks.kernels.ratios import Target
 from peakmark import yamlfile
 from peakmark.cell import Cell
-from peakmark.errors import Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.machine.topology import Topology
 from peakmark.measuring.placing import settled
 from peakmark.planning import plan
+from peakmark.reasons import Unavailable
 
 PRESETS = Path("config/presets")
 GROUPS = ("cpu", "memory")

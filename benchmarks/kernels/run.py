@@ -16,10 +16,12 @@ from benchmarks.kernels.pairs import Row
 from benchmarks.kernels.ratios import Pair
 from peakmark import limits
 from peakmark.cell import Cell
-from peakmark.errors import MeasurementError, ParseError, Unavailable
+from peakmark.errors import ParseError
 from peakmark.instruments import REGISTRY, pmbw
 from peakmark.instruments.base import Measurement, Tool, Workspace
+from peakmark.instruments.common import last_line
 from peakmark.measuring import execute, lock, pair, placing
+from peakmark.reasons import MeasurementError, Unavailable
 
 NOT_POSSIBLE = 77
 
@@ -82,14 +84,7 @@ class Runner:
         """The program of an instrument. Errors: Unavailable."""
         if name not in self.tools:
             instrument = REGISTRY[name]
-            wanted = [self.paths[name]] if name in self.paths else list(instrument.executables)
-            if not instrument.reference:
-                wanted = [str((self.kernels / instrument.executables[0]).resolve())]
-            found = next((path for path in map(shutil.which, wanted) if path), None)
-            if found is None:
-                remedy = f"; install the package {instrument.package}" if instrument.package else ""
-                raise Unavailable(f"{' or '.join(wanted)} not found{remedy}")
-            self.tools[name] = instrument.find(found)
+            self.tools[name] = instrument.find(instrument.locate(self.kernels, self.paths.get(name)))
         return self.tools[name]
 
     def run(self, cell: Cell, route: str) -> Run:
@@ -99,7 +94,7 @@ class Runner:
             raise Unavailable("there are no network namespaces here: they need root and ip")
         with self._directory() as directory:
             memory = int(self.facts["limits"]["memory_bytes"])
-            space = Workspace(directory, self.cpus, memory, self.kernels, self.facts)
+            space = Workspace(directory, self.cpus, memory, self.facts)
             invocation = instrument.prepare(cell, tool, space)
             before = neighbours.read()
             try:
@@ -113,27 +108,22 @@ class Runner:
                         values = stack.enter_context(names.serving(server, directory))
                     elif server is not None:
                         values = stack.enter_context(pair.serving(server, directory)).values
-                    completed = []
-                    for number, prepared in enumerate(invocation.commands):
-                        folder = directory / f"run{number}"
-                        folder.mkdir()
-                        pinned = placing.pinned(cell, prepared, space.cpus)
-                        command = pinned if names is None else names.inside(names.client, pinned)
-                        with had.watching() as watch:
-                            done = execute.run(command, folder, values)
-                        completed.append(done)
-                        if done.returncode == NOT_POSSIBLE:
-                            raise Unavailable(
-                                done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "exit 77"
-                            )
-                        if done.returncode not in command.ok_codes:
-                            raise MeasurementError(f"exit code {done.returncode}{execute.last_lines(folder)}")
-                parsed = instrument.parse(cell, completed)
+                    folder = directory / "run"
+                    folder.mkdir()
+                    pinned = placing.pinned(cell, invocation.command, space.cpus)
+                    command = pinned if names is None else names.inside(names.client, pinned)
+                    with had.watching() as watch:
+                        done = execute.run(command, folder, values)
+                    if done.returncode == NOT_POSSIBLE:
+                        raise Unavailable(last_line(done.stderr) or "exit 77")
+                    if done.returncode not in command.ok_codes:
+                        raise MeasurementError(f"exit code {done.returncode}{execute.last_lines(folder)}")
+                parsed = instrument.parse(cell, done)
             except (MeasurementError, ParseError) as error:
                 return Run(error=str(error), neighbours=self._neighbours(before))
             routines = {}
             if cell.instrument == "pmbw":
-                results = pmbw.read_results(completed[-1].files[pmbw.STATS])
+                results = pmbw.read_results(done.files[pmbw.STATS])
                 routines = {name: float(result["bandwidth"]) for name, result in results.items()}
             return Run(parsed.measurements, routines, neighbours=self._neighbours(before), had=watch.share)
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.method.sides import Bench, Surroundings
-from peakmark.errors import Unavailable
 from peakmark.machine import allowed
 from peakmark.machine.host import Host
+from peakmark.reasons import Unavailable
 
 READY_S = 30.0
 

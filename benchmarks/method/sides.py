@@ -15,9 +15,9 @@ from typing import Any
 
 from benchmarks.kernels.namespaces import Namespaces
 from peakmark.cell import Cell
-from peakmark.errors import MeasurementError
 from peakmark.files import write_text
 from peakmark.planning import plan
+from peakmark.reasons import MeasurementError
 
 LIMIT_S = 180.0
 ROOT = Path(__file__).parents[2]

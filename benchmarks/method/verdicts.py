@@ -15,9 +15,10 @@ from benchmarks.kernels import namespaces
 from benchmarks.method.faults import FAULTS, Fault
 from benchmarks.method.sides import Bench, Surroundings
 from peakmark import statistics
-from peakmark.errors import PeakmarkError, Unavailable
+from peakmark.errors import PeakmarkError
 from peakmark.judging import compare, rows, sides
 from peakmark.judging.compare import Comparison
+from peakmark.reasons import Unavailable
 from peakmark.storage.results import Results
 
 GUEST_LIMIT_S = 300.0

@@ -34,14 +34,6 @@ class ParseError(PeakmarkError):
     """A tool printed something from which no trustworthy number can be read."""
 
 
-class MeasurementError(PeakmarkError):
-    """A cell could not be measured: the tool failed, hung, or its result is not valid."""
-
-
-class Unavailable(PeakmarkError):
-    """The cell is not possible on this machine (a missing tool, an instruction set, an alignment): not a failure."""
-
-
 class Terminated(BaseException):
     """This process was told to end (SIGTERM, as by scancel or a time limit): everything is put away on the way out."""
 

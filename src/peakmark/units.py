@@ -8,6 +8,14 @@ import re
 from peakmark.errors import ConfigError
 
 _FACTORS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_SCALED = {
+    "op/s": ((1e9, "GigaOPS"), (1e6, "MegaOPS"), (1.0, "op/s")),
+    "B/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
+    "bit/s": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "bit/s")),
+    "Hz": ((1e9, "GHz"), (1e6, "MHz"), (1.0, "Hz")),
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
+    "1/s": ((1.0, "IOPS"),),
+}
 LARGEST = 1 << 60
 _SECONDS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 _SIZE = r"^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$"
@@ -46,6 +54,16 @@ def format_size(size: int) -> str:
 def gigabytes(count: float, decimals: int = 1) -> str:
     """Bytes as disks and memory are sold: ``1.5 GB``, decimal."""
     return f"{count / 1e9:.{decimals}f} GB"
+
+
+def quantity(value: float, unit: str, digits: int = 4) -> str:
+    """A value in an SI base unit with the prefix that keeps it readable, rounded to ``digits`` significant digits."""
+    scales = _SCALED.get(unit, ((1.0, unit),))
+    factor, name = next((scale for scale in scales if abs(value) >= scale[0]), scales[-1])
+    number = f"{value / factor:.{digits}g}"
+    if "e" in number:
+        number = f"{value / factor:.0f}"
+    return f"{number} {name}"
 
 
 def parse_duration(where: str, value: str | float) -> float:

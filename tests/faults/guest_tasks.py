@@ -1,4 +1,4 @@
-"""What test_guest.py has done in a guest, where this is root. Each task returns what it saw; records stay in its folder."""
+"""What guest_cells.py has done in a guest, where this is root. Each task returns what it saw; records stay in its folder."""
 
 from __future__ import annotations
 

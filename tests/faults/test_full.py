@@ -1,6 +1,6 @@
 """Scratch full before and in the middle, read-only; the results' disk full while records are written.
 
-Quotas: test_guest.py.
+Quotas: test_guest_quota.py.
 """
 
 from __future__ import annotations

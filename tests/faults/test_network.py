@@ -1,4 +1,4 @@
-"""Servers that never answer or hang up, and strangers at the door. Bad lines: test_guest.py."""
+"""Servers that never answer or hang up, and strangers at the door. Bad lines: test_guest_line.py."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from bench import KERNELS, Bench, executable, network_cell, wait_for
 
-from peakmark.errors import MeasurementError
 from peakmark.instruments import common
 from peakmark.measuring import measure as measuring
 from peakmark.measuring import pair
+from peakmark.reasons import MeasurementError
 
 NETBENCH = str(KERNELS / "netbench")
 KEY = {"NETBENCH_KEY": "a key of the tests"}
@@ -155,7 +155,7 @@ def test_while_it_measures_the_door_is_shut(kernels: None) -> None:
         argv = [NETBENCH, "TCP", "--seconds", "1.5", "--warmup", "0", "--port", str(port), "127.0.0.1"]
         with subprocess.Popen(argv, env={**os.environ, **KEY}, stdout=subprocess.DEVNULL) as measuring_client:
             wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) > 1, "the test is under way")
-            assert port not in pair._listening_ports(), "it does not listen any more"
+            assert port not in pair.listening_ports(), "it does not listen any more"
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.1", port), timeout=5)
         assert measuring_client.returncode == 0

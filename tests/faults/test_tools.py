@@ -13,9 +13,9 @@ import pytest
 from bench import MIB, Bench, disk_cell, executable, network_cell
 
 from peakmark.cell import Cell
-from peakmark.errors import MeasurementError
 from peakmark.instruments import REGISTRY, common
 from peakmark.measuring import measure as measuring
+from peakmark.reasons import MeasurementError
 
 # Asks for 8 GiB and touches none of it.
 GREEDY = """
@@ -140,7 +140,8 @@ def test_a_tool_that_prints_for_ever_fills_no_disk(bench: Bench, monkeypatch: py
 
 def test_a_tool_that_writes_too_many_files_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     body = 'while :; do head -c 16777216 /dev/zero > "$RANDOM$RANDOM" || exit 9; done'
-    monkeypatch.setattr(measuring, "_disk_limit", lambda _: 64 * MIB)
+    expected = 2 * REGISTRY["fio"].estimate(CELLS["fio"]).disk_bytes
+    monkeypatch.setattr(measuring, "ALL_FILES_BYTES", 64 * MIB - expected)
     said = attempt(bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", body), monkeypatch)
     bench.assert_failed(CELLS["fio"], said, "may write 0.07 GB")
 

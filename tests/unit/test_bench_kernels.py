@@ -22,12 +22,12 @@ from benchmarks.kernels.table import Line
 from tests.unit import campaign_data
 
 from peakmark import machine, yamlfile
-from peakmark.errors import Unavailable
 from peakmark.instruments import REGISTRY, rambench
 from peakmark.instruments.base import Measurement
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.planning import plan
+from peakmark.reasons import Unavailable
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 PLAN = Plan(seconds=0.5, cpus=2, small_pages=True)

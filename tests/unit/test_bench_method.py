@@ -23,10 +23,10 @@ from benchmarks.method.verdicts import Outcome
 from tests.unit import campaign_data as make
 
 from peakmark import machine
-from peakmark.errors import Unavailable
 from peakmark.judging.sides import Point
 from peakmark.machine import allowed
 from peakmark.machine.host import Host
+from peakmark.reasons import Unavailable
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 ROW = Point("cpu", "cpubench", "DP", "", 0, 1, "any")

@@ -193,7 +193,7 @@ def test_a_tools_json_with_a_changed_value(case: str, seed: int, new: Any, grow:
     name, text = samples.main_text(completed)
     document = changed(json.loads(text), seed, new, grow)
     try:
-        parsed = REGISTRY[cell.instrument].parse(cell, [samples.with_text(completed, name, json.dumps(document))])
+        parsed = REGISTRY[cell.instrument].parse(cell, samples.with_text(completed, name, json.dumps(document)))
     except ParseError as error:
         one_sentence(error)
     else:

@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 from peakmark.errors import PeakmarkError
 from peakmark.instruments import REGISTRY
-from peakmark.instruments.common import on_path
 from peakmark.measuring import build
 from peakmark.resources import version
 
@@ -100,7 +99,7 @@ def _tools(configured: Mapping[str, Any]) -> Iterator[Component]:
         choice = configured.get(name)
         if not instrument.reference or choice is False:
             continue
-        path = on_path([str(choice)] if choice else instrument.executables)
+        path = instrument.on_path(str(choice) if choice else None)
         if path is None:
             continue
         try:

@@ -43,10 +43,9 @@ def add(commands: Any) -> None:
 
 def _machine(options: argparse.Namespace) -> int:
     from peakmark import machine
-    from peakmark.measuring import tools
+    from peakmark.instruments import present
 
-    tools_here = tools.present(options.kernels)
-    facts = machine.collect(options.scratch, tools=tools_here, cpubench=options.kernels / "cpubench")
+    facts = machine.collect(options.scratch, tools=present(options.kernels), cpubench=options.kernels / "cpubench")
     output.say(json.dumps(facts, indent=1, sort_keys=True))
     return 0
 

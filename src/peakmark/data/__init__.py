@@ -1,9 +1,11 @@
-"""Data about processors, one CSV line per fact, each with its source. Read once, never changed at run time.
+"""Data about processors, one CSV line per fact, each with its source; and files that programs read. Never changed at run time.
 
 microarchitecture.csv   CPUID -> microarchitecture
 operations.csv          microarchitecture, workload, ISA -> operations per cycle and core
 caches.csv              microarchitecture, cache level -> bytes per cycle and core, load latency in cycles
 memory.csv              CPU model name -> memory channels and the fastest memory it takes
+HPL.dat                 what HPL is to solve, with places for N and the block; hpcc reads on: sizes of its transposition, none
+modules.sh              what loading environment modules changes
 """
 
 from __future__ import annotations
@@ -14,11 +16,15 @@ from functools import cache
 from importlib import resources
 
 
+def text(name: str) -> str:
+    """The text of one of these files."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
 @cache
 def table(name: str) -> tuple[dict[str, str], ...]:
     """Lines of ``<name>.csv`` as dictionaries; lines that begin with # are comments."""
-    text = resources.files(__package__).joinpath(f"{name}.csv").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    lines = [line for line in text(f"{name}.csv").splitlines() if line.strip() and not line.startswith("#")]
     return tuple(csv.DictReader(lines))
 
 

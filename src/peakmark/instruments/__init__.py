@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 
-from peakmark.instruments.base import Instrument
+from peakmark.errors import PeakmarkError
+from peakmark.instruments.base import Tool
+from peakmark.instruments.common import Instrument
 
-__all__ = ["REGISTRY", "Instrument"]
+__all__ = ["REGISTRY", "Instrument", "present"]
 
 _CLASSES = {
     "cpubench": "CpuBench",
@@ -26,17 +31,18 @@ _CLASSES = {
 """Name -> class, in the module of that name."""
 
 
+@cache
+def _load(name: str) -> Instrument:
+    kind = _CLASSES[name]
+    instrument: Instrument = getattr(import_module(f"{__name__}.{name.replace('-', '_')}"), kind)()
+    return instrument
+
+
 class _Registry(Mapping[str, Instrument]):
     """Name -> instrument."""
 
-    def __init__(self) -> None:
-        self._loaded: dict[str, Instrument] = {}
-
     def __getitem__(self, name: str) -> Instrument:
-        if name not in self._loaded:
-            kind = _CLASSES[name]
-            self._loaded[name] = getattr(import_module(f"{__name__}.{name.replace('-', '_')}"), kind)()
-        return self._loaded[name]
+        return _load(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(_CLASSES)
@@ -46,3 +52,15 @@ class _Registry(Mapping[str, Instrument]):
 
 
 REGISTRY: Mapping[str, Instrument] = _Registry()
+
+
+def present(kernels: Path) -> dict[str, Tool]:
+    """The programs that are here by name, with version as each tells it; what is not here or does not answer is left out.
+
+    kernels  folder of the compiled kernels
+    """
+    tools = {}
+    for name, instrument in REGISTRY.items():
+        with suppress(PeakmarkError):
+            tools[name] = instrument.find(instrument.locate(kernels))
+    return tools

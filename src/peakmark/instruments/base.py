@@ -6,11 +6,11 @@ An instrument knows argv and output of one program. It knows nothing of Snakemak
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from peakmark.cell import Cell
-from peakmark.lean import Any, Protocol, dataclass, field
+from peakmark.lean import Any, dataclass, field
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,12 @@ class Workspace:
                     it lies on the scratch filesystem that is measured.
     cpus            CPUs the job was given (affinity and cgroup), one per physical core first; len >= 1
     memory_bytes    memory the job may use
-    kernels         directory of the compiled kernels, ``build/kernels``
     facts           machine facts (``peakmark.machine``), may be empty
     """
 
     directory: Path
     cpus: tuple[int, ...]
     memory_bytes: int
-    kernels: Path
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -66,19 +64,19 @@ class Command:
 
 @dataclass(frozen=True)
 class Invocation:
-    """What a cell executes: commands one after the other, beside a server that is up while they run.
+    """What a cell executes: its command, beside a server that is up while it runs.
 
     server  argv with the placeholders of Command; ready when it listens on that TCP port; ended by measure.
             A cell with a server takes two nodes in Slurm (server on the second) and loopback on one machine.
     """
 
-    commands: tuple[Command, ...]
+    command: Command
     server: Command | None = None
 
 
 @dataclass(frozen=True)
 class Completed:
-    """What one command left: exit code, both streams whole, its output files by name, wall time in seconds."""
+    """What a command left: exit code, both streams whole, its output files by name, wall time in seconds."""
 
     argv: tuple[str, ...]
     returncode: int
@@ -113,14 +111,7 @@ class Measurement:
 
     @classmethod
     def of(
-        cls,
-        cell: Cell,
-        metric: str,
-        value: float,
-        unit: str,
-        details: Mapping[str, Any],
-        *,
-        workload: str | None = None,
+        cls, cell: Cell, metric: str, value: float, unit: str, details: Mapping[str, Any], workload: str = ""
     ) -> Measurement:
         """A value for the cell's own row, or for the one that differs in ``workload``."""
         place = (workload or cell.workload, cell.variant, cell.area, cell.concurrency)
@@ -157,49 +148,3 @@ class Cost:
     fixed_s: float = 0.0
     wire_bits: float = 0.0
     waits_s: float = 0.0
-
-
-class Instrument(Protocol):
-    """One program that measures; see the module's text. Instances are stateless."""
-
-    @property
-    def name(self) -> str:
-        """Key in the registry and value of ``Cell.instrument``."""
-
-    @property
-    def workloads(self) -> Mapping[str, tuple[str, ...]]:
-        """Subsystem -> workloads that a cell of it may have, e.g. ``{"disk": ("ALL",)}``."""
-
-    @property
-    def reference(self) -> bool:
-        """False for an own kernel, True for a tool of the field."""
-
-    @property
-    def two_nodes(self) -> bool:
-        """Whether a cell takes two nodes in Slurm and loopback on one machine."""
-
-    @property
-    def executables(self) -> tuple[str, ...]:
-        """Names looked for on PATH, in ``tools:`` of the config, or in build/kernels; the preferred one first."""
-
-    @property
-    def package(self) -> str | None:
-        """Debian package that carries it, for the command that would fill an empty column."""
-
-    def find(self, path: str) -> Tool:
-        """The tool at ``path`` with its version. Errors: Unavailable when it cannot be executed."""
-
-    def check(self, cell: Cell) -> None:
-        """All that is known of a cell before a machine is: asked for each when a campaign is planned.
-
-        Errors: Unavailable when the program cannot do this cell anywhere; ConfigError for an option that it cannot have.
-        """
-
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        """What to execute for ``cell``. Errors: Unavailable when the tool cannot do this cell, with the reason."""
-
-    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
-        """The values in the output. Errors: ParseError when the output is not whole or says that the run failed."""
-
-    def estimate(self, cell: Cell) -> Cost:
-        """Expected cost, from the cell alone."""

@@ -10,21 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from peakmark.cell import Cell
-from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, ConfigError, MeasurementError, ParseError, Unavailable
-from peakmark.instruments.base import Tool, Workspace
-from peakmark.lean import Any, ClassVar
-from peakmark.units import format_size, parse_size
+from peakmark.errors import ConfigError, ParseError
+from peakmark.instruments.base import Command, Completed, Cost, Invocation, Parsed, Tool, Workspace
+from peakmark.lean import Any, ClassVar, host_name
+from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.units import parse_size
 
-# A tool that prints 1,5 for 1.5 or groups thousands cannot be read: every command runs in the C locale.
-ENV: Mapping[str, str] = {"LC_ALL": "C"}
-
+C_LOCALE: Mapping[str, str] = {"LC_ALL": "C"}
+"""Of every command: a tool that prints 1,5 for 1.5 or groups thousands cannot be read."""
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _VERSION_TIMEOUT_S = 10.0
 MEMORY_SHARE = 0.9
 """Of the memory that a job may use, for what a program allocates on purpose; the rest is for the programs themselves."""
-
-# What a CPU flag of /proc/cpuinfo is called in the machine facts.
-_FLAGS = {"asimd": "neon"}
 
 
 def fits_memory(size: int, available: int) -> bool:
@@ -37,67 +34,45 @@ def need_memory(name: str, size: int, workspace: Workspace) -> None:
     but the Slurm job was granted too little, which the next run can mend."""
     if fits_memory(size, workspace.memory_bytes):
         return
-    need = f"{name} would allocate {format_size(size)}, but the job may use {format_size(workspace.memory_bytes)}"
     limits, total = workspace.facts.get("limits") or {}, (workspace.facts.get("memory") or {}).get("total") or 0
     if limits.get("slurm") and limits.get("memory_limited_by") and fits_memory(size, total):
-        raise MeasurementError(f"{OUT_OF_MEMORY}: {need}; {MORE_MEMORY}")
-    raise Unavailable(f"{need}: make the pool smaller or ask for more memory")
+        raise MeasurementError("memory-granted", program=name, need=size, may=workspace.memory_bytes)
+    raise Unavailable("memory", program=name, need=size, may=workspace.memory_bytes)
 
 
-def sectors_refuse(record: int, sector: Any, what: str) -> str | None:
+def sectors_refuse(record: int, sector: Any, what: str) -> Unavailable | None:
     """Why direct I/O on ``what`` cannot move a record of so many bytes, and the next that it can; None where it can."""
     if not isinstance(sector, int) or sector < 1 or record % sector == 0:
         return None
-    larger = format_size(-(-record // sector) * sector)
-    return f"direct I/O on {what} moves multiples of {sector} B; the next larger record is {larger}"
+    return Unavailable("sector", disk=what, sector=sector, larger=-(-record // sector) * sector)
 
 
 def need_sectors(record: int, workspace: Workspace) -> None:
     """Errors: Unavailable when direct I/O on the scratch disk cannot move such a record."""
     storage = workspace.facts.get("storage") or {}
-    reason = sectors_refuse(record, storage.get("logical_block_size"), f"the disk of {storage.get('scratch')}")
-    if reason is not None:
-        raise Unavailable(reason)
-
-
-class Program:
-    """The attributes that ``base.Instrument`` asks for, and the checks on a cell that need nothing else."""
-
-    name: ClassVar[str]
-    workloads: ClassVar[Mapping[str, tuple[str, ...]]]
-    executables: ClassVar[tuple[str, ...]]
-    reference: ClassVar[bool] = True
-    two_nodes: ClassVar[bool] = False
-    package: ClassVar[str | None] = None
-    variants: ClassVar[tuple[str, ...]] = ("",)
-
-    def check(self, cell: Cell) -> None:
-        """Errors: ConfigError for a cell of another instrument; Unavailable for a workload or variant it has not."""
-        if cell.instrument != self.name:
-            raise ConfigError(f"cell {cell.id} belongs to instrument {cell.instrument}, not to {self.name}")
-        allowed = self.workloads.get(cell.subsystem)
-        if allowed is None:
-            raise ConfigError(f"{self.name} does not measure {cell.subsystem}: it measures {', '.join(self.workloads)}")
-        if cell.concurrency < 1:
-            raise ConfigError(f"cell {cell.id}: concurrency {cell.concurrency} is not allowed, use 1 or more")
-        if cell.workload not in allowed:
-            raise Unavailable(f"{self.name} has no workload {cell.workload}: it has {', '.join(allowed)}")
-        if not self.has_variant(cell.variant):
-            names = ", ".join(variant or "none" for variant in self.variants)
-            raise Unavailable(f"{self.name} has no variant {cell.variant or 'none'}: it has {names}")
-
-    def has_variant(self, variant: str) -> bool:
-        return variant in self.variants
+    refused = sectors_refuse(record, storage.get("logical_block_size"), f"the disk of {storage.get('scratch')}")
+    if refused is not None:
+        raise refused
 
 
 def need_share(cell: Cell, key: str, least: int) -> None:
     """Errors: Unavailable when a fixed amount of work leaves a thread less than ``least``, its smallest piece."""
-    work = option_number(cell, key, None) if key != "total" else option_size(cell, key, None)
-    if work is not None and work < least * cell.concurrency:
-        raise Unavailable(
-            f"a total of {plain(work)} is less than {least} for each of {cell.concurrency} threads: "
-            "give a larger total, or fewer threads a grid of their own"
-        )
+    amount = work(cell, key)
+    if amount is not None and amount < least * cell.concurrency:
+        raise Unavailable("share", total=plain(amount), least=least, threads=cell.concurrency)
+
+
+def need_one_stream(cell: Cell) -> None:
+    """Errors: Unavailable for a cell with several, for programs that have one stream only."""
+    if cell.concurrency != 1:
+        raise Unavailable("one-stream", program=cell.instrument, streams=cell.concurrency)
+
+
+def need_between(cell: Cell, what: str, value: int, least: int, most: int, *, size: bool = False) -> None:
+    """Errors: Unavailable when the program takes no such ``value`` of ``what``; ``size``: they are bytes."""
+    if not least <= value <= most:
+        values = {"what": what, "value": value, "least": least, "most": most}
+        raise Unavailable("size-range" if size else "range", program=cell.instrument, **values)
 
 
 def needed_block(cell: Cell) -> int:
@@ -136,6 +111,11 @@ def option_size(cell: Cell, key: str, default: int | None) -> int | None:
     return parse_size(value)
 
 
+def work(cell: Cell, key: str) -> float | None:
+    """The fixed amount of work that was asked for, bytes for ``total``; None where a time was."""
+    return option_size(cell, key, None) if key == "total" else option_number(cell, key, None)
+
+
 def seconds_of(cell: Cell) -> float:
     """Seconds the cell is to be measured for."""
     return option_number(cell, "seconds", None) or 1.0
@@ -149,8 +129,7 @@ def warmup_of(cell: Cell, default: float) -> float:
 
 def plain(number: float) -> str:
     """A number as every tool reads it: 2 for 2.0, 0.25, never an exponent."""
-    text = f"{number:.9f}".rstrip("0").rstrip(".")
-    return text or "0"
+    return f"{number:.9f}".rstrip("0").rstrip(".")
 
 
 def cpu_list(workspace: Workspace, threads: int) -> str:
@@ -176,21 +155,12 @@ def timeout(seconds: float) -> float:
 
 def cpu_facts(workspace: Workspace) -> Mapping[str, Any]:
     """The ``cpu`` part of the machine facts, empty if unknown."""
-    cpu = workspace.facts.get("cpu")
-    return cpu if isinstance(cpu, Mapping) else {}
+    return workspace.facts.get("cpu") or {}
 
 
 def isa_flags(workspace: Workspace) -> frozenset[str]:
-    """Instruction sets of this CPU (sse2 avx avx2 fma avx512f neon ...), from the facts, else from /proc/cpuinfo."""
-    known = cpu_facts(workspace).get("isa")
-    if isinstance(known, list | tuple) and known:
-        return frozenset(str(name) for name in known)
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
-    except OSError:
-        return frozenset()
-    flags = next((line for line in lines if line.split(":")[0].strip() in ("flags", "Features")), ":")
-    return frozenset(_FLAGS.get(flag, flag) for flag in flags.split(":", 1)[1].split())
+    """Instruction sets of this CPU by the machine facts: sse2 avx avx2 fma avx512f neon ..."""
+    return frozenset(cpu_facts(workspace).get("isa") or ())
 
 
 def ask(path: str, *arguments: str) -> str:
@@ -200,7 +170,7 @@ def ask(path: str, *arguments: str) -> str:
     """
     import subprocess  # not at the top: planning asks no tool anything, and this takes longer to load than all else
 
-    environment = {**os.environ, **ENV}
+    environment = {**os.environ, **C_LOCALE}
     try:
         answer = subprocess.run(
             [path, *arguments],
@@ -211,43 +181,23 @@ def ask(path: str, *arguments: str) -> str:
             check=False,
         )
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise Unavailable(f"{path} cannot be executed: {reason}") from error
+        raise Unavailable("not-run", path=path, why=getattr(error, "strerror", None) or str(error)) from error
     except subprocess.TimeoutExpired as error:
-        raise Unavailable(f"{path} {' '.join(arguments)} did not answer in {_VERSION_TIMEOUT_S:g} s") from error
-    if answer.returncode < 0:
-        raise Unavailable(f"{path} cannot be executed: it was ended by {_signal(-answer.returncode)}")
+        raise Unavailable("no-answer", path=path, arguments=" ".join(arguments), seconds=_VERSION_TIMEOUT_S) from error
     text = (answer.stdout + answer.stderr).decode("utf-8", errors="replace")
+    if answer.returncode < 0:
+        raise Unavailable("not-run", path=path, why=f"it was ended by {signal_name(-answer.returncode)}")
     if answer.returncode in (126, 127):
-        raise Unavailable(f"{path} cannot be executed: {first_line(text) or f'exit code {answer.returncode}'}")
+        raise Unavailable("not-run", path=path, why=first_line(text) or f"exit code {answer.returncode}")
     return text
 
 
-def _signal(number: int) -> str:
+def signal_name(number: int) -> str:
+    """``SIGKILL``; ``signal 40`` for one without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def on_path(names: Iterable[str]) -> str | None:
-    """The first of these programs that can be executed here, as a path; None without any."""
-    import shutil  # late: the cells of own kernels look for nothing
-
-    return next((path for path in map(shutil.which, names) if path), None)
-
-
-def find_version(name: str, path: str, arguments: tuple[str, ...], pattern: str) -> Tool:
-    """The tool at ``path`` with the version that ``pattern``'s first group finds in its answer.
-
-    Errors: Unavailable when it cannot be executed or when the answer is not this tool's.
-    """
-    answer = ask(path, *arguments)
-    match = re.search(pattern, answer)
-    if match is None:
-        answered = repr(first_line(answer)) if first_line(answer) else "nothing"
-        raise Unavailable(f"{path} does not look like {name}: asked for its version it printed {answered}")
-    return Tool(name=name, path=path, version=match.group(1))
 
 
 def first_line(text: str) -> str:
@@ -257,7 +207,12 @@ def first_line(text: str) -> str:
 
 def last_line(text: str) -> str:
     """The last line that is not blank, at most 200 characters."""
-    return next((line.strip()[:200] for line in reversed(text.splitlines()) if line.strip()), "")
+    return first_line("\n".join(reversed(text.splitlines())))
+
+
+def last_words(*texts: str) -> str:
+    """The last line of the first of these texts that has one."""
+    return next(filter(None, map(last_line, texts)), "it printed nothing")
 
 
 def number(text: str, what: str, *, zero: bool = False) -> float:
@@ -284,3 +239,98 @@ def agree(value: float, other: float, tolerance: float, what: str) -> None:
     """Errors: ParseError when two readings of the same thing differ by more than ``tolerance``, relatively."""
     if abs(value - other) > tolerance * abs(other):
         raise ParseError(f"{what}: the output contradicts itself, {value:.6g} and {other:.6g} should be equal")
+
+
+class Instrument:
+    """One program that measures; see the module's text. Instances are stateless.
+
+    name         key in the registry and value of ``Cell.instrument``
+    workloads    subsystem -> workloads that a cell of it may have, e.g. ``{"disk": ("ALL",)}``
+    executables  names looked for on PATH, in ``tools:`` of the config, or in build/kernels; the preferred one first
+    reference    False for an own kernel, True for a tool of the field
+    two_nodes    whether a cell takes two nodes in Slurm and loopback on one machine
+    package      Debian package that carries it, for the command that would fill an empty column
+    version      argument that makes it tell its version, and where that stands in the answer
+    """
+
+    name: ClassVar[str]
+    workloads: ClassVar[Mapping[str, tuple[str, ...]]]
+    executables: ClassVar[tuple[str, ...]]
+    reference: ClassVar[bool] = True
+    two_nodes: ClassVar[bool] = False
+    package: ClassVar[str | None] = None
+    variants: ClassVar[tuple[str, ...]] = ("",)
+    version: ClassVar[tuple[str, str]]
+
+    def has_variant(self, variant: str) -> bool:
+        return variant in self.variants
+
+    def on_path(self, choice: str | None = None) -> str | None:
+        """Path of the program: as ``choice`` (a path or a name) says, else the first of its names on PATH; None without any."""
+        import shutil  # late: the cells of own kernels look for nothing
+
+        return next((path for path in map(shutil.which, [choice] if choice else self.executables) if path), None)
+
+    def locate(self, kernels: Path, choice: str | None = None) -> str:
+        """Path of the program on this machine; own kernels are in the folder ``kernels``.
+
+        Errors: Unavailable where it is not here; MeasurementError for a kernel that was not compiled, or not for here.
+        """
+        path = self.on_path(choice)
+        if path is None:
+            names = " or ".join([choice] if choice else self.executables)
+            remedy = f"install the package {self.package}" if self.package else "give its path in tools:"
+            raise Unavailable("no-program", names=names, host=host_name(), remedy=remedy)
+        return path
+
+    def find(self, path: str) -> Tool:
+        """The tool at ``path`` with its version.
+
+        Errors: Unavailable when it cannot be executed or when its answer is not this tool's.
+        """
+        argument, pattern = self.version
+        answer = ask(path, argument)
+        match = re.search(pattern, answer)
+        if match is None:
+            printed = repr(first_line(answer)) if first_line(answer) else "nothing"
+            raise Unavailable("other-program", path=path, program=self.name, printed=printed)
+        return Tool(name=self.name, path=path, version=match.group(1))
+
+    def check(self, cell: Cell) -> None:
+        """All that is known of a cell before a machine is: asked for each when a campaign is planned.
+
+        Errors: Unavailable when the program cannot do this cell anywhere; ConfigError for an option that it cannot have.
+        """
+        if cell.instrument != self.name:
+            raise ConfigError(f"cell {cell.id} belongs to instrument {cell.instrument}, not to {self.name}")
+        allowed = self.workloads.get(cell.subsystem)
+        if allowed is None:
+            raise ConfigError(f"{self.name} does not measure {cell.subsystem}: it measures {', '.join(self.workloads)}")
+        if cell.concurrency < 1:
+            raise ConfigError(f"cell {cell.id}: concurrency {cell.concurrency} is not allowed, use 1 or more")
+        if cell.workload not in allowed:
+            raise Unavailable("workload", program=self.name, workload=cell.workload, known=allowed)
+        if not self.has_variant(cell.variant):
+            known = [variant or "none" for variant in self.variants]
+            raise Unavailable("variant", program=self.name, variant=cell.variant or "none", known=known)
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        """What to execute for ``cell``. Errors: Unavailable when the tool cannot do this cell, with the reason."""
+        raise NotImplementedError
+
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        """The values in the output. Errors: ParseError when the output is not whole or says that the run failed."""
+        raise NotImplementedError
+
+    def estimate(self, cell: Cell) -> Cost:
+        """Expected cost, from the cell alone."""
+        raise NotImplementedError
+
+    def command(self, cell: Cell, argv: Iterable[str], seconds: float = 0.0, **more: Any) -> Command:
+        """What runs ``argv`` for a cell that takes ``seconds``, by default those of its estimate; ``more`` as of Command."""
+        limit = timeout(seconds or self.estimate(cell).seconds)
+        return Command(tuple(argv), limit, env={**C_LOCALE, **more.pop("env", {})}, **more)
+
+    def server(self, client: Command, argv: Iterable[str], **more: Any) -> Command:
+        """What runs ``argv`` as the far end of ``client``, a little longer than that may."""
+        return Command(tuple(argv), client.timeout_s + 40.0, env={**C_LOCALE, **more.pop("env", {})}, **more)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from peakmark.catalogue import workloads
 from peakmark.cell import Cell
@@ -23,6 +23,7 @@ class CpuBench(kernel.Kernel):
     name = "cpubench"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"cpu": WORKLOADS}
     executables = ("cpubench",)
+    version = ("--version", r"^cpubench\b.*?\b([0-9]\S*)")
     units: ClassVar[Mapping[str, str]] = dict.fromkeys(WORKLOADS, "op/s")
 
     def check(self, cell: Cell) -> None:
@@ -37,20 +38,20 @@ class CpuBench(kernel.Kernel):
             "--workload",
             cell.workload,
             *self.common_options(cell, workspace),
-            *self.amount(cell, "operations", "--operations"),
+            *self.amount(cell, "operations"),
             *kernel.isa_option(cell),
         )
-        return Invocation(commands=(self.command(argv, self.estimate(cell).seconds),))
+        return Invocation(self.command(cell, argv))
 
-    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
-        result = self.read(cell, completed)
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        document = self.read(cell, done)
         for key in ("isa", "instruction"):
-            if not isinstance(result.details.get(key), str):
-                raise ParseError(f"cpubench: {key} is missing in its JSON")
-        common.agree(result.value, result.number("work") / result.number("seconds"), 1e-3, "cpubench: value")
-        return kernel.parsed(cell, result, [("rate", result.value, "op/s", result.details)])
+            if not isinstance(document.at(key), str):
+                raise ParseError(f"cpubench: {key} is {document.at(key)!r}, not a name")
+        self.agree_rate(document)
+        return kernel.parsed(cell, document, ("rate", document.number("value"), "op/s", kernel.details(document)))
 
     def estimate(self, cell: Cell) -> Cost:
         fixed = 0.3 + kernel.asked_s(cell, "operations", 0.1)
-        seconds = kernel.work_of(cell, "operations") / (_CAUTIOUS_RATE * cell.concurrency)
+        seconds = (common.work(cell, "operations") or 0.0) / (_CAUTIOUS_RATE * cell.concurrency)
         return Cost(seconds=fixed + seconds, memory_bytes=cell.concurrency << 20, fixed_s=fixed)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from peakmark.catalogue import workloads
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError, Unavailable
+from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
-from peakmark.lean import Any, ClassVar
+from peakmark.lean import ClassVar
+from peakmark.reasons import Unavailable
 from peakmark.units import format_size
 
 WORKLOADS = workloads.WORKLOADS["disk"]
@@ -31,6 +32,7 @@ class DiskBench(kernel.Kernel):
     name = "diskbench"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": WORKLOADS}
     executables = ("diskbench",)
+    version = ("--version", r"^diskbench\b.*?\b([0-9]\S*)")
     variants = ("psync", "io_uring-qdN")
     units: ClassVar[Mapping[str, str]] = dict.fromkeys(WORKLOADS, "B/s")
 
@@ -40,67 +42,49 @@ class DiskBench(kernel.Kernel):
     def check(self, cell: Cell) -> None:
         super().check(cell)
         record, depth = common.needed_block(cell), engine_of(cell)[1]
-        if not RECORD_MIN <= record <= RECORD_MAX:
-            raise Unavailable(
-                f"diskbench's records have {RECORD_MIN} B to {format_size(RECORD_MAX)}, the cell's {format_size(record)}"
-            )
-        if depth > DEPTH_MAX:
-            raise Unavailable(f"diskbench keeps at most {DEPTH_MAX} requests in flight, the cell asks for {depth}")
-        if file_size(cell, "threads") < depth * record:
-            raise Unavailable(
-                f"a file of {format_size(file_size(cell, 'threads'))} for each of {cell.concurrency} threads has fewer "
-                f"records of {format_size(record)} than the {depth} in flight: make size larger"
-            )
+        common.need_between(cell, "records", record, RECORD_MIN, RECORD_MAX, size=True)
+        common.need_between(cell, "requests in flight", depth, 1, DEPTH_MAX)
+        if (size := file_size(cell, "threads")) < depth * record:
+            raise Unavailable("small-file", file=size, threads=cell.concurrency, record=record, depth=depth)
         common.need_share(cell, "total", record)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         engine, depth = engine_of(cell)
         argv = (
-            tool.path,
-            "--workload",
-            cell.workload,
-            "--record",
-            str(common.needed_block(cell)),
-            "--size",
-            str(size_of(cell)),
-            "--directory",
-            ".",
-            "--engine",
-            engine,
-            "--depth",
-            str(depth),
-            *self.amount(cell, "total", "--total"),
+            *(tool.path, "--workload", cell.workload, "--record", str(common.needed_block(cell))),
+            *("--size", str(size_of(cell)), "--directory", ".", "--engine", engine, "--depth", str(depth)),
+            *self.amount(cell, "total"),
             *(word for key in ("sync", "fill") if key in cell.options for word in (f"--{key}", str(cell.options[key]))),
             *(("--huge-pages", "off") if cell.options.get("huge_pages") is False else ()),
             # All CPUs, as for fio and IOZone: a thread that waits for the disk is woken best where the interrupt arrives.
             *self.common_options(cell, workspace, len(workspace.cpus)),
         )
-        return Invocation(commands=(self.command(argv, self.estimate(cell).seconds),))
+        return Invocation(self.command(cell, argv))
 
-    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
-        result = self.read(cell, completed)
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        document = self.read(cell, done)
         engine, depth = engine_of(cell)
-        if result.document.get("engine") != engine or result.document.get("depth") != depth:
+        if (document.get("engine"), document.get("depth")) != (engine, depth):
             raise ParseError(f"diskbench: engine or depth is not the cell's {engine} at {depth}")
-        common.agree(result.value, result.number("work") / result.number("seconds"), 1e-3, "diskbench: value")
-        common.agree(result.number("iops") * common.needed_block(cell), result.value, 1e-2, "diskbench: iops")
-        latency: dict[str, Any] = {key: result.number(key) for key in PERCENTILES}
-        details = {key: value for key, value in result.details.items() if key not in (*PERCENTILES, "latency_mean")}
+        self.agree_rate(document)
+        value, iops = document.number("value"), document.number("iops")
+        common.agree(iops * common.needed_block(cell), value, 1e-2, "diskbench: iops")
+        latency = {key: document.number(key) for key in PERCENTILES}
+        others = kernel.details(document)
+        details = {key: others[key] for key in others if key not in (*PERCENTILES, "latency_mean")}
         return kernel.parsed(
             cell,
-            result,
-            [
-                ("throughput", result.value, "B/s", details),
-                ("iops", result.number("iops"), "1/s", {"record": cell.block}),
-                ("latency", result.number("latency_mean"), "s", latency),
-            ],
+            document,
+            ("throughput", value, "B/s", details),
+            ("iops", iops, "1/s", {"record": cell.block}),
+            ("latency", document.number("latency_mean"), "s", latency),
         )
 
     def estimate(self, cell: Cell) -> Cost:
         size = size_of(cell)
         fixed = 0.5 + kernel.asked_s(cell, "total", 0.1)
-        total = kernel.work_of(cell, "total")
+        total = common.work(cell, "total") or 0.0
         waits = sync_s(cell, total)
         seconds = fixed + size / _FILL + total / _CAUTIOUS + waits
         buffer = engine_of(cell)[1] * common.needed_block(cell)

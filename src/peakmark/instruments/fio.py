@@ -8,13 +8,14 @@ bytes / runtime is what reached the device. With ``group_reporting`` runtime is 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
-from peakmark.instruments import common, documents
-from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments import common
+from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.diskbench import DiskBench, engine_of, file_size, sync_s
+from peakmark.instruments.documents import Document, is_number
 from peakmark.lean import Any, ClassVar
 
 _PATTERN = {"RS": "read", "WS": "write", "RR": "randread", "WR": "randwrite"}
@@ -23,20 +24,18 @@ _START_S = 1.0
 _CAUTIOUS = 150e6
 
 
-class Fio(common.Program):
+class Fio(common.Instrument):
     """disk RS WS RR WR in B/s with 1/s and latency, variants ``psync`` and ``io_uring-qdN``."""
 
     name = "fio"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": tuple(_PATTERN)}
     executables = ("fio",)
     package = "fio"
+    version = ("--version", r"^fio-(\S+)")
     variants = DiskBench.variants
 
     def has_variant(self, variant: str) -> bool:
         return DiskBench().has_variant(variant)
-
-    def find(self, path: str) -> Tool:
-        return common.find_version(self.name, path, ("--version",), r"^fio-(\S+)")
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
@@ -68,38 +67,31 @@ class Fio(common.Program):
             argv.append(f"--randseed={int(seed)}")
         # Submission and completion, as every other program counts them; fio's own choice leaves the submission out.
         argv += ["--lat_percentiles=1", "--output-format=json"]
-        limit = common.timeout(self.estimate(cell).seconds)
-        return Invocation(commands=(Command(argv=tuple(argv), env=common.ENV, timeout_s=limit),))
+        return Invocation(self.command(cell, argv))
 
-    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
-        if not completed:
-            raise ParseError("fio was not run")
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
         # Some versions print notes before the document.
-        _, brace, rest = completed[-1].stdout.partition("{")
+        _, brace, rest = done.stdout.partition("{")
         if not brace:
-            message = common.first_line(completed[-1].stderr + completed[-1].stdout)
+            message = common.first_line(done.stderr + done.stdout)
             raise ParseError(f"fio printed no JSON: {message or 'it printed nothing'}")
-        document = documents.read(brace + rest, self.name)
-        version = str(documents.at(document, "fio version", self.name)).removeprefix("fio-")
-        jobs = documents.at(document, "jobs", self.name)
+        document = Document.read(brace + rest, self.name)
+        version = str(document.at("fio version")).removeprefix("fio-")
+        jobs = document.at("jobs")
         if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):
             raise ParseError("fio: jobs does not hold exactly one group")
-        job = jobs[0]
-        if documents.at(job, "error", self.name) != 0:
-            message = common.first_line(completed[-1].stderr)
-            raise ParseError(f"fio reports error {job['error']} for its job: {message or 'without a message'}")
-        side = job.get("read" if cell.workload in ("RS", "RR") else "write")
-        if not isinstance(side, dict):
-            raise ParseError(f"fio: no result for {cell.workload}")
-        asked = documents.at(job, "job options", self.name)
-        if not isinstance(asked, dict):
-            raise ParseError("fio: job options is no object")
+        job = Document(jobs[0], self.name)
+        if job.at("error") != 0:
+            message = common.first_line(done.stderr)
+            raise ParseError(f"fio reports error {job.at('error')} for its job: {message or 'without a message'}")
+        side = job.part("read" if cell.workload in ("RS", "RR") else "write")
+        asked = job.part("job options")
         if asked.get("rw") != _PATTERN[cell.workload] or asked.get("bs") != str(cell.block):
             raise ParseError("fio ran another pattern or record size than the cell's")
-        nbytes = documents.number_at(side, "io_bytes", self.name)
-        seconds = documents.number_at(side, "runtime", self.name) / 1e3
-        operations = documents.number_at(side, "total_ios", self.name)
-        common.agree(nbytes / seconds, documents.number_at(side, "bw_bytes", self.name), 5e-3, "fio: bw_bytes")
+        nbytes = side.number("io_bytes")
+        seconds = side.number("runtime") / 1e3
+        operations = side.number("total_ios")
+        common.agree(nbytes / seconds, side.number("bw_bytes"), 5e-3, "fio: bw_bytes")
         latency = _percentiles(side)
         engine, depth = engine_of(cell)
         details = {
@@ -108,18 +100,15 @@ class Fio(common.Program):
             "engine": engine,
             "depth": depth,
             **{key: cell.options[key] for key in ("sync", "fill") if key in cell.options},
-            "user_percent": documents.number_or_none(job, "usr_cpu"),
-            "system_percent": documents.number_or_none(job, "sys_cpu"),
+            "user_percent": job.number_or_none("usr_cpu"),
+            "system_percent": job.number_or_none("sys_cpu"),
         }
         rows = (
             ("throughput", nbytes / seconds, "B/s", details),
             ("iops", operations / seconds, "1/s", {"seconds": seconds}),
-            ("latency", documents.number_at(side, "lat_ns.mean", self.name) / 1e9, "s", latency),
+            ("latency", side.number("lat_ns.mean") / 1e9, "s", latency),
         )
-        return Parsed(
-            measurements=tuple(Measurement.of(cell, metric, value, unit, more) for metric, value, unit, more in rows),
-            version=version,
-        )
+        return Parsed(tuple(Measurement.of(cell, *row) for row in rows), version=version)
 
     def estimate(self, cell: Cell) -> Cost:
         total = amount_of(cell)
@@ -139,18 +128,17 @@ def amount_of(cell: Cell) -> int | None:
     return whole if total is None else min(total, whole)
 
 
-def _percentiles(side: dict[str, Any]) -> dict[str, Any]:
+def _percentiles(side: Document) -> dict[str, Any]:
     """p50 p90 p99 p999 max of the whole latency in s. Errors: ParseError when one is missing."""
-    whole = documents.at(side, "lat_ns", "fio")
-    of = "lat_ns" if isinstance(whole, dict) and "percentile" in whole else "clat_ns"  # outputs that did not ask for it
-    percentiles = documents.at(side, f"{of}.percentile", "fio")
-    found = {"max": documents.number_at(side, "lat_ns.max", "fio") / 1e9}
+    of = "lat_ns" if side.get("lat_ns.percentile") is not None else "clat_ns"  # outputs that did not ask for it
+    percentiles = side.part(f"{of}.percentile").values
+    latency = {"max": side.number("lat_ns.max") / 1e9}
     for key, name in _PERCENTILES.items():
-        value = percentiles.get(name) if isinstance(percentiles, dict) else None
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        value = percentiles.get(name, 0)
+        if not is_number(value) or value <= 0:
             raise ParseError(f"fio: percentile {name} is missing in its JSON")
-        found[key] = value / 1e9
-    return found
+        latency[key] = value / 1e9
+    return latency
 
 
 def _milliseconds(seconds: float) -> str:

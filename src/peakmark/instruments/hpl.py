@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
+from peakmark import data
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError, Unavailable
+from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common, hplsize
-from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.lean import Any, ClassVar
-from peakmark.units import gigabytes
+from peakmark.reasons import Unavailable
 
 HPCC_OUTPUT = "hpccoutf.txt"
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
@@ -30,50 +31,8 @@ _REQUEST = "OPENBLAS_CORETYPE="
 _SMALL_N = 10000
 _FASTEST = 1e12  # flop/s of one core, several times what any has
 
-_INPUT = """\
-HPLinpack benchmark input file
-peakmark
-HPL.out      output file name (if any)
-6            device out (6=stdout,7=stderr,file)
-1            # of problems sizes (N)
-{n}          Ns
-1            # of NBs
-{nb}         NBs
-0            PMAP process mapping (0=Row-,1=Column-major)
-1            # of process grids (P x Q)
-1            Ps
-1            Qs
-16.0         threshold
-1            # of panel fact
-2            PFACTs (0=left, 1=Crout, 2=Right)
-1            # of recursive stopping criterium
-4            NBMINs (>= 1)
-1            # of panels in recursion
-2            NDIVs
-1            # of recursive panel fact.
-1            RFACTs (0=left, 1=Crout, 2=Right)
-1            # of broadcast
-1            BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)
-1            # of lookahead depth
-0            DEPTHs (>=0)
-2            SWAP (0=bin-exch,1=long,2=mix)
-64           swapping threshold
-0            L1 in (0=transposed,1=no-transposed) form
-0            U  in (0=transposed,1=no-transposed) form
-1            Equilibration (0=no,1=yes)
-8            memory alignment in double (> 0)
-"""
-# hpcc reads on after HPL's lines: further sizes of its matrix transposition, none here.
-_TRANSPOSE = """\
-##### This line (no. 32) is ignored (it serves as a separator). ######
-0            Number of additional problem sizes for PTRANS
-1000         values of N
-0            number of additional blocking sizes for PTRANS
-64           values of NB
-"""
 
-
-class Hpl(common.Program):
+class Hpl(common.Instrument):
     """cpu DP in op/s; one fused multiply-add counts as two, as in cpubench."""
 
     name = "hpl"
@@ -84,19 +43,17 @@ class Hpl(common.Program):
     def find(self, path: str) -> Tool:
         """Neither program has a version option; hpcc would run for minutes. The loader says whether it could start."""
         if not Path(path).is_file() or not os.access(path, os.X_OK):
-            raise Unavailable(f"{path} cannot be executed: it is not a program file")
+            raise Unavailable("not-run", path=path, why="it is not a program file")
         for line in _linked(path).splitlines():
             if "not found" in line:
-                raise Unavailable(f"{path} cannot be executed: shared library {line.split()[0]} is not found")
+                raise Unavailable("not-run", path=path, why=f"shared library {line.split()[0]} is not found")
         return Tool(name="hpcc" if Path(path).name.startswith("hpcc") else "xhpl", path=path, version="unknown")
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
         budget, nb = _budget(cell), _nb(cell)
         if hplsize.wall_seconds(2 * nb, cell.concurrency * _FASTEST, hpcc=False) > budget:
-            raise Unavailable(
-                f"HPL cannot solve even N = {2 * nb} in budget_s = {budget:g} s on any machine: raise budget_s or lower nb"
-            )
+            raise Unavailable("budget", n=2 * nb, seconds=budget)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
@@ -106,12 +63,9 @@ class Hpl(common.Program):
         rate = hplsize.guess_rate(common.cpu_facts(workspace), common.isa_flags(workspace), cores)
         n = hplsize.choose_n(budget, rate, workspace.memory_bytes, nb, hpcc)
         if n is None:
-            raise Unavailable(
-                f"HPL in {tool.name} cannot solve even N = {2 * nb} in budget_s = {budget:g} s and "
-                f"{gigabytes(workspace.memory_bytes)} of memory: raise budget_s or lower nb"
-            )
+            memory = workspace.memory_bytes
+            raise Unavailable("budget-here", program=tool.name, n=2 * nb, seconds=budget, memory=memory)
         environment = {
-            **common.ENV,
             **dict.fromkeys(THREAD_VARIABLES, str(cell.concurrency)),
             "OPENBLAS_VERBOSE": "2",  # prints the core type on stderr
             "TMPDIR": str(workspace.directory),  # Open MPI 5 leaves folders of its sessions there
@@ -121,32 +75,29 @@ class Hpl(common.Program):
         # Set by env(1), so that the argv that parse is given says what was asked for.
         core = core_type(common.cpu_facts(workspace), common.isa_flags(workspace))
         request = ("env", f"{_REQUEST}{core}") if core else ()
-        text = _INPUT.format(n=n, nb=nb) + (_TRANSPOSE if hpcc else "")
-        command = Command(
-            argv=(*common.pinned(workspace, cell.concurrency), *request, tool.path),
+        command = self.command(
+            cell,
+            (*common.pinned(workspace, cell.concurrency), *request, tool.path),
+            max(budget, hplsize.wall_seconds(n, rate, hpcc)),
             env=environment,
-            files={"hpccinf.txt" if hpcc else "HPL.dat": text},
+            files={"hpccinf.txt" if hpcc else "HPL.dat": data.text("HPL.dat").format(n=n, nb=nb)},
             outputs=(HPCC_OUTPUT,) if hpcc else (),
-            timeout_s=common.timeout(max(budget, hplsize.wall_seconds(n, rate, hpcc))),
         )
-        return Invocation(commands=(command,))
+        return Invocation(command)
 
-    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
-        if not completed:
-            raise ParseError("HPL was not run")
-        run = completed[-1]
-        hpcc = any(Path(word).name.startswith("hpcc") for word in run.argv)
-        if hpcc and HPCC_OUTPUT not in run.files:
-            raise ParseError(f"hpcc left no {HPCC_OUTPUT}: {common.last_line(run.stderr) or 'it said nothing'}")
-        text = run.files[HPCC_OUTPUT] if hpcc else run.stdout
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        hpcc = any(Path(word).name.startswith("hpcc") for word in done.argv)
+        if hpcc and HPCC_OUTPUT not in done.files:
+            raise ParseError(f"hpcc left no {HPCC_OUTPUT}: {common.last_words(done.stderr)}")
+        text = done.files[HPCC_OUTPUT] if hpcc else done.stdout
         rate, details = _read_hpl(text, hpcc)
         version = re.search(r"^HPLinpack (\S+)", text, re.MULTILINE)
-        warnings = list(common.crowded(run.argv, cell.concurrency))
+        warnings = list(common.crowded(done.argv, cell.concurrency))
         if details["N"] < _SMALL_N:
             warnings.append(f"HPL solved N = {details['N']} only: its rate grows with N, raise budget_s for its best")
-        requested = next((word.removeprefix(_REQUEST) for word in run.argv if word.startswith(_REQUEST)), None)
+        requested = next((word.removeprefix(_REQUEST) for word in done.argv if word.startswith(_REQUEST)), None)
         library: dict[str, Any] = {"blas": "unknown", "core_type": None, "requested": requested}
-        core = _CORE.search(run.stderr)
+        core = _CORE.search(done.stderr)
         if core is not None:
             library.update(blas="OpenBLAS", core_type=core.group(1))
         elif hpcc:
@@ -155,13 +106,8 @@ class Hpl(common.Program):
                 "OpenBLAS did not name its core type: with the reference BLAS HPL reaches a small part of its rate; "
                 "apt-get install libopenblas0-pthread fixes it"
             )
-        row = Measurement.of(cell, "rate", rate, "op/s", details, workload="DP")
-        return Parsed(
-            measurements=(row,),
-            version=version.group(1) if version else None,
-            library=library,
-            warnings=tuple(warnings),
-        )
+        row = Measurement.of(cell, "rate", rate, "op/s", details, "DP")
+        return Parsed((row,), version.group(1) if version else None, library, tuple(warnings))
 
     def estimate(self, cell: Cell) -> Cost:
         budget = _budget(cell)
@@ -217,7 +163,7 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
     start = text.find(begin)
     stop = text.find(end, start)
     if start < 0 or stop < 0 or (hpcc and "End of HPC Challenge tests." not in text[stop:]):
-        raise ParseError(f"HPL did not come to its end: {common.last_line(text) or 'it printed nothing'}")
+        raise ParseError(f"HPL did not come to its end: {common.last_words(text)}")
     hpl = text[start:stop]
     counts = {
         what: int(match.group(1)) if (match := re.search(rf"([0-9]+) tests {what}", hpl)) else -1

@@ -8,15 +8,15 @@ around each phase and reports what its children did until the first of them was 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError, Unavailable
+from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.diskbench import file_size, sync_s
 from peakmark.lean import Any, ClassVar
-from peakmark.units import format_size
+from peakmark.reasons import Unavailable
 
 USUAL_LARGEST = 16 << 20
 """Largest record of builds as distributions carry them, taken where the build that will measure cannot be asked."""
@@ -50,17 +50,15 @@ _CHILDREN = re.compile(
 _HEADER = re.compile(r"^\s+kB\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\s+write\b", re.MULTILINE)
 
 
-class Iozone(common.Program):
+class Iozone(common.Instrument):
     """disk ALL (RS WS RR WR) in B/s; with the option ``ops`` 1/s and a latency derived from it. Variant ``psync``."""
 
     name = "iozone"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": ("ALL",)}
     executables = ("iozone",)
     package = "iozone3"
+    version = ("-v", r"Version \$Revision: ([0-9.]+) \$")
     variants = ("psync",)
-
-    def find(self, path: str) -> Tool:
-        return common.find_version(self.name, path, ("-v",), r"Version \$Revision: ([0-9.]+) \$")
 
     def largest(self, path: str) -> int:
         """Bytes of the largest record that this build takes: what it says of one of 1 GiB, with ``-h``, so that nothing is
@@ -73,7 +71,7 @@ class Iozone(common.Program):
         super().check(cell)
         record = common.needed_block(cell)
         if record % _KB:
-            raise Unavailable(f"IOZone takes records of whole KiB only, the cell's is {record} B")
+            raise Unavailable("lines", program="IOZone", line=_KB, block=record)
         file_size(cell, "processes")
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
@@ -88,22 +86,15 @@ class Iozone(common.Program):
         argv += ["-r", f"{record // _KB}k", "-s", f"{size // _KB}k"]
         names = [f"iozone.{i}" for i in range(cell.concurrency)]
         argv += ["-f", *names] if cell.concurrency == 1 else ["-t", str(cell.concurrency), "-F", *names]
-        limit = common.timeout(self.estimate(cell).seconds)
-        command = Command(argv=tuple(argv), env=common.ENV, timeout_s=limit, ok_codes=(0, TOO_LARGE))
-        return Invocation(commands=(command,))
+        return Invocation(self.command(cell, argv, ok_codes=(0, TOO_LARGE)))
 
-    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
-        if not completed:
-            raise ParseError("IOZone was not run")
-        text = completed[-1].stdout
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        text = done.stdout
         largest, record = _largest(text), common.needed_block(cell)
         if largest is not None and record > largest:
-            raise Unavailable(
-                f"the largest record of this build of IOZone is {format_size(largest)}, the cell's is {format_size(record)}"
-            )
+            raise Unavailable("largest-record", program="this build of IOZone", largest=largest, record=record)
         if not text.rstrip().endswith("iozone test complete."):
-            message = common.last_line(completed[-1].stderr) or common.last_line(text) or "it printed nothing"
-            raise ParseError(f"IOZone did not come to its end: {message}")
+            raise ParseError(f"IOZone did not come to its end: {common.last_words(done.stderr, text)}")
         ops = in_ops(cell)
         if ("OPS Mode" in text) != ops or ("Output is in kBytes/sec" in text) == ops:
             raise ParseError(f"IOZone's output is not in {'operations' if ops else 'kB'} per second")
@@ -118,10 +109,7 @@ class Iozone(common.Program):
     def estimate(self, cell: Cell) -> Cost:
         size, record = file_size(cell, "processes"), common.needed_block(cell)
         total = size * cell.concurrency
-        seconds = max(
-            _PASSES * total / _CAUTIOUS_THROUGHPUT,
-            _PASSES * size / record * _CAUTIOUS_OPERATION_S,
-        )
+        seconds = _PASSES * max(total / _CAUTIOUS_THROUGHPUT, size / record * _CAUTIOUS_OPERATION_S)
         waits = sync_s(cell, _WRITING * total)
         fixed = 0.5 + (_SLEEPS_S if cell.concurrency > 1 else 0.0)
         memory = cell.concurrency * (max(record, USUAL_LARGEST) + (4 << 20))
@@ -183,7 +171,7 @@ def _rows(cell: Cell, workload: str, phases: dict[str, float], ops: bool) -> lis
         details[beside] = phases[beside] * scale
 
     def row(metric: str, value: float, unit: str, extra: dict[str, Any]) -> Measurement:
-        return Measurement.of(cell, metric, value, unit, {**details, **extra}, workload=workload)
+        return Measurement.of(cell, metric, value, unit, {**details, **extra}, workload)
 
     if not ops:
         return [row("throughput", phases[phase] * scale, "B/s", {})]

@@ -2,58 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import struct
+from collections.abc import Mapping
+from pathlib import Path
 
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, MeasurementError, ParseError, Unavailable
-from peakmark.instruments import common, documents
-from peakmark.instruments.base import Command, Completed, Measurement, Parsed, Tool, Workspace
-from peakmark.lean import Any, ClassVar, dataclass
+from peakmark.errors import ConfigError, ParseError
+from peakmark.instruments import common
+from peakmark.instruments.base import Completed, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.documents import Document
+from peakmark.lean import Any, ClassVar
+from peakmark.reasons import MeasurementError, Unavailable
 
 ISAS = ("auto", "scalar", "sse2", "avx2", "avx512", "neon")
+HEAD_BYTES = 20  # of an ELF file, as far as e_machine
+# e_machine of <elf.h>, by what uname calls the machine.
+_ELF = {"x86_64": 62, "aarch64": 183, "ppc64le": 21, "riscv64": 243, "s390x": 22, "loongarch64": 258}
 
 # Keys of the shared part that are not details of one measurement.
 _SHARED = {"instrument", "version", "workload", "threads", "value", "unit", "work_unit", "per_thread", "warnings"}
 
 
-@dataclass(frozen=True)
-class Result:
-    """A kernel's JSON object after its shared keys were checked."""
+def program(folder: Path, name: str, machine: str | None = None) -> Path:
+    """A kernel that this machine can run: ``<folder>/<machine>/<name>`` if it exists, else ``<folder>/<name>``.
 
-    value: float
-    document: Mapping[str, Any]
-    details: Mapping[str, Any]
-    warnings: tuple[str, ...]
-    version: str
+    Errors: MeasurementError when it was compiled for another architecture, with the command that compiles one.
+    """
+    machine = machine or os.uname().machine
+    special = folder / machine / name
+    path = special if special.exists() else folder / name
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+    except OSError as error:
+        raise MeasurementError("no-kernel", path=path, why=error.strerror) from error
+    if head[:4] == b"\x7fELF" and len(head) < HEAD_BYTES:
+        raise MeasurementError("cut-kernel", path=path, count=len(head))
+    if head[:4] == b"\x7fELF" and machine in _ELF:
+        order = "<" if head[5] == 1 else ">"
+        if struct.unpack_from(f"{order}H", head, 18)[0] != _ELF[machine]:
+            raise MeasurementError("other-kernel", path=path, machine=machine, build=(folder / machine).resolve())
+    return path.resolve()
 
-    def number(self, key: str) -> float:
-        """A positive number under ``key``. Errors: ParseError."""
-        return documents.number_at(self.document, key, str(self.document["instrument"]))
 
-
-class Kernel(common.Program):
+class Kernel(common.Instrument):
     """An own kernel: printed unit by workload, and how its result is read."""
 
     reference = False
     units: ClassVar[Mapping[str, str]]  # workload -> unit the kernel must print
+
+    def locate(self, kernels: Path, choice: str | None = None) -> str:
+        return str(program(kernels, self.executables[0]))
 
     def find(self, path: str) -> Tool:
         """Errors: MeasurementError when it does not start: a broken kernel is mended and then measures, unlike a program
         that a machine has not.
         """
         try:
-            return common.find_version(self.name, path, ("--version",), rf"{self.name}\b.*?\b([0-9]\S*)")
+            return super().find(path)
         except Unavailable as error:
-            raise MeasurementError(f"{error}; `make clean kernels` compiles it anew") from error
+            raise MeasurementError("broken-kernel", why=str(error)) from error
 
-    def read(self, cell: Cell, completed: Sequence[Completed]) -> Result:
-        """The last command's JSON object. Errors: ParseError when a shared key is missing or contradicts the cell."""
-        if not completed:
-            raise ParseError(f"{self.name} was not run")
-        text = completed[-1].stdout
-        if len(text.splitlines()) > 1:
+    def read(self, cell: Cell, done: Completed) -> Document:
+        """The JSON object. Errors: ParseError when a shared key is missing or contradicts the cell."""
+        if len(done.stdout.splitlines()) > 1:
             raise ParseError(f"{self.name} printed more than its one line of JSON")
-        document = documents.read(text, self.name)
+        document = Document.read(done.stdout, self.name)
         expected: dict[str, Any] = {
             "instrument": self.name,
             "workload": cell.workload,
@@ -61,50 +76,39 @@ class Kernel(common.Program):
             "unit": self.units[cell.workload],
         }
         for key, value in expected.items():
-            if documents.at(document, key, self.name) != value:
-                raise ParseError(f"{self.name}: {key} is {document[key]!r}, but the cell is for {value!r}")
-        per_thread = documents.at(document, "per_thread", self.name)
-        warnings = documents.at(document, "warnings", self.name)
-        if not isinstance(per_thread, list) or len(per_thread) != cell.concurrency:
+            if document.at(key) != value:
+                raise ParseError(f"{self.name}: {key} is {document.at(key)!r}, but the cell is for {value!r}")
+        if not isinstance(document.at("per_thread"), list) or len(document.at("per_thread")) != cell.concurrency:
             raise ParseError(f"{self.name}: per_thread does not hold {cell.concurrency} entries")
-        if not isinstance(warnings, list):
+        if not isinstance(document.at("warnings"), list):
             raise ParseError(f"{self.name}: warnings is not a list")
-        details = {
-            key: value
-            for key, value in document.items()
-            if key not in _SHARED and (value is None or isinstance(value, str | int | float))
-        }
-        for key in ("seconds", "work"):
-            documents.number_at(document, key, self.name)
-        return Result(
-            value=documents.number_at(document, "value", self.name),
-            document=document,
-            details=details,
-            warnings=tuple(str(warning) for warning in warnings),
-            version=str(documents.at(document, "version", self.name)),
-        )
+        for key in ("value", "seconds", "work"):
+            document.number(key)
+        return document
+
+    def agree_rate(self, document: Document, bits: int = 1) -> None:
+        """Errors: ParseError when the value is not the work, in ``bits`` of its units, by the time."""
+        rate = bits * document.number("work") / document.number("seconds")
+        common.agree(document.number("value"), rate, 1e-3, f"{self.name}: value")
 
     def common_options(self, cell: Cell, workspace: Workspace, cpus: int | None = None) -> tuple[str, ...]:
         """--threads --cpus --warmup --seed; ``cpus`` is the number of CPUs named, default one for each thread."""
         named = common.cpu_list(workspace, cell.concurrency if cpus is None else cpus)
-        options = ["--threads", str(cell.concurrency), "--cpus", named]
-        warmup = common.option_number(cell, "warmup", None, zero=True)
-        if warmup is not None:
-            options += ["--warmup", common.plain(warmup)]
         seed = common.option_number(cell, "seed", None, zero=True)
-        if seed is not None:
-            options += ["--seed", str(int(seed))]
-        return tuple(options)
+        seeded = () if seed is None else ("--seed", str(int(seed)))
+        return ("--threads", str(cell.concurrency), "--cpus", named, *self.warmup_option(cell), *seeded)
 
-    def amount(self, cell: Cell, key: str, flag: str) -> tuple[str, ...]:
-        """How much is done: the option ``key`` as ``flag`` if given, else --seconds. The kernels take only one."""
-        work = common.option_number(cell, key, None) if key != "total" else common.option_size(cell, key, None)
+    def warmup_option(self, cell: Cell) -> tuple[str, ...]:
+        """--warmup when the cell's options name one."""
+        warmup = common.option_number(cell, "warmup", None, zero=True)
+        return () if warmup is None else ("--warmup", common.plain(warmup))
+
+    def amount(self, cell: Cell, key: str) -> tuple[str, ...]:
+        """How much is done: the option ``key`` as the flag of its name if given, else --seconds. The kernels take only one."""
+        work = common.work(cell, key)
         if work is not None:
-            return (flag, str(int(work)))
+            return (f"--{key.replace('_', '-')}", str(int(work)))
         return ("--seconds", common.plain(common.seconds_of(cell)))
-
-    def command(self, argv: tuple[str, ...], seconds: float, env: Mapping[str, str] | None = None) -> Command:
-        return Command(argv=argv, env={**common.ENV, **(env or {})}, timeout_s=common.timeout(seconds))
 
 
 def isa_option(cell: Cell) -> tuple[str, ...]:
@@ -123,16 +127,15 @@ def asked_s(cell: Cell, key: str, warmup: float) -> float:
     return common.warmup_of(cell, warmup) + (common.seconds_of(cell) if timed else 0.0)
 
 
-def work_of(cell: Cell, key: str) -> float:
-    """The fixed work that was asked for, 0 where a time was."""
-    work = common.option_number(cell, key, None) if key != "total" else common.option_size(cell, key, None)
-    return work or 0.0
+def details(document: Document) -> dict[str, Any]:
+    """What is worth keeping beside the value: every plain value that is not shared by all measurements."""
+    plain = {
+        key: value for key, value in document.values.items() if value is None or isinstance(value, str | int | float)
+    }
+    return {key: value for key, value in plain.items() if key not in _SHARED}
 
 
-def parsed(cell: Cell, result: Result, rows: Sequence[tuple[str, float, str, Mapping[str, Any]]]) -> Parsed:
+def parsed(cell: Cell, document: Document, *rows: tuple[str, float, str, Mapping[str, Any]]) -> Parsed:
     """One measurement of the cell's own row per (metric, value, unit, details)."""
-    return Parsed(
-        measurements=tuple(Measurement.of(cell, metric, value, unit, details) for metric, value, unit, details in rows),
-        version=result.version,
-        warnings=result.warnings,
-    )
+    measurements = tuple(Measurement.of(cell, *row) for row in rows)
+    return Parsed(measurements, str(document.at("version")), warnings=tuple(map(str, document.at("warnings"))))

@@ -9,23 +9,28 @@ given instead, from a guess of the rate: a run lasts between a fifth and four ti
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
-from peakmark.errors import ParseError, Unavailable
+from peakmark.errors import ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.instruments.rambench import pool_of, store_of, writes
+from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.rambench import buffers, pool_of, store_of, writes
 from peakmark.lean import ClassVar, dataclass
+from peakmark.reasons import Unavailable
 
-_PEAK_BYTES = (
-    16 << 10
-)  # of one thread: lies in every first-level cache; a peakflops kernel loads once per 15 to 30 flops
+# Of one thread: lies in every first-level cache; a peakflops kernel loads once per 15 to 30 flops.
+_PEAK_BYTES = 16 << 10
 _STARTUP_S = 1.1
 _SHORT_S = 0.1
 _LINE = re.compile(r"^([A-Z][A-Za-z()/ .]*?):\s+(\S+)(?: sec)?$", re.MULTILINE)
 _RULE = "-" * 80
+# Subsystem -> metric, unit, and where the output has the work and its rate.
+_RESULTS = {
+    "cpu": ("rate", "op/s", "Number of Flops", "MFlops/s"),
+    "memory": ("throughput", "B/s", "Data volume (Byte)", "MByte/s"),
+}
 
 # Instruction sets from the best to the plainest: (what the CPU must have, suffix of likwid's kernels, name for --isa).
 _SUFFIXES: tuple[tuple[frozenset[str], str, str], ...] = (
@@ -51,22 +56,24 @@ class Run:
     iterations: int
 
 
-class LikwidBench(common.Program):
+class LikwidBench(common.Instrument):
     """cpu DP FP32 in op/s; memory RS WS RWS in B/s, variants ``block`` and ``pool``, stores as rambench's."""
 
     name = "likwid-bench"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"cpu": ("DP", "FP32"), "memory": ("RS", "WS", "RWS")}
     executables = ("likwid-bench",)
     package = "likwid"
+    version = ("-v", r"Version\s+([0-9][0-9.]*)")
     variants = ("", "block", *POOLS)
-
-    def find(self, path: str) -> Tool:
-        return common.find_version(self.name, path, ("-v",), r"Version\s+([0-9][0-9.]*)")
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
         if (cell.subsystem == "cpu") != (cell.variant == ""):
-            raise Unavailable(f"likwid-bench: {cell.subsystem} cannot have variant {cell.variant or 'none'}")
+            wanted, asked = (
+                "no variant" if cell.subsystem == "cpu" else "the variant block or pool",
+                cell.variant or "none",
+            )
+            raise Unavailable("variant-of", program=self.name, workload=cell.workload, wanted=wanted, variant=asked)
         size_of(cell)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
@@ -83,30 +90,22 @@ class LikwidBench(common.Program):
             *("-W", f"N:{run.size}B:{cell.concurrency}"),
             *("-i", str(run.iterations)),
         )
-        limit = common.timeout(self.estimate(cell).seconds)
-        return Invocation(commands=(Command(argv=argv, env=common.ENV, timeout_s=limit),))
+        return Invocation(self.command(cell, argv))
 
-    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
-        if not completed:
-            raise ParseError("likwid-bench was not run")
-        values = read_output(completed[-1].stdout)
-        argv = completed[-1].argv
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        values = read_output(done.stdout)
         test = values["Test"]
-        if test not in argv:
+        if test not in done.argv:
             raise ParseError(f"likwid-bench ran {test}, which was not asked for")
-        threads = re.search(r"^Using (\d+) threads$", completed[-1].stdout, re.MULTILINE)
+        threads = re.search(r"^Using (\d+) threads$", done.stdout, re.MULTILINE)
         if threads is None or int(threads.group(1)) != cell.concurrency:
             raise ParseError(f"likwid-bench did not use {cell.concurrency} threads")
         seconds = common.number(values["Time"], "likwid-bench: Time")
         size = common.whole(values["Size (Byte)"], "likwid-bench: Size")
-        if cell.subsystem == "cpu":
-            work = common.number(values["Number of Flops"], "likwid-bench: Number of Flops")
-            rate = common.number(values["MFlops/s"], "likwid-bench: MFlops/s")
-        else:
-            work = common.number(values["Data volume (Byte)"], "likwid-bench: Data volume")
-            rate = common.number(values["MByte/s"], "likwid-bench: MByte/s")
+        metric, unit, *fields = _RESULTS[cell.subsystem]
+        work, rate = (common.number(values[field], f"likwid-bench: {field}") for field in fields)
         common.agree(work / seconds, rate * 1e6, 1e-3, "likwid-bench: rate")
-        warnings = list(common.crowded(argv, cell.concurrency))
+        warnings = list(common.crowded(done.argv, cell.concurrency))
         if seconds < _SHORT_S:
             warnings.append(f"likwid-bench ran for {seconds:.3f} s only, less than {_SHORT_S} s: set a longer time")
         asked = size_of(cell)
@@ -114,25 +113,14 @@ class LikwidBench(common.Program):
             warnings.append(
                 f"likwid-bench measured {size} B, not the {asked} B of the cell: its kernel's stride does not fit"
             )
-        cpu = cell.subsystem == "cpu"
-        row = Measurement.of(
-            cell,
-            "rate" if cpu else "throughput",
-            work / seconds,
-            "op/s" if cpu else "B/s",
-            {"routine": test, "seconds": seconds, "working_set": size, "work": work},
-        )
-        return Parsed(measurements=(row,), warnings=tuple(warnings))
+        details = {"routine": test, "seconds": seconds, "working_set": size, "work": work}
+        row = Measurement.of(cell, metric, work / seconds, unit, details)
+        return Parsed((row,), warnings=tuple(warnings))
 
     def estimate(self, cell: Cell) -> Cost:
         size = size_of(cell)
         fixed = _STARTUP_S + 2 * common.seconds_of(cell)
         return Cost(seconds=fixed + size / 1e9, memory_bytes=size + (16 << 20), fixed_s=fixed)
-
-
-def vectors(cell: Cell) -> int:
-    """Number of vectors of the kernel: a copy has a source and a destination."""
-    return 2 if cell.workload == "RWS" else 1
 
 
 def size_of(cell: Cell) -> int:
@@ -141,14 +129,14 @@ def size_of(cell: Cell) -> int:
         return _PEAK_BYTES * cell.concurrency
     if cell.variant in POOLS:
         return pool_of(cell)
-    return vectors(cell) * common.needed_block(cell) * cell.concurrency
+    return buffers(cell) * common.needed_block(cell) * cell.concurrency
 
 
 def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Run:
     """Kernel, size and iterations. Errors: Unavailable when likwid-bench offers no kernel for this CPU."""
     store = store_of(cell) if writes(cell.workload) else ""
     if store == "libc":
-        raise Unavailable("likwid-bench has no memcpy or memset: use store: temporal or streaming")
+        raise Unavailable("store-libc", program="likwid-bench")
     stem = _KERNELS[cell.workload] + ("_mem" if store == "streaming" else "")
     wanted = cell.options.get("isa")
     for needs, suffix, isa in _SUFFIXES:
@@ -163,7 +151,7 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Run:
             else:
                 seconds = share / _bandwidth(share, cell.concurrency)
             return Run(stem + suffix, size, max(10, round(common.seconds_of(cell) / seconds)))
-    raise Unavailable(f"likwid-bench has no kernel {stem} for instruction set {wanted or 'auto'} on this CPU")
+    raise Unavailable("routine", program="likwid-bench", routine=stem, isa=str(wanted or "auto"))
 
 
 def _bandwidth(share: float, threads: int) -> float:
@@ -178,7 +166,7 @@ def read_output(text: str) -> Mapping[str, str]:
     """The ``Key: value`` lines of a whole run. Errors: ParseError when the run did not come to its end."""
     values = dict(_LINE.findall(text))
     if "Test" not in values:
-        raise ParseError(f"likwid-bench did not start its test: {common.last_line(text) or 'it printed nothing'}")
+        raise ParseError(f"likwid-bench did not start its test: {common.last_words(text)}")
     end = text.rfind("UOPs:")
     if end < 0 or _RULE not in text[end:]:
         raise ParseError("likwid-bench did not come to its end: its output is cut")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError, Unavailable
+from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.lean import ClassVar
 
 WORKLOAD = "LAT-ICMP"
@@ -28,22 +28,19 @@ _SUMMARY = re.compile(
 _TIMES = re.compile(r"^rtt min/avg/max/mdev = ([0-9.]+)/([0-9.]+)/([0-9.]+)/([0-9.]+) ms\b", re.MULTILINE)
 
 
-class Ping(common.Program):
+class Ping(common.Instrument):
     """network LAT-ICMP (ALL is the same): mean round trip in s, block is not used. One packet at a time."""
 
     name = "ping"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": (WORKLOAD, "ALL")}
     executables = ("ping",)
     package = "iputils-ping"
+    version = ("-V", r"ping.* from iputils[ -](\S+)")
     two_nodes = True
-
-    def find(self, path: str) -> Tool:
-        return common.find_version(self.name, path, ("-V",), r"ping.* from iputils[ -](\S+)")
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
-        if cell.concurrency != 1:
-            raise Unavailable(f"ping sends one packet at a time, the cell asks for {cell.concurrency}")
+        common.need_one_stream(cell)
         _count(cell)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
@@ -54,17 +51,13 @@ class Ping(common.Program):
             *("-s", str(PAYLOAD), "{address}"),
         )
         # Exit code 1 is a lost packet, or no answer at all: parse tells which.
-        limit = common.timeout(_count(cell) * (interval + 0.01))
-        return Invocation(commands=(Command(argv=argv, env=common.ENV, timeout_s=limit, ok_codes=(0, 1)),))
+        return Invocation(self.command(cell, argv, _count(cell) * (interval + 0.01), ok_codes=(0, 1)))
 
-    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
-        if not completed:
-            raise ParseError("ping was not run")
-        text = completed[-1].stdout
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        text = done.stdout
         summary, times = _SUMMARY.search(text), _TIMES.search(text)
         if summary is None:
-            message = common.last_line(completed[-1].stderr) or common.last_line(text)
-            raise ParseError(f"ping did not come to its end: {message or 'it printed nothing'}")
+            raise ParseError(f"ping did not come to its end: {common.last_words(done.stderr, text)}")
         sent, received = int(summary.group(1)), int(summary.group(2))
         if received == 0:
             raise ParseError(f"ping: none of {sent} packets was answered")
@@ -73,23 +66,9 @@ class Ping(common.Program):
         least, mean, most, deviation = (common.number(value, "ping: rtt", zero=True) * 1e-3 for value in times.groups())
         if not 0 < least <= mean <= most:
             raise ParseError(f"ping: min/avg/max {'/'.join(times.groups()[:3])} ms are not in order above 0")
-        row = Measurement.of(
-            cell,
-            "latency",
-            mean,
-            "s",
-            {
-                "min": least,
-                "max": most,
-                "mdev": deviation,
-                "sent": sent,
-                "received": received,
-                "loss": 1 - received / sent,
-                "payload": PAYLOAD,
-                "resolution": 1e-6,
-            },
-            workload=WORKLOAD,
-        )
+        details = {"min": least, "max": most, "mdev": deviation, "sent": sent, "received": received}
+        details |= {"loss": 1 - received / sent, "payload": PAYLOAD, "resolution": 1e-6}
+        row = Measurement.of(cell, "latency", mean, "s", details, WORKLOAD)
         warnings = () if received == sent else (f"ping: {sent - received} of {sent} packets were lost",)
         return Parsed(measurements=(row,), warnings=warnings)
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 
 from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
-from peakmark.errors import ParseError, Unavailable
+from peakmark.errors import ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.rambench import block_of, check_variant, pool_of, store_of
 from peakmark.lean import Any, ClassVar
-from peakmark.units import format_size
+from peakmark.reasons import Unavailable
 
 STATS = "pmbw.txt"
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -45,7 +45,7 @@ _ESTIMATE = (
 )
 
 
-class Pmbw(common.Program):
+class Pmbw(common.Instrument):
     """memory RS WS RWS (an estimate from both) in variants ``block`` and ``pool``; LAT; ALL is RS, WS and RWS.
 
     It writes through the caches: beside streaming stores it only reads; beside copies of the C library, which stores as it
@@ -59,20 +59,17 @@ class Pmbw(common.Program):
 
     def find(self, path: str) -> Tool:
         if "-f <match>" not in common.ask(path, "-h"):
-            raise Unavailable(f"{path} does not look like pmbw: its help does not name -f <match>")
+            raise Unavailable("other-program", path=path, program=self.name, printed="a help without -f <match>")
         return Tool(name=self.name, path=path, version="unknown")  # it tells its version in results only
 
     def check(self, cell: Cell) -> None:
         if cell.workload in _NOT_LIKE:
-            raise Unavailable(f"pmbw has nothing like {cell.workload}: {_NOT_LIKE[cell.workload]}")
+            raise Unavailable("nothing-like", program=self.name, workload=cell.workload, why=_NOT_LIKE[cell.workload])
         super().check(cell)
         check_variant(self, cell)
         area = area_of(cell)
         if area not in AREAS:
-            raise Unavailable(
-                f"pmbw measures a fixed list of array sizes, and {format_size(area)} in all for "
-                f"{cell.concurrency} thread(s) is not among them: use a power of two of blocks and threads"
-            )
+            raise Unavailable("area", program=self.name, area=area, threads=cell.concurrency)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
@@ -87,15 +84,13 @@ class Pmbw(common.Program):
         for routine in routines:
             argv += ["-f", routine]
         argv += ["-o", STATS]
-        limit = common.timeout(self.estimate(cell).seconds)
-        return Invocation(commands=(Command(argv=tuple(argv), env=common.ENV, outputs=(STATS,), timeout_s=limit),))
+        return Invocation(self.command(cell, argv, outputs=(STATS,)))
 
-    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
-        if not completed or STATS not in completed[-1].files:
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        if STATS not in done.files:
             raise ParseError(f"pmbw left no {STATS}: it skips a size that does not fit its memory (-M) without a word")
-        argv = completed[-1].argv
-        wanted = {argv[i + 1] for i, word in enumerate(argv[:-1]) if word == "-f"}
-        results = read_results(completed[-1].files[STATS])
+        wanted = {done.argv[i + 1] for i, word in enumerate(done.argv[:-1]) if word == "-f"}
+        results = read_results(done.files[STATS])
         area = area_of(cell)
         for name, result in results.items():
             if result["nthreads"] != cell.concurrency or result["areasize"] != area:
@@ -105,7 +100,7 @@ class Pmbw(common.Program):
             raise ParseError(f"pmbw: no result of {', '.join(missing) or 'any routine'} in {STATS}")
         version = next(iter(results.values()))["version"]
         measurements = _rows(cell, {name: results[name] for name in sorted(wanted)})
-        warnings = common.crowded(argv, cell.concurrency)
+        warnings = common.crowded(done.argv, cell.concurrency)
         return Parsed(measurements=tuple(measurements), version=str(version), warnings=warnings)
 
     def estimate(self, cell: Cell) -> Cost:
@@ -120,7 +115,7 @@ def needs(cell: Cell) -> tuple[str, ...]:
     """Kinds of routines for a cell. Errors: Unavailable where its stores are none of pmbw's."""
     streaming = store_of(cell) == "streaming"
     if streaming and cell.workload in ("WS", "RWS"):
-        raise Unavailable("pmbw writes through the caches, the stores of this row are streaming: set store: temporal")
+        raise Unavailable("store-streaming", program="pmbw")
     return (READ,) if cell.workload == "ALL" and streaming else _NEEDS[cell.workload]
 
 
@@ -154,7 +149,7 @@ def widest(kind: str, offered: Sequence[str]) -> list[str]:
                 by_width.setdefault(int(match.group(1)), []).append(name)
         names = by_width[max(by_width)] if by_width else []
     if not names:
-        raise Unavailable(f"pmbw has no routine {kind} on this CPU")
+        raise Unavailable("routine", program="pmbw", routine=kind, isa="auto")
     return names
 
 
@@ -209,13 +204,8 @@ def _rows(cell: Cell, results: dict[str, dict[str, Any]]) -> list[Measurement]:
         if len(best) != 2:
             raise ParseError("pmbw: reads and writes are both needed for the estimate of a copy")
         (read, reader, _), (write, writer, _) = best["RS"], best["WS"]
-        details = {
-            "estimate": True,
-            "formula": _ESTIMATE,
-            "routine": f"{reader}, {writer}",
-            "read": read,
-            "write": write,
-        }
+        details: dict[str, Any] = {"estimate": True, "formula": _ESTIMATE, "routine": f"{reader}, {writer}"}
+        details |= {"read": read, "write": write}
         rows.append(_row(cell, "RWS", "throughput", 2 / (1 / read + 1 / write), "B/s", details))
     if not rows:
         raise ParseError(f"pmbw: no result for {cell.workload}")
@@ -224,4 +214,4 @@ def _rows(cell: Cell, results: dict[str, dict[str, Any]]) -> list[Measurement]:
 
 def _row(cell: Cell, workload: str, metric: str, value: float, unit: str, details: dict[str, Any]) -> Measurement:
     stores = {"store": "temporal"} if workload in ("WS", "RWS") else {}
-    return Measurement.of(cell, metric, value, unit, {"area": area_of(cell), **stores, **details}, workload=workload)
+    return Measurement.of(cell, metric, value, unit, {"area": area_of(cell), **stores, **details}, workload)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from peakmark.cell import Cell
-from peakmark.errors import ParseError, Unavailable
+from peakmark.errors import ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Command, Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.lean import ClassVar
 
 MESSAGE_MAX = 65507
@@ -24,26 +24,20 @@ _FIELD = re.compile(r"^    (\w+) += +(\S+) (ns|/sec|bytes|% cpus)?\s*$", re.MULT
 _NEEDED = ("latency", "msg_rate", "msg_size", "time", "loc_real_time", "rem_real_time", "rem_recv_msgs")
 
 
-class Qperf(common.Program):
+class Qperf(common.Instrument):
     """network LAT-TCP and LAT-UDP round trips in s; ALL is both. One stream."""
 
     name = "qperf"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": ("ALL", "LAT-TCP", "LAT-UDP")}
     executables = ("qperf",)
     package = "qperf"
+    version = ("--version", r"^qperf (\S+)")
     two_nodes = True
-
-    def find(self, path: str) -> Tool:
-        return common.find_version(self.name, path, ("--version",), r"^qperf (\S+)")
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
-        if cell.concurrency != 1:
-            raise Unavailable(f"qperf measures the latency of one stream, the cell has {cell.concurrency}")
-        if _message(cell) > MESSAGE_MAX:
-            raise Unavailable(
-                f"qperf sends over UDP too: at most {MESSAGE_MAX} B, the cell's message has {_message(cell)} B"
-            )
+        common.need_one_stream(cell)
+        common.need_between(cell, "messages, over UDP too,", _message(cell), 1, MESSAGE_MAX, size=True)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
@@ -53,19 +47,14 @@ class Qperf(common.Program):
             *("-vv", "-uu"),  # all fields, in whole ns
             *_tests(cell),
         )
-        limit = common.timeout(self.estimate(cell).seconds)
-        client = Command(argv=argv, env=common.ENV, timeout_s=limit)
-        server = Command(argv=(tool.path, "--listen_port", "{port}"), env=common.ENV, timeout_s=limit + 30.0)
-        return Invocation(commands=(client,), server=server)
+        client = self.command(cell, argv)
+        return Invocation(client, self.server(client, (tool.path, "--listen_port", "{port}")))
 
-    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
-        if not completed:
-            raise ParseError("qperf was not run")
-        text = completed[-1].stdout
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        text = done.stdout
         if "failed to" in text:
             raise ParseError(f"qperf: {common.last_line(text)}")
-        rows = tuple(_row(cell, test, _section(text, test)) for test in _tests(cell))
-        return Parsed(measurements=rows)
+        return Parsed(tuple(_row(cell, test, _section(text, test)) for test in _tests(cell)))
 
     def estimate(self, cell: Cell) -> Cost:
         fixed = 1.0 + len(_tests(cell)) * math.ceil(common.seconds_of(cell))
@@ -84,7 +73,7 @@ def _section(text: str, test: str) -> dict[str, str]:
     """The fields of one test. Errors: ParseError when it is missing, cut, or another unit than ns."""
     start = re.search(rf"^{test}:\n", text, re.MULTILINE)
     if start is None:
-        raise ParseError(f"qperf: no result of {test}: {common.last_line(text) or 'it printed nothing'}")
+        raise ParseError(f"qperf: no result of {test}: {common.last_words(text)}")
     body = text[start.end() :]
     following = re.search(r"^\S", body, re.MULTILINE)
     body = body[: following.start()] if following else body
@@ -112,16 +101,10 @@ def _row(cell: Cell, test: str, fields: dict[str, str]) -> Measurement:
     common.agree(one_way * rate * (here + there) / (2 * here), 1.0, 1e-2, f"qperf: latency and msg_rate of {test}")
     if common.whole(fields["msg_size"], "qperf: msg_size") != _message(cell):
         raise ParseError(f"qperf: {test} ran with messages of {fields['msg_size']} B, not {_message(cell)} B")
-    return Measurement.of(
-        cell,
-        "latency",
-        2 * one_way,
-        "s",
-        {
-            "half": True,
-            "one_way": one_way,
-            "seconds": common.number(fields["time"], "qperf: time") * 1e-9,
-            "round_trips": common.whole(fields["rem_recv_msgs"], "qperf: rem_recv_msgs"),
-        },
-        workload=_TESTS[test],
-    )
+    details = {
+        "half": True,
+        "one_way": one_way,
+        "seconds": common.number(fields["time"], "qperf: time") * 1e-9,
+        "round_trips": common.whole(fields["rem_recv_msgs"], "qperf: rem_recv_msgs"),
+    }
+    return Measurement.of(cell, "latency", 2 * one_way, "s", details, _TESTS[test])

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from peakmark.catalogue import workloads
 from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
-from peakmark.errors import ParseError, Unavailable
+from peakmark.errors import ParseError
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
 from peakmark.lean import ClassVar
-from peakmark.units import format_size
+from peakmark.reasons import Unavailable
 
 WORKLOADS = workloads.WORKLOADS["memory"]
 POOL = 1 << 30  # rambench's own default
@@ -32,62 +32,60 @@ class RamBench(kernel.Kernel):
     name = "rambench"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"memory": WORKLOADS}
     executables = ("rambench",)
+    version = ("--version", r"^rambench\b.*?\b([0-9]\S*)")
     variants = ("block", *POOLS, "")
     units: ClassVar[Mapping[str, str]] = {**dict.fromkeys(WORKLOADS, "B/s"), "LAT": "s"}
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
         check_variant(self, cell)
-        block, copy = block_of(cell), cell.workload in ("RWS", "RWR")
+        block = block_of(cell)
         if block % LINE:
-            raise Unavailable(f"rambench takes blocks of whole cache lines: a multiple of {LINE} B, not {block} B")
-        common.need_share(cell, "total", (2 if copy else 1) * block)
+            raise Unavailable("lines", program=self.name, line=LINE, block=block)
+        common.need_share(cell, "total", buffers(cell) * block)
         common.need_share(cell, "accesses", 1)
-        if cell.variant in POOLS and pool_of(cell) // cell.concurrency // (2 if copy else 1) // block >= 1 << 32:
-            raise Unavailable(
-                f"rambench numbers blocks of a thread with 32 bits, and its part of the pool of "
-                f"{format_size(pool_of(cell))} has more of {format_size(block)}"
-            )
+        if cell.variant in POOLS and pool_of(cell) // cell.concurrency // buffers(cell) // block >= 1 << 32:
+            raise Unavailable("blocks-of-pool", program=self.name, pool=pool_of(cell), block=block)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
-        cost = self.estimate(cell)
-        common.need_memory(self.name, cost.memory_bytes, workspace)
+        common.need_memory(self.name, self.estimate(cell).memory_bytes, workspace)
         argv = [tool.path, "--workload", cell.workload, "--block", str(block_of(cell))]
         if cell.workload == "LAT":
-            argv += self.amount(cell, "accesses", "--accesses")
+            argv += self.amount(cell, "accesses")
             if cell.options.get("stride") is not None:
                 argv += ["--stride", str(cell.options["stride"])]
         else:
             argv += ["--pool", "block" if cell.variant == "block" else str(pool_of(cell))]
-            argv += self.amount(cell, "total", "--total")
+            argv += self.amount(cell, "total")
         argv += self.common_options(cell, workspace)
         argv += kernel.isa_option(cell)
         if cell.options.get("huge_pages") is False:
             argv += ["--huge-pages", "off"]
         if writes(cell.workload) and (cell.options.get("store") is not None or cell.variant == ORDINARY):
             argv += ["--store", store_of(cell)]
-        return Invocation(commands=(self.command(tuple(argv), cost.seconds),))
+        return Invocation(self.command(cell, argv))
 
-    def parse(self, cell: Cell, completed: Sequence[Completed]) -> Parsed:
-        result = self.read(cell, completed)
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        document = self.read(cell, done)
+        value, details = document.number("value"), kernel.details(document)
         if cell.workload == "LAT":
-            if result.value > 1e-3:
-                raise ParseError(f"rambench: {result.value:g} s for one load is not possible")
-            return kernel.parsed(cell, result, [("latency", result.value, "s", result.details)])
-        common.agree(result.value, result.number("work") / result.number("seconds"), 1e-3, "rambench: value")
-        return kernel.parsed(cell, result, [("throughput", result.value, "B/s", result.details)])
+            if value > 1e-3:
+                raise ParseError(f"rambench: {value:g} s for one load is not possible")
+            return kernel.parsed(cell, document, ("latency", value, "s", details))
+        self.agree_rate(document)
+        return kernel.parsed(cell, document, ("throughput", value, "B/s", details))
 
     def estimate(self, cell: Cell) -> Cost:
-        # A copy has two buffers. A pool holds all buffers of all threads, but one block each at least.
-        blocks = (2 if cell.workload in ("RWS", "RWR") else 1) * block_of(cell) * cell.concurrency
+        # A pool holds all buffers of all threads, but one block each at least.
+        blocks = buffers(cell) * block_of(cell) * cell.concurrency
         memory = max(blocks, pool_of(cell)) if cell.variant in POOLS else blocks
         if cell.workload == "LAT":
             key, rate = "accesses", cell.concurrency / _CAUTIOUS_LOAD_S
         else:
             key, rate = "total", _CAUTIOUS_THROUGHPUT * min(cell.concurrency, 8)
         fixed = 0.3 + kernel.asked_s(cell, key, 0.1)
-        seconds = fixed + memory / _TOUCH + kernel.work_of(cell, key) / rate
+        seconds = fixed + memory / _TOUCH + (common.work(cell, key) or 0.0) / rate
         return Cost(seconds=seconds, memory_bytes=memory + (cell.concurrency << 20), fixed_s=fixed)
 
 
@@ -96,6 +94,11 @@ def block_of(cell: Cell) -> int:
     if cell.automatic and cell.workload == "LAT":
         return POOL if cell.area is None else cell.area
     return common.needed_block(cell)
+
+
+def buffers(cell: Cell) -> int:
+    """Number of buffers of a thread: a copy has a source and a destination."""
+    return 2 if cell.workload in ("RWS", "RWR") else 1
 
 
 def pool_of(cell: Cell) -> int:
@@ -117,10 +120,10 @@ def store_of(cell: Cell) -> str:
     return str(cell.options.get("store") or ("streaming" if cell.variant == "pool" else "temporal"))
 
 
-def check_variant(program: common.Program, cell: Cell) -> None:
+def check_variant(program: common.Instrument, cell: Cell) -> None:
     """Errors: Unavailable when LAT has a variant, another workload has none, or one that only reads has that of stores."""
     if (cell.workload == "LAT") != (cell.variant == ""):
-        wanted = "no variant" if cell.workload == "LAT" else "the variant block or pool"
-        raise Unavailable(f"{program.name}: workload {cell.workload} has {wanted}, not {cell.variant or 'none'}")
+        wanted, asked = "no variant" if cell.workload == "LAT" else "the variant block or pool", cell.variant or "none"
+        raise Unavailable("variant-of", program=program.name, workload=cell.workload, wanted=wanted, variant=asked)
     if cell.variant == ORDINARY and not writes(cell.workload):
-        raise Unavailable(f"{program.name}: {cell.workload} stores nothing: its variant is pool, not {ORDINARY}")
+        raise Unavailable("stores-nothing", program=program.name, workload=cell.workload, variant=cell.variant)

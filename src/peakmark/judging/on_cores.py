@@ -12,7 +12,7 @@ from peakmark.judging import disturbance
 from peakmark.judging.measured import Measured, Run, Thresholds
 from peakmark.judging.notes import Level, Note
 from peakmark.limits import efficiency
-from peakmark.limits.words import quantity
+from peakmark.units import quantity
 
 WIDE = {"avx2", "avx512"}
 """Instruction sets under whose multiplications a core may run below its nominal clock, as designed."""

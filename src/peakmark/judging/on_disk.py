@@ -8,7 +8,7 @@ from peakmark.catalogue.workloads import KERNELS
 from peakmark.formatting import significant
 from peakmark.judging.measured import Measured, Thresholds
 from peakmark.judging.notes import Level, Note
-from peakmark.limits.words import quantity
+from peakmark.units import quantity
 
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.units import quantity
 
 Kind = Literal["measured", "read", "site", "datasheet", "unknown"]
+
+
+class Missing(NamedTuple):
+    """Why a limit is unknown (``fact``), the key of the site file that would supply it, such as ``disk.throughput.RS``, and
+    where its value is found, as the end of the sentence.
+    """
+
+    fact: str
+    key: str
+    place: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.fact}: write {self.key} in the site file{self.place}"
 
 
 @dataclass(frozen=True)
@@ -24,6 +38,7 @@ class Limit:
     note      what a reader must know about this limit, for example which unit a published formula mixed up
     finding   what about the machine keeps the limit below what the CPU could have, such as empty memory channels
     clock     which one it holds at: observed, nominal or maximum; "" where no clock is in it
+    missing   of an unknown limit that the site file could supply: what ``reason`` is made of, see ``Missing``
     """
 
     value: float | None
@@ -35,6 +50,7 @@ class Limit:
     note: str | None = None
     finding: str | None = None
     clock: str = ""
+    missing: Missing | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +90,16 @@ class Question:
         name = f"site file {self.site['name']}" if self.site.get("name") else "site file"
         return f"{name} ({source})" if source else name
 
-    def unknown(self, reason: str, note: str | None = None) -> Limit:
-        """The answer that there is none."""
-        return Limit(None, self.unit, "", "", "unknown", reason, note)
+    def limit(self, value: float, formula: str, source: str, kind: Kind, **more: Any) -> Limit:
+        """The answer, in the row's unit."""
+        return Limit(value, self.unit, formula, source, kind, **more)
+
+    def stated(self, value: float, part: str, what: str = "") -> Limit:
+        """The answer that a value of the site file is."""
+        formula = f"{quantity(value, self.unit)}{what} as the site file says"
+        return self.limit(float(value), formula, self.site_source(part), "site")
+
+    def unknown(self, fact: str, key: str = "", place: str = "", note: str | None = None) -> Limit:
+        """The answer that there is none, and which keys of the site file would give one."""
+        missing = Missing(fact, key, place) if key else None
+        return Limit(None, self.unit, "", "", "unknown", str(missing or fact), note, missing=missing)

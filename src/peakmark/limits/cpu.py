@@ -5,7 +5,7 @@ from __future__ import annotations
 from peakmark import data
 from peakmark.formatting import plural
 from peakmark.limits.base import Kind, Limit, Question
-from peakmark.limits.words import quantity
+from peakmark.units import quantity
 
 # Two fused units of the ISA's width: right for most designs, wrong for some. Only ever an estimate.
 _ESTIMATE_DP = {"avx512": 32.0, "avx2": 16.0, "neon": 8.0, "sse2": 4.0}
@@ -19,7 +19,7 @@ def limit(question: Question) -> Limit:
         return question.unknown("no machine facts: collect them with `peakmark machine` on the node")
     clock, clock_name, kind = clock_of(question)
     if clock is None:
-        return question.unknown("no clock is known: write cpu.nominal_hz in the site file")
+        return question.unknown("no clock is known", "cpu.nominal_hz")
     given = (question.given("cpu", "operations_per_cycle") or {}).get(question.workload)
     if given is not None:
         per_cycle, how, source = float(given), "", question.site_source("cpu")
@@ -31,14 +31,16 @@ def limit(question: Question) -> Limit:
         per_cycle, source = float(line["operations_per_cycle"]), line["source"]
         how = f" ({design}, {line['isa'].upper()}: {line['how']})"
     value = cores * clock * per_cycle
+    # As wide multiplications lower the clock, that of the work itself says so.
+    loaded = clock_name == "observed" and question.clock_loaded
+    words = "clock observed under the work" if loaded else f"{clock_name} clock"
     formula = (
-        f"{plural(cores, 'core')} x {quantity(clock, 'Hz')} ({clock_words(question, clock_name)}) x {per_cycle:.4g} operations per cycle"
+        f"{plural(cores, 'core')} x {quantity(clock, 'Hz')} ({words}) x {per_cycle:.4g} operations per cycle"
         f" and core = {quantity(value, 'op/s')}{how}"
     )
-    fewer = None
-    if question.concurrency > cores:
-        fewer = f"{question.concurrency} threads on {plural(cores, 'core')}: the limit is that of the cores"
-    return Limit(value, question.unit, formula, f"{source}; cores: {cores_source}", kind, note=fewer, clock=clock_name)
+    fewer = f"{question.concurrency} threads on {plural(cores, 'core')}: the limit is that of the cores"
+    note = fewer if question.concurrency > cores else None
+    return question.limit(value, formula, f"{source}; cores: {cores_source}", kind, note=note, clock=clock_name)
 
 
 def microarchitecture(question: Question) -> str | None:
@@ -49,17 +51,18 @@ def microarchitecture(question: Question) -> str | None:
 
 def core_count(question: Question) -> tuple[int | None, str]:
     """(cores a row keeps busy, where their number is from): no more than threads, no more than the job was given."""
-    given, placed = question.given("cpu", "cores"), question.placed.get("cores")
-    if given is not None:
-        return min(question.concurrency, int(given)), question.site_source("cpu")
     guest = "cores as a virtual machine shows them: what is behind one, its host knows"
-    if placed is not None:
-        source = guest if question.fact("cpu", "virtualised") else "cores its threads were placed on"
-        return min(question.concurrency, int(placed)), source
-    allowed = question.fact("limits", "physical_cores_allowed")
-    if allowed is not None:
-        source = guest if question.fact("cpu", "virtualised") else "physical cores the job was given"
-        return min(question.concurrency, int(allowed)), source
+    virtual = question.fact("cpu", "virtualised")
+    for count, source in (
+        (question.given("cpu", "cores"), question.site_source("cpu")),
+        (question.placed.get("cores"), guest if virtual else "cores its threads were placed on"),
+        (
+            question.fact("limits", "physical_cores_allowed"),
+            guest if virtual else "physical cores the job was given",
+        ),
+    ):
+        if count is not None:
+            return min(question.concurrency, int(count)), source
     return None, ""
 
 
@@ -72,11 +75,6 @@ def clock_of(question: Question) -> tuple[float | None, str, Kind]:
         if value is not None:
             return value, name, kind
     return None, "", "unknown"
-
-
-def clock_words(question: Question, name: str) -> str:
-    """``observed clock``; that of the work itself says so, as wide multiplications lower it."""
-    return "clock observed under the work" if name == "observed" and question.clock_loaded else f"{name} clock"
 
 
 def clocks_of(question: Question) -> dict[str, tuple[float | None, Kind]]:
@@ -112,17 +110,17 @@ def operations(question: Question, design: str | None) -> dict[str, str] | None:
 
 def _unknown(question: Question, design: str | None, cycles: float) -> Limit:
     name = design or question.fact("cpu", "model_name") or "this CPU"
-    reason = (
-        f"no operations per cycle for {question.workload} on {name}:"
-        f" write cpu.operations_per_cycle.{question.workload} in the site file"
+    fact, key = (
+        f"no operations per cycle for {question.workload} on {name}",
+        f"cpu.operations_per_cycle.{question.workload}",
     )
     widest = _ESTIMATE_DP.get(str(question.fact("cpu", "isa_best")))
     lanes = {"DP": 1, "FP32": 2}.get(question.workload)
     if widest is None or lanes is None:
-        return question.unknown(reason)
+        return question.unknown(fact, key)
     estimate = cycles * widest * lanes
     note = (
         f"an estimate, not used for any efficiency: two {question.fact('cpu', 'isa_best')} multiply-add units"
         f" would give {quantity(estimate, 'op/s')}"
     )
-    return question.unknown(reason, note)
+    return question.unknown(fact, key, note=note)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from peakmark.limits.base import Limit, Question
-from peakmark.limits.words import quantity
+from peakmark.units import quantity
 
 
 def limit(question: Question) -> Limit:
@@ -12,24 +12,24 @@ def limit(question: Question) -> Limit:
     model = question.given("disk", "model") or question.fact("storage", "model")
     if given is not None:
         formula = f"{quantity(given, question.unit)} for {question.workload} by the datasheet of {model or 'the disk'}"
-        return Limit(float(given), question.unit, formula, question.site_source("disk"), "site")
+        return question.limit(float(given), formula, question.site_source("disk"), "site")
     interface = question.fact("storage", "interface")
     if interface == "ram":
         return question.unknown(
             f"{question.fact('storage', 'filesystem')} is a file system in memory: set scratch to a directory on a disk"
         )
-    how = f"write disk.{question.metric}.{question.workload} in the site file, from the disk's datasheet"
+    datasheet = (f"disk.{question.metric}.{question.workload}", ", from the disk's datasheet")
     if question.metric != "throughput":
         what = "IOPS" if question.metric == "iops" else "latency"
-        return question.unknown(f"a link does not bound {what} usefully: {how}")
+        return question.unknown(f"a link does not bound {what} usefully", *datasheet)
     value = question.fact("storage", "interface_limit")
     if value is not None:
         formula = f"{question.fact('storage', 'interface_limit_formula')} (interface limit)"
         note = "the limit of the interface, not of the medium"
-        return Limit(float(value), question.unit, formula, "link speed read from this machine", "read", note=note)
+        return question.limit(float(value), formula, "link speed read from this machine", "read", note=note)
     seen = {
         None: "the device behind the scratch directory is not known",
         "network": f"{question.fact('storage', 'filesystem')} is a network file system: its disks cannot be seen",
         "virtio": "a virtual disk tells no limit",
     }
-    return question.unknown(f"{seen.get(interface, f'the {interface} link tells no speed')}: {how}")
+    return question.unknown(seen.get(interface, f"the {interface} link tells no speed"), *datasheet)

@@ -8,7 +8,7 @@ from peakmark.arithmetic import evaluate, names_in
 from peakmark.config.site import formula_names
 from peakmark.errors import ConfigError
 from peakmark.limits.base import Limit, Question
-from peakmark.limits.words import quantity
+from peakmark.units import quantity
 
 
 def limit(question: Question) -> Limit | None:
@@ -26,11 +26,10 @@ def limit(question: Question) -> Limit | None:
             except ConfigError as error:  # one that holds for other rows
                 return question.unknown(f"formula set {chosen}: {error}")
             if not 0 < value < math.inf:
-                return question.unknown(
-                    f"formula set {chosen}: {entry['formula']} is {value:g} here, which is no limit"
-                )
+                nothing = f"{entry['formula']} is {value:g} here, which is no limit"
+                return question.unknown(f"formula set {chosen}: {nothing}")
             where = ", ".join(f"{name} = {names[name]:.10g}" for name in sorted(names_in(entry["formula"])))
-            words = f"{entry['formula']} = {quantity(value, entry['unit'], 8)}" + (f" with {where}" if where else "")
+            formula = f"{entry['formula']} = {quantity(value, entry['unit'], 8)}" + (f" with {where}" if where else "")
             source = f"formula set {chosen} of site file {question.site.get('name', '')}".strip()
-            return Limit(value, entry["unit"], words, source, "site", note=entry.get("note"))
+            return Limit(value, entry["unit"], formula, source, "site", note=entry.get("note"))
     return None

@@ -9,8 +9,7 @@ from peakmark import data
 from peakmark.formatting import plural
 from peakmark.limits import cpu
 from peakmark.limits.base import Kind, Limit, Question
-from peakmark.limits.words import quantity
-from peakmark.units import format_size
+from peakmark.units import format_size, quantity
 
 LINE, PAGE = 64, 4096
 COPY_OFFSET = 33 * LINE
@@ -87,8 +86,7 @@ def _node(question: Question) -> Limit:
     """Bandwidth of all memory channels of the node."""
     whole = question.given("memory", "bandwidth")
     if whole is not None:
-        source = question.site_source("memory")
-        return Limit(float(whole), "B/s", f"{quantity(whole, 'B/s')} as the site file says", source, "site")
+        return question.stated(whole, "memory")
     channels, speed = question.given("memory", "channels"), question.given("memory", "speed_mts")
     kind: Kind = "site" if channels is not None or speed is not None else "read"
     channels = channels if channels is not None else question.fact("memory", "channels")
@@ -96,35 +94,23 @@ def _node(question: Question) -> Limit:
     width = question.given("memory", "bytes_per_transfer") or 8
     if channels is not None and speed is not None:
         source = question.site_source("memory") if kind == "site" else "memory modules as the firmware describes them"
-        limit = _channels(question, int(channels), float(speed), float(width), kind, source, "")
+        limit = _channels(question, int(channels), "", float(speed), float(width), source, kind)
         return replace(limit, finding=_empty_channels(question, int(channels))) if kind == "read" else limit
+    keys = "memory.channels and memory.speed_mts"
     if question.fact("cpu", "virtualised"):
         return question.unknown(
-            "a virtual machine does not tell memory channels and speed, and need not get all of the host's:"
-            " write memory.channels and memory.speed_mts in the site file"
+            "a virtual machine does not tell memory channels and speed, and need not get all of the host's", keys
         )
     line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
     if line and line["speed_mts"]:
-        total = sockets * int(line["channels"])
         each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
-        return _channels(
-            question,
-            total,
-            float(line["speed_mts"]),
-            float(line["bytes_per_transfer"]),
-            "datasheet",
-            line["source"],
-            each,
-        )
-    known = (
-        f"no source is known for the memory speed of this CPU ({line['channels']} channels a socket), and "
-        if line
-        else ""
-    )
-    return question.unknown(
-        f"{known}memory channels and speed cannot be read without root:"
-        " write memory.channels and memory.speed_mts in the site file"
-    )
+        moved = float(line["speed_mts"]), float(line["bytes_per_transfer"])
+        limit = _channels(question, sockets * int(line["channels"]), each, *moved, line["source"], "datasheet")
+        note = "the most such a CPU can have; fewer or slower modules lower it: state memory in the site file"
+        return replace(limit, note=note)
+    channels_alone = "no source is known for the memory speed of this CPU ({} channels a socket), and "
+    known = channels_alone.format(line["channels"]) if line else ""
+    return question.unknown(f"{known}memory channels and speed cannot be read without root", keys)
 
 
 def _empty_channels(question: Question, channels: int) -> str | None:
@@ -140,14 +126,11 @@ def _empty_channels(question: Question, channels: int) -> str | None:
 
 
 def _channels(
-    question: Question, channels: int, speed: float, width: float, kind: Kind, source: str, remark: str
+    question: Question, channels: int, each: str, speed: float, width: float, source: str, kind: Kind
 ) -> Limit:
     value = channels * speed * 1e6 * width
-    formula = f"{plural(channels, 'channel')}{remark} x {speed:g} MT/s x {width:g} B = {quantity(value, 'B/s')}"
-    note = None
-    if kind == "datasheet":
-        note = "the most such a CPU can have; fewer or slower modules lower it: state memory in the site file"
-    return Limit(value, question.unit, formula, source, kind, note=note)
+    formula = f"{plural(channels, 'channel')}{each} x {speed:g} MT/s x {width:g} B = {quantity(value, 'B/s')}"
+    return question.limit(value, formula, source, kind)
 
 
 def _levels(question: Question) -> list[tuple[int, float, dict[str, str]]]:
@@ -157,18 +140,18 @@ def _levels(question: Question) -> list[tuple[int, float, dict[str, str]]]:
         int(line["level"]): line for line in data.table("caches") if design in line["microarchitecture"].split("|")
     }
     cores, _ = cpu.core_count(question)
-    found = []
-    for cache in sorted(question.fact("cpu", "caches") or (), key=lambda one: int(one["level"])):
-        if cache["type"] == "instruction":
-            continue
-        # Threads share what there is of a level; one thread reaches one cache of it.
-        share = min(float(cache["size"]), cache["size"] * cache["count"] / max(1, cores or 1))
-        found.append((int(cache["level"]), share, lines.get(int(cache["level"]), {})))
+    threads = max(1, cores or 1)
+    levels = []
+    for cache in sorted(question.fact("cpu", "caches") or (), key=lambda cache: int(cache["level"])):
+        if cache["type"] != "instruction":
+            # Threads share what there is of a level; one thread reaches one cache of it.
+            share = min(float(cache["size"]), cache["size"] * cache["count"] / threads)
+            levels.append((int(cache["level"]), share, lines.get(int(cache["level"]), {})))
     reached = question.placed.get("last_level_bytes")
-    if found and reached:  # those of a socket without threads hold nothing of theirs
-        level, share, line = found[-1]
-        found[-1] = (level, min(share, reached / max(1, cores or 1)), line)
-    return found
+    if levels and reached:  # those of a socket without threads hold nothing of theirs
+        level, share, line = levels[-1]
+        levels[-1] = (level, min(share, reached / threads), line)
+    return levels
 
 
 def _cache(question: Question, working_set: int, taken: int) -> Limit:
@@ -209,7 +192,7 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
         f"{size} per thread fits L{level}; {plural(cores, 'core')} x {quantity(clock, 'Hz')} ({clock_name} clock) x"
         f" {working_set / cycles:.4g} B per cycle = {quantity(value, 'B/s')} ({parts[0]}{rest})"
     )
-    return Limit(value, question.unit, formula, f"{parts[1]}; cores: {cores_source}", kind, clock=clock_name)
+    return question.limit(value, formula, f"{parts[1]}; cores: {cores_source}", kind, clock=clock_name)
 
 
 def _latency(question: Question) -> Limit:
@@ -229,9 +212,8 @@ def _latency(question: Question) -> Limit:
     if area > 0 and left <= 0 and clock is not None:
         value = expected / clock
         formula = f"{' + '.join(parts)}, at {quantity(clock, 'Hz')} ({clock_name} clock) = {quantity(value, 's')}"
-        return Limit(
-            value, question.unit, formula, "load-to-use latency: " + levels[0][2]["source"], kind, clock=clock_name
-        )
+        source = f"load-to-use latency: {levels[0][2]['source']}"
+        return question.limit(value, formula, source, kind, clock=clock_name)
     if levels and left > 0 and 0 < area < DRAM_FACTOR * levels[-1][1]:
         return question.unknown(
             f"an area of {format_size(area)} lies in the L{levels[-1][0]} cache or between it and memory: no datasheet states"
@@ -239,15 +221,7 @@ def _latency(question: Question) -> Limit:
         )
     given = question.given("memory", "latency")
     if given is not None:
-        return Limit(
-            float(given),
-            question.unit,
-            f"{quantity(given, 's')} as the site file says",
-            question.site_source("memory"),
-            "site",
-        )
+        return question.stated(given, "memory")
     where = f"an area of {format_size(area)}" if area else "memory"
-    return question.unknown(
-        f"no datasheet states the latency of {where}, beyond the core's own caches:"
-        " write memory.latency in the site file"
-    )
+    fact = f"no datasheet states the latency of {where}, beyond the core's own caches"
+    return question.unknown(fact, "memory.latency")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from peakmark.limits.base import Kind, Limit, Question
-from peakmark.limits.words import quantity
+from peakmark.units import quantity
 
 # Bytes a frame costs on the wire beside its IP packet (IEEE 802.3: preamble 8, header 14, check 4, gap 12; IBTA:
 # local route 8, base transport 12, datagram 8, IPoIB 4, checks 6).
@@ -27,20 +27,18 @@ def limit(question: Question) -> Limit:
         rate = question.concurrency * stream  # of a bond: each stream takes one member
     if rate is None:
         note = question.fact("network", "speed_note") or "no network interface is known"
-        return question.unknown(f"{note}: write network.speed_bps in the site file")
+        return question.unknown(note, "network.speed_bps")
     mtu = question.given("network", "mtu") or question.fact("network", "mtu") or 1500
     frame = FRAME["infiniband" if question.fact("network", "kind") == "infiniband" else "ethernet"]
     message = question.block or int(mtu)
     share, words = tcp_share(int(mtu), frame) if question.workload == "TCP" else udp_share(message, int(mtu), frame)
     value = rate * share
     formula = f"{quantity(rate, 'bit/s')} line rate x {words} = {quantity(value, 'bit/s')}"
-    source = (
-        question.site_source("network")
-        if kind == "site"
-        else f"{question.fact('network', 'interface')} of this machine"
-    )
-    note = question.fact("network", "speed_note") if kind == "read" else None
-    return Limit(value, question.unit, formula, f"{source}; IPv4, MTU {mtu}", kind, note=note)
+    source, note = question.site_source("network"), None
+    if kind == "read":
+        source = f"{question.fact('network', 'interface')} of this machine"
+        note = question.fact("network", "speed_note")
+    return question.limit(value, formula, f"{source}; IPv4, MTU {mtu}", kind, note=note)
 
 
 def tcp_share(mtu: int, frame: int = FRAME["ethernet"]) -> tuple[float, str]:
@@ -67,10 +65,7 @@ def _latency(question: Question, loopback: bool) -> Limit:
     protocol = question.workload.removeprefix("LAT-")
     given = (question.given("network", "latency") or {}).get(protocol)
     if given is not None and not loopback:
-        formula = f"{quantity(given, 's')} round trip as the site file says"
-        return Limit(float(given), question.unit, formula, question.site_source("network"), "site")
+        return question.stated(given, "network", " round trip")
     if loopback:
         return question.unknown("loopback has no wire: no latency limit exists")
-    return question.unknown(
-        f"no fact of the machine bounds a round trip: write network.latency.{protocol} in the site file"
-    )
+    return question.unknown("no fact of the machine bounds a round trip", f"network.latency.{protocol}")

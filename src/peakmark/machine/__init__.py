@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from peakmark import output
 from peakmark.errors import RecordError
-from peakmark.lean import TYPE_CHECKING, Any
+from peakmark.instruments import present
+from peakmark.instruments.base import Tool
+from peakmark.lean import Any
 from peakmark.machine import allowed
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
 from peakmark.schemas import validate_fast
 from peakmark.storage import facts as stored
-
-if TYPE_CHECKING:
-    from peakmark.machine.software import ToolLike
 
 SCHEMA = 1
 
@@ -30,15 +29,13 @@ __all__ = ["SCHEMA", "Host", "cached", "collect", "read"]
 
 def collect(
     scratch: Path | None = None,
-    network_interface: str | None = None,
-    tools: Mapping[str, ToolLike] | None = None,
+    tools: Mapping[str, Tool] | None = None,
     cpubench: Path | None = None,
     host: Host | None = None,
 ) -> dict[str, Any]:
     """All facts of this machine as JSON values, valid under config/schema/machine.schema.json.
 
     scratch            directory whose disk is described; default $TMPDIR, else /tmp
-    network_interface  default: the interface of the default route
     tools              name -> program with ``path`` and ``version``, kept beside the facts
     cpubench           kernel that tells the clock the cores really have (50 ms); without it the observed clock is null
     host               another root directory or other tools, for tests
@@ -59,7 +56,7 @@ def collect(
         "memory": memory.collect(host),
         "os": software.collect_os(host),
         "storage": storage.collect(host, scratch),
-        "network": network.collect(host, network_interface),
+        "network": network.collect(host),
         "limits": allowed.collect(host),
         "tools": software.collect_tools(tools or {}),
         "slurm": software.collect_slurm(host),
@@ -110,14 +107,13 @@ def cached(
     folder: Path,
     scratch: Path | None = None,
     kernels: Path | None = None,
-    tools: Callable[[], Mapping[str, ToolLike]] | None = None,
     seats: Topology | None = None,
 ) -> dict[str, Any]:
     """Facts of this machine from ``folder/<host>.json``, collected and written there by the first who asks; collected
     again, and the file set aside, when it is damaged or was edited.
 
-    tools  finds the programs that measure; asked only when facts are collected
-    seats  where this process's CPUs sit, when it is known
+    kernels  folder of the compiled kernels, asked with all other programs when facts are collected; None: none is asked
+    seats    where this process's CPUs sit, when it is known
 
     What may differ from job to job is always read anew: limits, Slurm's job, and the disk if ``scratch`` is another. No
     program is started for it, unless for another disk.
@@ -133,8 +129,10 @@ def cached(
 
             facts["storage"] = storage.collect(host, scratch)
         return facts
-    found = tools() if tools else None
-    facts = collect(scratch, tools=found, cpubench=None if kernels is None else kernels / "cpubench", host=host)
+    if kernels is None:
+        facts = collect(scratch, host=host)
+    else:
+        facts = collect(scratch, present(kernels), kernels / "cpubench", host)
     stored.write(path, facts)
     return facts
 

@@ -20,7 +20,7 @@ def collect(host: Host, affinity: set[int] | None = None, seats: Topology | None
     allowed = sorted(os.sched_getaffinity(0) if affinity is None else affinity)
     seats = topology.read(host, allowed) if seats is None else seats
     memory = cgroup_limit(host, "memory", "memory.max", "memory.limit_in_bytes")
-    total = _total_memory(host)
+    total = host.meminfo().get("MemTotal")
     if memory is not None and total is not None and memory >= total:
         memory = None  # version 1 writes a huge number for "no limit"
     return {
@@ -85,11 +85,11 @@ def _folders(mountinfo: str, cgroup: str, controller: str) -> tuple[tuple[int, s
 def oom_kills(host: Host) -> int | None:
     """How many processes of this one's cgroup the kernel has ended because memory ran out; None where it does not tell."""
     for version, folder in folders(host, "memory"):
-        text = host.read(f"{folder}/{'memory.events' if version == 2 else 'memory.oom_control'}")
-        for line in (text or "").splitlines():
-            name, _, count = line.partition(" ")
-            if name == "oom_kill" and count.isdigit():
-                return int(count)
+        count = host.pairs(f"{folder}/{'memory.events' if version == 2 else 'memory.oom_control'}", " ").get(
+            "oom_kill", ""
+        )
+        if count.isdigit():
+            return int(count)
     return None
 
 
@@ -135,13 +135,6 @@ def _cpu_quota(host: Host) -> float | None:
             if quota_us is not None and quota_us > 0 and period_us:
                 grants.append(quota_us / period_us)
     return min(grants) if grants else None
-
-
-def _total_memory(host: Host) -> int | None:
-    for line in (host.read("/proc/meminfo") or "").splitlines():
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1]) * 1024
-    return None
 
 
 def _env_int(name: str) -> int | None:

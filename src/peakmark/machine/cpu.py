@@ -5,48 +5,34 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
-from pathlib import Path
 
 from peakmark import data
 from peakmark.lean import Any
 from peakmark.machine import topology
 from peakmark.machine.host import Host, parse_cpu_list
 
-# Kernel flag (x86, Arm) -> the name used in records. Only what a kernel or a limit depends on.
-ISA_FLAGS = {
-    "sse2": "sse2",
-    "sse4_1": "sse4_1",
-    "avx": "avx",
-    "avx2": "avx2",
-    "fma": "fma",
-    "avx_vnni": "avx_vnni",
-    "avx512f": "avx512f",
-    "avx512bw": "avx512bw",
-    "avx512vl": "avx512vl",
-    "avx512dq": "avx512dq",
-    "avx512_vnni": "avx512_vnni",
-    "avx512_fp16": "avx512_fp16",
-    "amx_int8": "amx_int8",
-    "asimd": "neon",
-    "asimddp": "dotprod",
-    "i8mm": "i8mm",
-    "sve": "sve",
-    "sve2": "sve2",
-}
+# Instruction sets that a kernel or a limit depends on, as the kernel's flags name them, and Arm's in our words.
+_ISA = (
+    *("sse2", "sse4_1", "avx", "avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"),
+    *("avx512_fp16", "amx_int8", "asimd", "asimddp", "i8mm", "sve", "sve2"),
+)
+_ISA_WORDS = {"asimd": "neon", "asimddp": "dotprod"}
+_SYSTEM = "/sys/devices/system/cpu"
 
 
 def collect(host: Host) -> dict[str, Any]:
     """The ``cpu`` part of the facts; clocks in Hz, caches in bytes."""
     lscpu = _lscpu(host)
-    cpuinfo = _cpuinfo(host)
+    cpuinfo = host.pairs("/proc/cpuinfo")  # of the first processor: microcode and Arm's part number are nowhere else
     flags = set((lscpu.get("Flags") or cpuinfo.get("flags") or cpuinfo.get("Features") or "").split())
     vendor, family, model = _identity(lscpu, cpuinfo)
     stepping = _int(lscpu.get("Stepping")) if vendor != "ARM" else None
     model_name = lscpu.get("Model name") or cpuinfo.get("model name")
-    isa = [name for flag, name in ISA_FLAGS.items() if flag in flags]
+    isa = [_ISA_WORDS.get(flag, flag) for flag in _ISA if flag in flags]
     sockets, cores, threads = _counts(host, lscpu)
     clock, clock_source = _clocks(host, lscpu, cpuinfo)
-    governor, turbo = host.read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), _turbo(host)
+    governor, turbo = host.read(f"{_SYSTEM}/cpu0/cpufreq/scaling_governor"), _turbo(host)
+    numa = topology.numa(host)
     for name, value in (("governor", governor), ("turbo", turbo)):
         if value is None:
             host.missing(
@@ -67,9 +53,9 @@ def collect(host: Host) -> dict[str, Any]:
         "isa": isa,
         "isa_best": _best(isa),
         "caches": _caches(host),
-        "numa_nodes": max(1, len(host.glob("/sys/devices/system/node/node[0-9]*"))),
-        "numa": topology.numa(host),
-        "smt": _smt(host),
+        "numa_nodes": max(1, len(numa)),
+        "numa": numa,
+        "smt": host.switch(f"{_SYSTEM}/smt/active"),
         "idle_states": _idle_states(host),
         "virtualised": lscpu.get("Hypervisor vendor") or ("unknown hypervisor" if "hypervisor" in flags else None),
         "governor": governor,
@@ -94,18 +80,6 @@ def _lscpu(host: Host) -> dict[str, str]:
     return found
 
 
-def _cpuinfo(host: Host) -> dict[str, str]:
-    """Fields of the first processor in /proc/cpuinfo: microcode and Arm's part number are nowhere else."""
-    fields: dict[str, str] = {}
-    for line in (host.read("/proc/cpuinfo") or "").splitlines():
-        if not line.strip() and fields:
-            break
-        key, colon, value = line.partition(":")
-        if colon:
-            fields[key.strip()] = value.strip()
-    return fields
-
-
 def _identity(lscpu: Mapping[str, str], cpuinfo: Mapping[str, str]) -> tuple[str | None, int | None, int | None]:
     """(vendor, family, model). On Arm: ("ARM", implementer code, part number), as in the kernel's MIDR."""
     if "CPU implementer" in cpuinfo:
@@ -117,16 +91,10 @@ def _identity(lscpu: Mapping[str, str], cpuinfo: Mapping[str, str]) -> tuple[str
 
 def _counts(host: Host, lscpu: Mapping[str, str]) -> tuple[int, int, int]:
     """(sockets, physical cores, hardware threads) that are online in the whole machine."""
-    cores: set[tuple[str, str]] = set()
-    packages: set[str] = set()
-    cpus = parse_cpu_list(host.read("/sys/devices/system/cpu/online"))
-    for cpu in cpus:
-        place = f"/sys/devices/system/cpu/cpu{cpu}/topology"
-        package = host.read(f"{place}/physical_package_id") or "0"
-        packages.add(package)
-        cores.add((package, host.read(f"{place}/core_id") or str(cpu)))
-    if cpus:
-        return len(packages), len(cores), len(cpus)
+    seats = topology.read(host)
+    if seats:
+        parts = topology.reach(seats, seats)
+        return parts["sockets"], parts["cores"], len(seats)
     threads = _int(lscpu.get("CPU(s)")) or 1
     sockets = _int(lscpu.get("Socket(s)")) or 1
     per_socket = _int(lscpu.get("Core(s) per socket"))
@@ -137,33 +105,30 @@ def _clocks(
     host: Host, lscpu: Mapping[str, str], cpuinfo: Mapping[str, str]
 ) -> tuple[dict[str, float | None], dict[str, str | None]]:
     """Nominal and maximum clock with where each was read. The observed one is measured, not read: see ``collect``."""
-    cpu0 = "/sys/devices/system/cpu/cpu0"
-    nominal: float | None = None
-    source: str | None = None
     in_name = re.search(r"@\s*([\d.]+)\s*GHz", lscpu.get("Model name", ""))
-    if (khz := host.read_int(f"{cpu0}/cpufreq/base_frequency")) is not None:
-        nominal, source = khz * 1e3, "cpufreq base_frequency"
-    elif mhz := host.read_int(f"{cpu0}/acpi_cppc/nominal_freq"):
-        nominal, source = mhz * 1e6, "acpi_cppc nominal_freq"
-    elif in_name:
-        nominal, source = float(in_name.group(1)) * 1e9, "CPU model name"
-    elif "constant_tsc" in (lscpu.get("Flags") or cpuinfo.get("flags") or "") and "bogomips" in cpuinfo:
-        # With a constant TSC the kernel's BogoMIPS is twice the TSC rate, and the TSC runs at the base clock.
-        nominal, source = float(cpuinfo["bogomips"]) * 1e6 / 2, "rate of the time stamp counter (BogoMIPS / 2)"
-    maximum: float | None = None
-    maximum_source: str | None = None
-    if (khz := host.read_int(f"{cpu0}/cpufreq/cpuinfo_max_freq")) is not None:
-        maximum, maximum_source = khz * 1e3, "cpufreq cpuinfo_max_freq"
-    elif lscpu.get("CPU max MHz"):
-        maximum, maximum_source = float(lscpu["CPU max MHz"]) * 1e6, "lscpu"
-    if nominal is None:
-        host.missing("cpu.clock_hz.nominal", "write cpu.nominal_hz in the site file, from the CPU's datasheet")
-    if maximum is None:
-        host.missing("cpu.clock_hz.maximum", "write cpu.maximum_hz in the site file, from the CPU's datasheet")
-    return (
-        {"nominal": nominal, "maximum": maximum, "observed": None},
-        {"nominal": source, "maximum": maximum_source, "observed": None},
-    )
+    constant = "constant_tsc" in (lscpu.get("Flags") or cpuinfo.get("flags") or "")
+    readings: dict[str, tuple[tuple[str | float | None, float, str], ...]] = {
+        "nominal": (
+            (host.read_int(f"{_SYSTEM}/cpu0/cpufreq/base_frequency"), 1e3, "cpufreq base_frequency"),
+            (host.read_int(f"{_SYSTEM}/cpu0/acpi_cppc/nominal_freq") or None, 1e6, "acpi_cppc nominal_freq"),
+            (in_name[1] if in_name else None, 1e9, "CPU model name"),
+            # With a constant TSC the kernel's BogoMIPS is twice the TSC rate, and the TSC runs at the base clock.
+            (cpuinfo.get("bogomips") if constant else None, 5e5, "rate of the time stamp counter (BogoMIPS / 2)"),
+        ),
+        "maximum": (
+            (host.read_int(f"{_SYSTEM}/cpu0/cpufreq/cpuinfo_max_freq"), 1e3, "cpufreq cpuinfo_max_freq"),
+            (lscpu.get("CPU max MHz"), 1e6, "lscpu"),
+        ),
+    }
+    clocks: dict[str, float | None] = dict.fromkeys((*readings, "observed"))
+    sources: dict[str, str | None] = dict.fromkeys(clocks)
+    for name, places in readings.items():
+        known = [(float(value) * unit, source) for value, unit, source in places if value is not None]
+        if known:
+            clocks[name], sources[name] = known[0]
+        else:
+            host.missing(f"cpu.clock_hz.{name}", f"write cpu.{name}_hz in the site file, from the CPU's datasheet")
+    return clocks, sources
 
 
 def _best(isa: list[str]) -> str:
@@ -203,8 +168,7 @@ def _caches_hwloc(host: Host) -> list[dict[str, Any]]:
 
 def _caches_sysfs(host: Host) -> list[dict[str, Any]]:
     found: dict[tuple[int, str, str], tuple[int, str, int, int]] = {}
-    for index in host.glob("/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]*"):
-        place = f"/{index.relative_to(host.root)}"
+    for place in host.glob(f"{_SYSTEM}/cpu[0-9]*/cache/index[0-9]*"):
         level, size = host.read_int(f"{place}/level"), topology.cache_bytes(host.read(f"{place}/size"))
         kind, shared = (host.read(f"{place}/type") or "").lower(), host.read(f"{place}/shared_cpu_list") or ""
         if level is not None and size and kind in ("data", "instruction", "unified"):
@@ -222,31 +186,21 @@ def _merge(found: list[tuple[int, str, int, int]]) -> list[dict[str, Any]]:
 
 def _turbo(host: Host) -> bool | None:
     """Whether the clock may rise above the nominal one; None where the kernel does not say."""
-    no_turbo = host.read("/sys/devices/system/cpu/intel_pstate/no_turbo")
-    if no_turbo is not None:
-        return no_turbo == "0"
-    boost = host.read("/sys/devices/system/cpu/cpufreq/boost")
-    return None if boost is None else boost == "1"
-
-
-def _smt(host: Host) -> bool | None:
-    """Whether cores run more than one hardware thread now; None where the kernel does not say."""
-    active = host.read("/sys/devices/system/cpu/smt/active")
-    return None if active is None else active == "1"
+    no_turbo = host.switch(f"{_SYSTEM}/intel_pstate/no_turbo")
+    return host.switch(f"{_SYSTEM}/cpufreq/boost") if no_turbo is None else not no_turbo
 
 
 def _idle_states(host: Host) -> list[str] | None:
     """Names of the states that an idle core may enter, without those that are disabled; None where there is no cpuidle."""
-    folders = host.glob("/sys/devices/system/cpu/cpu0/cpuidle/state[0-9]*")
-    places = [f"/{folder.relative_to(host.root)}" for folder in sorted(folders, key=lambda one: int(one.name[5:]))]
+    states = host.glob(f"{_SYSTEM}/cpu0/cpuidle/state[0-9]*")
+    places = sorted(states, key=lambda state: int(state.rpartition("state")[2]))
     enabled = [place for place in places if host.read(f"{place}/disable") != "1"]
     return [host.read(f"{place}/name") or "unnamed" for place in enabled] if places else None
 
 
 def _mitigations(host: Host) -> dict[str, str]:
     """Vulnerability -> the kernel's own words, without those that do not affect this CPU."""
-    folder: list[Path] = host.glob("/sys/devices/system/cpu/vulnerabilities/*")
-    texts = {entry.name: host.read(f"/sys/devices/system/cpu/vulnerabilities/{entry.name}") for entry in folder}
+    texts = {name: host.read(f"{_SYSTEM}/vulnerabilities/{name}") for name in host.names(f"{_SYSTEM}/vulnerabilities")}
     return {name: text for name, text in texts.items() if text and text != "Not affected"}
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -84,6 +85,29 @@ class Host:
         except ValueError:
             return None
 
+    def pairs(self, name: str, sign: str = ":") -> dict[str, str]:
+        """Lines such as ``key: value`` of a file, blanks around both removed; of a key that comes again the first."""
+        found: dict[str, str] = {}
+        for line in (self.read(name) or "").splitlines():
+            key, seen, value = line.partition(sign)
+            if seen:
+                found.setdefault(key.strip(), value.strip())
+        return found
+
+    def meminfo(self) -> dict[str, int]:
+        """/proc/meminfo in bytes (and pages, where a line has no unit)."""
+        lines = {name: value.split() for name, value in self.pairs("/proc/meminfo").items()}
+        return {
+            name: int(words[0]) * 1024 ** (len(words) - 1)
+            for name, words in lines.items()
+            if words and words[0].isdigit()
+        }
+
+    def switch(self, name: str) -> bool | None:
+        """Whether a file holds a 1; None where there is none."""
+        text = self.read(name)
+        return None if text is None else text == "1"
+
     def names(self, folder: str) -> list[str]:
         """What lies in a folder, sorted; nothing where there is none."""
         try:
@@ -92,18 +116,17 @@ class Host:
         except OSError:
             return []
 
-    def glob(self, pattern: str) -> list[Path]:
-        """Paths below the root that match an absolute pattern, sorted."""
+    def glob(self, pattern: str) -> list[str]:
+        """Absolute names that match an absolute pattern, sorted."""
         try:
-            return sorted(self.root.glob(pattern.lstrip("/")))
+            return sorted(f"/{path.relative_to(self.root)}" for path in self.root.glob(pattern.lstrip("/")))
         except OSError:
             return []
 
     def resolve(self, name: str) -> Path | None:
         """What a link in /sys points at, or None. Links of sysfs are relative: they stay below the root."""
-        path = self.path(name)
         try:
-            return path.resolve(strict=True)
+            return self.path(name).resolve(strict=True)
         except (OSError, RuntimeError):
             return None
 
@@ -118,7 +141,7 @@ class Host:
             return None
 
     def missing(self, name: str, how: str) -> None:
-        """Note that fact ``name`` could not be read and how a person can supply it. Returns None for ``x = ...``."""
+        """Note that fact ``name`` could not be read and how a person can supply it."""
         self.unknown[name] = how
 
 
@@ -134,12 +157,8 @@ def parse_cpu_list(text: str | None) -> list[int]:
 
 def first_int(text: str | None) -> int | None:
     """Leading digits of a text as a number: ``16.0 GT/s`` -> 16. None without digits."""
-    digits = ""
-    for char in (text or "").strip():
-        if not char.isdigit():
-            break
-        digits += char
-    return int(digits) if digits else None
+    match = re.match(r"\s*([0-9]+)", text or "")
+    return int(match[1]) if match else None
 
 
 def chosen(text: str | None) -> str | None:

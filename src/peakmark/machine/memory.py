@@ -13,7 +13,7 @@ _CHANNEL = re.compile(r"channel[ _]?([a-z0-9]+?)(?=[-_ ]|$)", re.I)
 
 def collect(host: Host) -> dict[str, Any]:
     """The ``memory`` part of the facts: bytes, MT/s, and the channels of the whole node that hold a module."""
-    meminfo = _meminfo(host)
+    meminfo = host.meminfo()
     modules = _udev_modules(host)
     kind = _common([module.get("TYPE") for module in modules])
     speed = _slowest(modules)
@@ -41,16 +41,6 @@ def collect(host: Host) -> dict[str, Any]:
         "transparent_huge_pages_defrag": chosen(host.read("/sys/kernel/mm/transparent_hugepage/defrag")),
         "swap_total": meminfo.get("SwapTotal"),
     }
-
-
-def _meminfo(host: Host) -> dict[str, int]:
-    """/proc/meminfo in bytes (and pages, where a line has no unit)."""
-    found: dict[str, int] = {}
-    for line in (host.read("/proc/meminfo") or "").splitlines():
-        match = re.match(r"(\w+):\s+(\d+)( kB)?$", line)
-        if match:
-            found[match.group(1)] = int(match.group(2)) * (1024 if match.group(3) else 1)
-    return found
 
 
 def _udev_modules(host: Host) -> list[dict[str, str]]:
@@ -88,11 +78,10 @@ def _edac(host: Host) -> tuple[int | None, str | None]:
     """(channels that hold a module, memory type) from the kernel's error detection drivers, where they are loaded."""
     places, kinds = set(), []
     for dimm in host.glob("/sys/devices/system/edac/mc/mc[0-9]*/dimm[0-9]*"):
-        place = f"/{dimm.relative_to(host.root)}"
-        location = re.search(r"channel (\d+)", host.read(f"{place}/dimm_location") or "")
-        if location and host.read_int(f"{place}/size"):
-            places.add((dimm.parent.name, location.group(1)))
-            kinds.append(host.read(f"{place}/dimm_mem_type"))
+        location = re.search(r"channel (\d+)", host.read(f"{dimm}/dimm_location") or "")
+        if location and host.read_int(f"{dimm}/size"):
+            places.add((dimm.rpartition("/")[0], location.group(1)))
+            kinds.append(host.read(f"{dimm}/dimm_mem_type"))
     return len(places) or None, _common(kinds)
 
 

@@ -16,7 +16,7 @@ _INFINIBAND_DATA = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
 _ONE_MEMBER = {"active-backup": "the active one", "broadcast": "each carries the same", "balance-tlb": "one receives"}
 
 
-def collect(host: Host, interface: str | None) -> dict[str, Any]:
+def collect(host: Host, interface: str | None = None) -> dict[str, Any]:
     """The ``network`` part of the facts; speed in bit/s. ``interface``: default is the one of the default route."""
     name = interface or _default_interface(host)
     facts: dict[str, Any] = dict.fromkeys(("interface", "kind", "driver", "speed_bps", "speed_note", "mtu", "members"))
@@ -81,7 +81,7 @@ def _members(host: Host, name: str) -> list[str] | None:
     bonded = host.read(f"/sys/class/net/{name}/bonding/slaves")
     if bonded:
         return bonded.split()
-    lower = [path.name.removeprefix("lower_") for path in host.glob(f"/sys/class/net/{name}/lower_*")]
+    lower = [path.removeprefix(f"/sys/class/net/{name}/lower_") for path in host.glob(f"/sys/class/net/{name}/lower_*")]
     return lower or None
 
 
@@ -129,7 +129,7 @@ def _of_members(host: Host, members: list[str], how: Callable[[list[float]], flo
 
 def _infiniband(host: Host, name: str) -> tuple[float | None, str | None]:
     for port in host.glob(f"/sys/class/net/{name}/device/infiniband/*/ports/*"):
-        text = host.read(f"/{port.relative_to(host.root)}/rate")
+        text = host.read(f"{port}/rate")
         match = re.match(r"([\d.]+) Gb/sec \((\d+)X (\w+)\)", text or "")
         if match:
             generation = match.group(3)

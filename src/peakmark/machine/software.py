@@ -7,28 +7,16 @@ import platform
 import re
 from collections.abc import Mapping
 
-from peakmark.lean import Any, Protocol
+from peakmark.instruments.base import Tool
+from peakmark.lean import Any
 from peakmark.machine import allowed
 from peakmark.machine.host import Host
 
 
-class ToolLike(Protocol):
-    """What ``peakmark.instruments.base.Tool`` has."""
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def version(self) -> str: ...
-
-
 def collect_os(host: Host) -> dict[str, Any]:
     """The ``os`` part of the facts."""
-    release: dict[str, str] = {}
-    for line in (host.read("/etc/os-release") or host.read("/usr/lib/os-release") or "").splitlines():
-        key, equals, value = line.partition("=")
-        if equals:
-            release[key] = value.strip().strip('"')
+    release = host.pairs("/etc/os-release", "=") or host.pairs("/usr/lib/os-release", "=")
+    distribution = release.get("PRETTY_NAME") or release.get("NAME")
     try:
         libc = os.confstr("CS_GNU_LIBC_VERSION")
     except (ValueError, OSError):
@@ -36,7 +24,7 @@ def collect_os(host: Host) -> dict[str, Any]:
     return {
         "kernel": platform.release(),
         "architecture": platform.machine(),
-        "distribution": release.get("PRETTY_NAME") or release.get("NAME"),
+        "distribution": distribution.strip('"') if distribution else None,
         "glibc": libc.removeprefix("glibc ") if libc else None,
         "io_uring_disabled": host.read_int("/proc/sys/kernel/io_uring_disabled"),
         "numa_balancing": host.read_int("/proc/sys/kernel/numa_balancing"),
@@ -73,6 +61,6 @@ def collect_slurm(host: Host) -> dict[str, Any] | None:
     return allowed.slurm_now(said.strip().removeprefix("slurm ") if said else None)
 
 
-def collect_tools(tools: Mapping[str, ToolLike]) -> dict[str, dict[str, str]]:
+def collect_tools(tools: Mapping[str, Tool]) -> dict[str, dict[str, str]]:
     """Path and version of each program, by its name."""
     return {name: {"path": tool.path, "version": tool.version} for name, tool in sorted(tools.items())}

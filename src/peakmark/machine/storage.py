@@ -121,7 +121,9 @@ def _one(host: Host, disk: dict[str, Any]) -> dict[str, Any]:
     interface = _interface(path, name, disk.get("tran"))
     limit, formula = _limit(host, interface, name, path)
     # A virtual disk claims to rotate by default: that says nothing about what is behind it.
-    rotational = None if interface == "virtio" else _flag(host.read(f"{queue}/rotational"), disk.get("rota"))
+    rotational = None if interface == "virtio" else host.switch(f"{queue}/rotational")
+    if rotational is None and interface != "virtio" and disk.get("rota") is not None:
+        rotational = bool(disk["rota"])
     return {
         "model": (disk.get("model") or host.read(f"/sys/block/{name}/device/model") or "").strip() or None,
         "rotational": rotational,
@@ -183,9 +185,3 @@ def _coded(link: str | None, name: str) -> tuple[float | None, str | None]:
         return None, None
     rate = float(match.group(1))
     return rate * 1e8, f"{name} {rate:g} Gbit/s x 8/10 line coding / 8 = {rate * 100:.0f} MB/s"
-
-
-def _flag(text: str | None, other: Any) -> bool | None:
-    if text is not None:
-        return text == "1"
-    return None if other is None else bool(other)

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from peakmark.errors import MeasurementError
 from peakmark.instruments.base import Command, Completed
-from peakmark.lean import Protocol, dataclass
+from peakmark.instruments.common import C_LOCALE, signal_name
+from peakmark.lean import Any, Protocol, dataclass
 from peakmark.measuring import child, guard
 from peakmark.measuring.child import Child
+from peakmark.reasons import MeasurementError
 
 SHOWN_LINES = 5
 KEPT_BYTES = 16 << 20
@@ -58,6 +59,9 @@ class Limits:
 
 USUAL = Limits()
 
+Trouble = tuple[str, dict[str, Any]]
+"""Why a program's run does not count: a code of ``reasons.WORDS``, and its values."""
+
 
 class Running(Protocol):
     """What there is to know of a program that was started, here or by subprocess, to end it."""
@@ -90,31 +94,35 @@ def run(
     command: Command,
     directory: Path,
     values: Mapping[str, str] | None = None,
-    trouble: Callable[[], str | None] | None = None,
+    trouble: Callable[[], Trouble | None] | None = None,
     limits: Limits = USUAL,
 ) -> Completed:
     """Run ``command`` in ``directory`` to its end.
 
-    ``trouble`` is asked now and then why there is no sense in waiting on: a sentence, as when the server of a client is
-    gone.
+    ``trouble`` is asked now and then why there is no sense in waiting on, as when the server of a client is gone.
 
     Errors: MeasurementError when it cannot be started, passes its time limit (a longer one where many want each CPU, see
     ``share``) or meets trouble; the exit code is for the caller.
     """
     started = time.monotonic()
-    name = program(command.argv)
     with start(command, directory, values, limits=limits) as process:
-        limit = left = command.timeout_s
+        left = command.timeout_s
         while not _ends(process, max(0.0, min(left, LOOK_S) if trouble else left)):
             limit = command.timeout_s * share()
             left = started + limit - time.monotonic()
-            reason = trouble() if trouble else None
-            if reason is None and left > 0:
+            met = trouble() if trouble else None
+            if met is None and left > 0:
                 continue
             end(process)
-            words = reason or f"{name} did not end within {limit:.0f} s"
-            raise MeasurementError(f"{words}{last_lines(directory)}")
+            how = "was ended" if met else f"did not end within {limit:.0f} s"
+            raise failed(command.argv, how, directory, met or ("timeout", {}))
     return left_by(command, directory, process.args, process.wait(), time.monotonic() - started)
+
+
+def failed(argv: Sequence[str], how: str, directory: Path, met: Trouble) -> MeasurementError:
+    """What is raised for a program that ended in a way that does not count, with the last lines it printed."""
+    code, values = met
+    return MeasurementError(code, program=program(argv), how=how, said=last_lines(directory), **values)
 
 
 def share() -> float:
@@ -169,12 +177,11 @@ def start(
     command: Command,
     directory: Path,
     values: Mapping[str, str] | None = None,
-    streams: str = "",
     limits: Limits = USUAL,
 ) -> Iterator[Child]:
     """A started program in its own process group; the group is ended when the block is left, however it is left.
 
-    ``streams`` is put before the names of the files ``stdout`` and ``stderr`` in ``directory``.
+    It prints into the files ``stdout`` and ``stderr`` of ``directory``.
     """
     argv, env = fill(command, values or {})
 
@@ -186,14 +193,14 @@ def start(
 
     for name, text in command.files.items():
         (directory / name).write_text(text, encoding="utf-8")
-    with (directory / f"{streams}stdout").open("wb") as out, (directory / f"{streams}stderr").open("wb") as err:
+    with (directory / "stdout").open("wb") as out, (directory / "stderr").open("wb") as err:
         for stream in (out, err) if limits.fills_disk else ():
             _reserve(stream.fileno())
-        environment = {**inherited(), "LC_ALL": "C", **env}
+        environment = {**inherited(), **C_LOCALE, **env}
         try:
             process = child.start(argv, directory, environment, out.fileno(), err.fileno(), prepare)
         except OSError as error:
-            raise MeasurementError(f"cannot start {argv[0]}: {error.strerror}") from error
+            raise MeasurementError("not-started", program=argv[0], why=error.strerror) from error
     try:
         yield process
     finally:
@@ -238,10 +245,7 @@ def how_ended(returncode: int) -> str:
     """``exit code 3``, or ``signal SIGKILL`` with what it may mean."""
     if returncode >= 0:
         return f"exit code {returncode}"
-    try:
-        name = signal.Signals(-returncode).name
-    except ValueError:
-        name = str(-returncode)
+    name = signal_name(-returncode).removeprefix("signal ")
     return f"signal {name}{_SIGNALS.get(name, '')}"
 
 

@@ -7,8 +7,8 @@ import json
 import socket
 import struct
 
-from peakmark.errors import MeasurementError
 from peakmark.machine.host import run_tool
+from peakmark.reasons import MeasurementError
 
 SIOCGIFADDR = 0x8915  # <linux/sockios.h>
 PORT = 9  # discard; nothing is sent
@@ -18,10 +18,7 @@ def address_of(interface: str) -> str:
     """IPv4 address of an interface. Errors: MeasurementError when there is none."""
     found = _addresses()
     if interface not in found:
-        raise MeasurementError(
-            f"{socket.gethostname()} has no interface {interface!r} with an IPv4 address: "
-            f"there {_said(found)}; change interface:"
-        )
+        raise MeasurementError("no-interface", host=socket.gethostname(), interface=interface, known=_said(found))
     return found[interface]
 
 
@@ -39,9 +36,7 @@ def local_address(peer: str) -> str:
         try:
             probe.connect((peer, PORT))
         except OSError as error:
-            raise MeasurementError(
-                f"{socket.gethostname()} finds no way to {peer} over IPv4, which the network cells need: {error.strerror}"
-            ) from error
+            raise MeasurementError("no-route", host=socket.gethostname(), peer=peer, why=error.strerror) from error
         address: str = probe.getsockname()[0]
         return address
 
@@ -52,7 +47,7 @@ def towards(peer: str) -> str:
     for name, address in _addresses().items():
         if address == own:
             return name
-    raise MeasurementError(f"no interface of {socket.gethostname()} has the address {own} that leads to {peer}")
+    raise MeasurementError("no-address", host=socket.gethostname(), address=own, peer=peer)
 
 
 # Queue disciplines that hold traffic back on purpose (tc(8)); the others only order it.

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from peakmark import files, output
 from peakmark.cell import Cell
-from peakmark.errors import MeasurementError, PeakmarkError
+from peakmark.errors import PeakmarkError
 from peakmark.instruments import REGISTRY
 from peakmark.lean import Any
 from peakmark.measuring.measure import Request, measure
+from peakmark.reasons import MeasurementError
 from peakmark.storage import integrity
 from peakmark.storage.planfile import Part
 

@@ -7,10 +7,13 @@ from pathlib import Path
 
 from peakmark import files, lean
 from peakmark.cell import Cell
-from peakmark.errors import MeasurementError
+from peakmark.errors import PeakmarkError
 from peakmark.instruments.base import Completed, Parsed
 from peakmark.lean import Any, asdict, dataclass, field
+from peakmark.reasons import MeasurementError, Reason, Unavailable
 from peakmark.storage import attempts, records
+
+_PLAIN = (str, int, float, list, tuple)
 
 
 @dataclass
@@ -40,21 +43,30 @@ class Context:
     commands: list[dict[str, Any]] = field(default_factory=list)
 
 
-def record(cell: Cell, status: str, reason: str | None, parsed: Parsed, context: Context) -> dict[str, Any]:
+def record(cell: Cell, failure: PeakmarkError | None, parsed: Parsed, context: Context) -> dict[str, Any]:
     """The record of a cell, raw outputs not yet named."""
+    status = "ok" if failure is None else "unavailable" if isinstance(failure, Unavailable) else "failed"
     noises = {"noise": context.noise or None, "server_noise": context.server_noise or None}
     return {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),
         "status": status,
-        "reason": reason,
+        "reason": None if failure is None else str(failure),
         "measurements": [
-            {**asdict(one), "details": dict(one.details)} for one in (parsed.measurements if status == "ok" else ())
+            {**asdict(row), "details": dict(row.details)} for row in (parsed.measurements if status == "ok" else ())
         ],
-        "context": {**asdict(context), **noises},
+        "context": {**asdict(context), **noises, **_why(failure)},
         "warnings": list(parsed.warnings),
         "raw": {},
     }
+
+
+def _why(failure: PeakmarkError | None) -> dict[str, Any]:
+    """What happened for programs that read it: the code of a reason and its values, where the failure has them."""
+    if not isinstance(failure, Reason) or failure.code is None:
+        return {}
+    values = {name: value if isinstance(value, _PLAIN) else str(value) for name, value in failure.values.items()}
+    return {"why": {"code": failure.code, "values": values}}
 
 
 def raw(output: Path, cell: Cell, completed: Sequence[Completed]) -> dict[str, str]:
@@ -64,10 +76,7 @@ def raw(output: Path, cell: Cell, completed: Sequence[Completed]) -> dict[str, s
         return _store_raw(folder, completed)
     except OSError as error:
         lean.remove_tree(folder)
-        raise MeasurementError(
-            f"{cell.id} was measured, but what its tool printed cannot be written to {folder} "
-            f"({error.strerror}): make room or mend its rights, then start again; what was written before is whole"
-        ) from error
+        raise MeasurementError("raw-not-kept", cell=cell.id, folder=folder, why=error.strerror) from error
 
 
 def attempt(campaign: Path, cell: Cell, record: dict[str, Any], completed: Sequence[Completed]) -> Path:

@@ -241,13 +241,14 @@ def _celsius(host: Host) -> float | None:
 
 def _throttled(host: Host) -> float | None:
     """Seconds, the longest of all cgroups on the way to the root."""
-    found = []
+    units = {1: ("throttled_time", 1e9), 2: ("throttled_usec", 1e6)}
+    times = []
     for version, folder in allowed.folders(host, "cpu"):
-        for line in (host.read(f"{folder}/cpu.stat") or "").splitlines():
-            name, _, value = line.partition(" ")
-            if name == ("throttled_usec" if version == 2 else "throttled_time") and value.strip().isdigit():
-                found.append(int(value) / (1e6 if version == 2 else 1e9))
-    return max(found) if found else None
+        name, per_second = units[version]
+        value = host.pairs(f"{folder}/cpu.stat", " ").get(name, "")
+        if value.isdigit():
+            times.append(int(value) / per_second)
+    return max(times, default=None)
 
 
 def _hot(host: Host) -> int | None:

@@ -20,11 +20,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from peakmark import resources, slurm
-from peakmark.errors import MeasurementError
-from peakmark.instruments.base import Command, Invocation
+from peakmark.instruments.base import Command
 from peakmark.lean import IO, Any, asdict, dataclass, field
 from peakmark.measuring import execute, interfaces
 from peakmark.measuring.child import Child
+from peakmark.reasons import MeasurementError
 
 LOOPBACK = "127.0.0.1"
 READY_S = 20.0
@@ -61,11 +61,6 @@ class Peer:
         }
 
 
-def wanted(invocation: Invocation) -> bool:
-    """Whether a command names a peer's address, with or without a server there (ping)."""
-    return any("{address}" in word for command in invocation.commands for word in command.argv)
-
-
 def target() -> Peer:
     """The peer of a cell without a server."""
     return Peer(socket.gethostname(), LOOPBACK, "lo", {"address": LOOPBACK})
@@ -83,7 +78,7 @@ def serving(server: Command, directory: Path, address: str = LOOPBACK, interface
     for attempt in range(TRIES):
         values = {"address": address, "port": str(_free_port(address)), "key": key}
         with execute.start(server, folder, values) as process:
-            if _listens(process, int(values["port"])):
+            if listens(process, int(values["port"])):
 
                 def ended(process: Child = process) -> str | None:
                     if process.poll() in (None, 0):  # 0: it has served its one client
@@ -94,9 +89,8 @@ def serving(server: Command, directory: Path, address: str = LOOPBACK, interface
                 return
             # Between finding the port free and the server's bind, somebody else may have taken it: try another.
             if "ddress already in use" not in execute.last_lines(folder) or attempt == TRIES - 1:
-                raise MeasurementError(
-                    f"the server {Path(server.argv[0]).name} did not start to listen{execute.last_lines(folder)}"
-                )
+                name = Path(server.argv[0]).name
+                raise MeasurementError("no-listening", program=name, said=execute.last_lines(folder))
 
 
 @contextmanager
@@ -116,12 +110,12 @@ def across(server: Command | None, directory: Path, interface: str | None, cpus:
         "client": slurm.address(here),
     }
     argv = [*step(there, cpus), *resources.command("serve")]
-    errors = directory / "serve.stderr"
-    incoming, outgoing = os.pipe()
-    with errors.open("wb") as stream, os.fdopen(incoming, "rb") as stdin:
+    folder = directory / "srun"
+    folder.mkdir()
+    with (folder / "stderr").open("wb") as stream:
         process = subprocess.Popen(
             argv,
-            stdin=stdin,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stream,
             bufsize=0,
@@ -129,26 +123,24 @@ def across(server: Command | None, directory: Path, interface: str | None, cpus:
             start_new_session=True,
         )
     noise: dict[str, Any] = {}
-    with os.fdopen(outgoing, "wb", buffering=0) as pipe, _helper(process, pipe, noise):
+    with _helper(process, noise) as pipe:
         with contextlib.suppress(BrokenPipeError):
             pipe.write(json.dumps(request).encode() + b"\n")
         answer = _line(process, START_S)
         if answer is None or "failed" in answer:
-            words = answer["failed"] if answer else f"no answer{_tail(errors)}"
-            raise MeasurementError(f"the server's end on {there} did not come up: {words}")
+            why = answer["failed"] if answer else f"no answer{execute.last_lines(folder)}"
+            raise MeasurementError("no-far-end", host=there, why=why)
         near = interfaces.towards(answer["address"])
         if interface is not None and near != interface:
-            raise MeasurementError(
-                f"{here} reaches {answer['address']} of {there} through {near}, not through {interface}: "
-                "give the interface an address in one network on all nodes, or change interface:"
-            )
+            where = {"host": here, "address": answer["address"], "peer": there, "near": near}
+            raise MeasurementError("other-route", **where, interface=interface)
 
         def ended() -> str | None:
             news = _line(process, 0.0)
             if news and "failed" in news:
                 return f"on {there} {news['failed']}"
             if process.poll() is not None:
-                return f"on {there} is gone, its srun ended with exit code {process.returncode}{_tail(errors)}"
+                return f"on {there} is gone, its srun ended with exit code {process.returncode}{execute.last_lines(folder)}"
             return None
 
         yield Peer(answer["host"], answer["address"], near, answer["values"], answer["interface"], ended, noise)
@@ -158,14 +150,12 @@ def second_node() -> tuple[str, str]:
     """(this node, the other one) of the allocation. Errors: MeasurementError."""
     number = os.environ.get("SLURM_JOB_ID")
     if not number:
-        raise MeasurementError("a cell of two nodes runs inside a Slurm job of two nodes: there is no SLURM_JOB_ID")
+        raise MeasurementError("no-job", variable="SLURM_JOB_ID")
     names = slurm.job_nodes(number)
     own = socket.gethostname().partition(".")[0]
     others = [name for name in names if name.partition(".")[0] != own]
     if not others or len(others) == len(names):
-        raise MeasurementError(
-            f"job {number} has the nodes {', '.join(names) or 'none'}: two are needed, one of them {own}"
-        )
+        raise MeasurementError("no-second-node", job=number, nodes=names or "none", host=own)
     return next(name for name in names if name not in others), others[0]
 
 
@@ -185,8 +175,7 @@ def environment() -> dict[str, str]:
 def _line(process: subprocess.Popen[bytes], limit_s: float) -> dict[str, Any] | None:
     """The next line of the helper as JSON; None when none came in time or it is gone."""
     stream = process.stdout
-    if stream is None:
-        return None
+    assert stream is not None  # noqa: S101 - it was asked for
     deadline = time.monotonic() + limit_s
     while True:
         ready, _, _ = select.select([stream], [], [], max(0.0, min(0.2, deadline - time.monotonic())))
@@ -205,12 +194,14 @@ def _line(process: subprocess.Popen[bytes], limit_s: float) -> dict[str, Any] | 
 
 
 @contextmanager
-def _helper(process: subprocess.Popen[bytes], pipe: IO[bytes], noise: dict[str, Any]) -> Iterator[None]:
-    """On leaving: close the pipe, which ends the helper and its server, and keep the noise it then tells; make srun end
-    them if they do not."""
+def _helper(process: subprocess.Popen[bytes], noise: dict[str, Any]) -> Iterator[IO[bytes]]:
+    """The pipe to the helper. On leaving it is closed, which ends the helper and its server, and the noise that it then
+    tells is kept; srun is made to end them if they do not."""
+    pipe = process.stdin
+    assert pipe is not None  # noqa: S101 - it was asked for
     with process:
         try:
-            yield
+            yield pipe
         finally:
             pipe.close()
             while last := _line(process, END_S):
@@ -221,29 +212,26 @@ def _helper(process: subprocess.Popen[bytes], pipe: IO[bytes], noise: dict[str, 
                 execute.end(process, grace_s=END_S)
 
 
-def _tail(path: Path) -> str:
-    lines = path.read_text(errors="replace").strip().splitlines()[-5:]
-    return ": " + " | ".join(line.strip()[:200] for line in lines) if lines else ""
-
-
 def _free_port(address: str) -> int:
     with socket.socket() as probe:
         try:
             probe.bind((address, 0))
         except OSError as error:
-            advice = "; with IPv4's loopback it can: ip link set lo up (as root)" if address == LOOPBACK else ""
             raise MeasurementError(
-                f"no server can listen on {address} of {socket.gethostname()}: {error.strerror}{advice}"
+                "no-loopback" if address == LOOPBACK else "no-port",
+                address=address,
+                host=socket.gethostname(),
+                why=error.strerror,
             ) from error
         port: int = probe.getsockname()[1]
         return port
 
 
-def _listens(process: Child, port: int) -> bool:
+def listens(process: Child, port: int) -> bool:
     """Wait until the port is in state LISTEN, as /proc has it: a probing connection would be taken for the client."""
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:
-        if port in _listening_ports():
+        if port in listening_ports(process.pid):
             return True
         if process.poll() is not None:
             return False
@@ -251,12 +239,12 @@ def _listens(process: Child, port: int) -> bool:
     return False
 
 
-def _listening_ports() -> set[int]:
+def listening_ports(process: int | str = "self") -> set[int]:
+    """TCP ports in state LISTEN in the network namespace of a process."""
     ports = set()
     for table in ("tcp", "tcp6"):
-        path = Path("/proc/net") / table
-        if path.exists():
-            for line in path.read_text().splitlines()[1:]:
+        with contextlib.suppress(OSError):  # no IPv6, or it has ended
+            for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
                 fields = line.split()
                 if fields[3] == LISTEN:
                     ports.add(int(fields[1].rsplit(":", 1)[1], 16))

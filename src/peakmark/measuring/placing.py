@@ -22,8 +22,8 @@ ROUND = 64 << 20
 
 
 def allowed(host: Host, limits: Mapping[str, Any], seats: Topology) -> dict[str, Any]:
-    """What the job may use, for the record's context: CPUs, cores, quota, memory (B), NUMA nodes that may give memory;
-    and how many cores there are in the whole node.
+    """What the job may use, for the record's context: CPUs, cores, quota, memory (B), NUMA nodes that may give memory (in
+    the kernel's list format); and how many cores there are in the whole node.
     """
     return {
         "cpus": sorted(limits["cpus_allowed"]),
@@ -31,7 +31,7 @@ def allowed(host: Host, limits: Mapping[str, Any], seats: Topology) -> dict[str,
         "cpu_quota": limits["cpu_quota"],
         "memory_bytes": limits["memory_bytes"],
         "memory_limited_by": limits["memory_limited_by"],
-        "memory_nodes": memory_nodes(host),
+        "memory_nodes": host.pairs("/proc/self/status").get("Mems_allowed_list") or None,
         "node_cores": topology.reach(seats, seats)["cores"],
     }
 
@@ -48,15 +48,6 @@ def granted(limits: Mapping[str, Any], node_bytes: int | None) -> Mapping[str, A
     by_cpus = (slurm["memory_per_cpu_bytes"] or 0) * (slurm["cpus_on_node"] or 0)
     memory = slurm["memory_per_node_bytes"] or by_cpus or node_bytes or most
     return limits if memory >= most else {**limits, "memory_bytes": memory, "memory_limited_by": "slurm"}
-
-
-def memory_nodes(host: Host) -> str | None:
-    """NUMA nodes of which this process may have memory, in the kernel's list format."""
-    for line in (host.read("/proc/self/status") or "").splitlines():
-        name, _, value = line.partition(":")
-        if name == "Mems_allowed_list":
-            return value.strip() or None
-    return None
 
 
 def placement_of(cell: Cell) -> str:

@@ -16,9 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from peakmark import lean
-from peakmark.errors import MeasurementError
 from peakmark.lean import dataclass
 from peakmark.measuring import guard
+from peakmark.reasons import MeasurementError
 
 PREFIX = "peakmark-"
 MARK = ".peakmark-scratch"

@@ -17,10 +17,11 @@ from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.config import repetitions
 from peakmark.config.repetitions import Criterion
-from peakmark.errors import ConfigError, PeakmarkError, Unavailable
+from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.instruments import REGISTRY
 from peakmark.machine import topology
 from peakmark.machine.host import Host
+from peakmark.reasons import Unavailable
 from peakmark.units import parse_size
 
 DEFAULT_SIZE = 1 << 30

@@ -14,12 +14,12 @@ from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
 from peakmark.config.repetitions import Criterion
-from peakmark.errors import ConfigError, Unavailable
+from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY, iozone
-from peakmark.instruments.common import on_path
 from peakmark.planning import adaptive, durations, grids, grouping
 from peakmark.planning.cluster import ANY, Cluster, on_this_machine, peers
 from peakmark.planning.durations import Durations
+from peakmark.reasons import Unavailable
 from peakmark.storage.results import Results
 
 RESULTS = Path("results")
@@ -221,7 +221,7 @@ def _reference(config: Mapping[str, Any], name: str) -> Reference:
     if choice is False:
         path, reason = None, f"left out by tools.{name}"
     elif config["tools_on"] != "nodes":
-        path = on_path(candidates)
+        path = instrument.on_path(str(choice) if choice else None)
         reason = None if path else f"{' or '.join(candidates)} not found{'' if choice else ' on PATH'}"
     largest = _largest(path, config["tools_on"] == "here") if name == iozone.Iozone.name and path else None
     return Reference(name, executables[0], path, reason, instrument.package, largest)

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from peakmark import files
-from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
+from peakmark.errors import PeakmarkError
 from peakmark.instruments import REGISTRY
-from peakmark.instruments.common import on_path
 from peakmark.machine import libraries
 from peakmark.machine.host import Host, chosen
-from peakmark.measuring import kernels as compiled
 from peakmark.measuring import lock
+from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.running import probe
 from peakmark.units import gigabytes
 
@@ -45,7 +44,7 @@ def _kernels(folder: Path) -> Iterator[Finding]:
             yield "missing", name, "not compiled; make kernels"
             continue
         try:
-            kernel = str(compiled.program(folder, instrument.executables[0]))
+            kernel = instrument.locate(folder)
             yield "ok", name, f"{kernel} {instrument.find(kernel).version}"
         except MeasurementError as error:
             yield "broken", name, str(error)
@@ -53,9 +52,9 @@ def _kernels(folder: Path) -> Iterator[Finding]:
 
 def _references() -> Iterator[Finding]:
     for name, instrument in REGISTRY.items():
-        path = on_path(instrument.executables)
         if not instrument.reference:
             continue
+        path = instrument.on_path()
         if path is None:
             elsewhere = f"put it on PATH or set tools.{name} in the configuration"
             fix = f"apt-get install {instrument.package}" if instrument.package else elsewhere

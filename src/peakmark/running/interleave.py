@@ -20,12 +20,13 @@ from peakmark import lean, output, resources
 from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import given
-from peakmark.errors import ConfigError, MeasurementError
+from peakmark.errors import ConfigError
 from peakmark.formatting import duration, plural
 from peakmark.measuring import build, code, guard, lock
 from peakmark.planning import plan
 from peakmark.planning.cluster import ANY, settings_of
 from peakmark.planning.plan import Plan
+from peakmark.reasons import MeasurementError
 from peakmark.resources import program
 from peakmark.running import head, preflight, resume
 from peakmark.storage import integrity, planfile

@@ -114,5 +114,5 @@ def _records(rows: dict[str, Cell], place: Path) -> dict[str, str]:
     """Rows of records that direct I/O cannot move on the disk below ``place``."""
     disks = {row: cell.block for row, cell in rows.items() if cell.subsystem == "disk" and cell.block}
     sector = storage.collect(Host(), place).get("logical_block_size") if disks else None
-    reasons = {row: common.sectors_refuse(block, sector, f"the disk of {place}") for row, block in disks.items()}
-    return {row: reason for row, reason in reasons.items() if reason is not None}
+    refused = {row: common.sectors_refuse(block, sector, f"the disk of {place}") for row, block in disks.items()}
+    return {row: str(reason) for row, reason in refused.items() if reason is not None}

@@ -4,7 +4,6 @@ rows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,13 +12,12 @@ from peakmark.catalogue.tables import Table, count
 from peakmark.formatting import listed, percent, significant, size, typeset
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
+from peakmark.limits.base import Missing
 from peakmark.storage.results import Results
 from peakmark.tables.footnotes import Notes, closed
 
 NOT_MEASURED = "not measured"
 ENDS = "Client → server"
-_KEY = re.compile(r"\b([a-z]+\.[a-z]+)\.([A-Z]+)\b")  # of a site file, for one workload: disk.throughput.RS
-_KEY_HOLE = re.compile(r"\.#")
 
 
 @dataclass(frozen=True)
@@ -243,12 +241,15 @@ def unknown_reasons(rows: Sequence[Row]) -> list[str]:
     """Why rows have no theoretical value, each reason once; those that differ in the key of the site file alone are one:
     ``write disk.throughput.RS, .RR and .WS in the site file``.
     """
-    reasons = dict.fromkeys(row.limit.reason for row in rows if row.limit.value is None and row.limit.reason)
-    families: dict[str, list[str]] = {}
-    for reason in reasons:
-        key = _KEY.search(reason)
-        families.setdefault(_KEY.sub(r"\1.#", reason), []).append(key[2] if key else "")
-    return [_KEY_HOLE.sub(_listed(names), family) if names != [""] else family for family, names in families.items()]
+    unknown = {row.limit.reason: row.limit.missing for row in rows if row.limit.value is None and row.limit.reason}
+    families: dict[Missing | str, list[str]] = {}
+    for reason, missing in unknown.items():
+        stem, _, name = missing.key.rpartition(".") if missing else ("", "", "")
+        families.setdefault(missing._replace(key=stem) if missing else reason, []).append(name)
+    return [
+        family if isinstance(family, str) else str(family._replace(key=f"{family.key}{_listed(names)}"))
+        for family, names in families.items()
+    ]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ def load(case: str) -> tuple[Cell, Completed]:
 
 def parse(case: str) -> Parsed:
     cell, completed = load(case)
-    return REGISTRY[cell.instrument].parse(cell, [completed])
+    return REGISTRY[cell.instrument].parse(cell, completed)
 
 
 def values(parsed: Parsed) -> dict[tuple[str, str], float]:
@@ -69,7 +69,7 @@ def cell(
 def workspace(
     directory: Path = Path("/tmp"), cpus: tuple[int, ...] = (0, 1), memory: int = 8 << 30, **cpu: object
 ) -> Workspace:
-    return Workspace(directory, cpus, memory, Path("build/kernels"), {"cpu": cpu} if cpu else {})
+    return Workspace(directory, cpus, memory, {"cpu": cpu} if cpu else {})
 
 
 def tool(name: str, path: str | None = None, version: str = "1") -> Tool:

@@ -13,13 +13,14 @@ import pytest
 from tests.unit.instruments import samples
 
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError, Unavailable
+from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Completed
 from peakmark.instruments.diskbench import engine_of
 from peakmark.instruments.iozone import USUAL_LARGEST, Iozone
 from peakmark.machine import storage
 from peakmark.machine.host import Host
+from peakmark.reasons import Unavailable
 from peakmark.resources import ROOT
 
 MIB = 1 << 20
@@ -31,7 +32,7 @@ def disk(instrument: str, workload: str, variant: str, block: int, n: int, **opt
 
 def argv(cell: Cell) -> tuple[str, ...]:
     tool = samples.tool(cell.instrument)
-    return REGISTRY[cell.instrument].prepare(cell, tool, samples.workspace()).commands[0].argv
+    return REGISTRY[cell.instrument].prepare(cell, tool, samples.workspace()).command.argv
 
 
 def test_variants() -> None:
@@ -63,11 +64,11 @@ def test_diskbench_result_must_be_the_cells() -> None:
     cell, completed = samples.load("diskbench/rr-psync-x2")
     bench = REGISTRY["diskbench"]
     with pytest.raises(ParseError, match="engine or depth"):
-        bench.parse(dataclasses.replace(cell, variant="io_uring-qd2"), [completed])
+        bench.parse(dataclasses.replace(cell, variant="io_uring-qd2"), completed)
     with pytest.raises(ParseError, match="iops"):
-        bench.parse(dataclasses.replace(cell, block=8192), [completed])
+        bench.parse(dataclasses.replace(cell, block=8192), completed)
     with pytest.raises(ParseError, match="threads is 2"):
-        bench.parse(dataclasses.replace(cell, concurrency=1), [completed])
+        bench.parse(dataclasses.replace(cell, concurrency=1), completed)
 
 
 def test_iozone_commands() -> None:
@@ -83,7 +84,7 @@ def test_iozone_commands() -> None:
 @pytest.mark.parametrize(
     ("cell", "kind", "words"),
     [
-        (disk("iozone", "ALL", "psync", 512, 1), Unavailable, "whole KiB"),
+        (disk("iozone", "ALL", "psync", 512, 1), Unavailable, "multiple of 1024 B"),
         (disk("iozone", "RR", "psync", 4096, 1), Unavailable, "no workload RR"),
         (disk("iozone", "ALL", "io_uring-qd8", 4096, 1), Unavailable, "no variant"),
         (disk("iozone", "ALL", "psync", MIB, 8, size=4 * MIB), ConfigError, "leaves no record of 1MiB"),
@@ -116,7 +117,7 @@ def test_new_files_of_iozone_are_its_first_phase() -> None:
     found = {}
     for fill in ("overwrite", "new"):
         of = dataclasses.replace(cell, options={**cell.options, "fill": fill})
-        found[fill] = {row.workload: row for row in iozone.parse(of, [completed]).measurements}
+        found[fill] = {row.workload: row for row in iozone.parse(of, completed).measurements}
     old, new = found["overwrite"], found["new"]
     assert (old["WS"].details["phase"], new["WS"].details["phase"]) == ("rewrite", "write")
     assert new["WS"].value == old["WS"].details["write"] and old["WS"].value == new["WS"].details["rewrite"]
@@ -145,11 +146,11 @@ REFUSED = "Error: maximum record size 102400 kB is greater than maximum buffer s
 def test_a_record_that_this_build_of_iozone_refuses_is_no_failure() -> None:
     iozone = REGISTRY["iozone"]
     cell = disk("iozone", "ALL", "psync", 100 * MIB, 1)
-    (command,) = iozone.prepare(cell, samples.tool("iozone"), samples.workspace()).commands
+    command = iozone.prepare(cell, samples.tool("iozone"), samples.workspace()).command
     done = Completed(command.argv, 23, REFUSED, "")
     assert done.returncode in command.ok_codes
     with pytest.raises(Unavailable, match="largest record of this build of IOZone is 16MiB, the cell's is 100MiB"):
-        iozone.parse(cell, [done])
+        iozone.parse(cell, done)
 
 
 def test_the_largest_record_is_asked_of_the_build(tmp_path: Path) -> None:
@@ -233,11 +234,11 @@ def test_iozone_output_must_be_the_cells() -> None:
     iozone = REGISTRY["iozone"]
     cell, completed = samples.load("iozone/t2-1m")
     with pytest.raises(ParseError, match="in operations per second"):
-        iozone.parse(dataclasses.replace(cell, options={**cell.options, "ops": True}), [completed])
+        iozone.parse(dataclasses.replace(cell, options={**cell.options, "ops": True}), completed)
     with pytest.raises(ParseError, match="of 2 processes"):
-        iozone.parse(dataclasses.replace(cell, concurrency=3), [completed])
+        iozone.parse(dataclasses.replace(cell, concurrency=3), completed)
     with pytest.raises(ParseError, match="record size"):
-        iozone.parse(dataclasses.replace(cell, block=4096), [completed])
+        iozone.parse(dataclasses.replace(cell, block=4096), completed)
 
 
 def test_fio_command() -> None:
@@ -257,8 +258,8 @@ def test_fio_result_must_be_the_cells() -> None:
     cell, completed = samples.load("fio/rr-psync-x2")
     fio = REGISTRY["fio"]
     with pytest.raises(ParseError, match="another pattern or record size"):
-        fio.parse(dataclasses.replace(cell, workload="RS"), [completed])
+        fio.parse(dataclasses.replace(cell, workload="RS"), completed)
     with pytest.raises(ParseError, match="another pattern or record size"):
-        fio.parse(dataclasses.replace(cell, block=8192), [completed])
+        fio.parse(dataclasses.replace(cell, block=8192), completed)
     with pytest.raises(ParseError, match=r"io_bytes is 0"):
-        fio.parse(cell, [dataclasses.replace(completed, stdout=completed.stdout.replace("26349568", "0"))])
+        fio.parse(cell, dataclasses.replace(completed, stdout=completed.stdout.replace("26349568", "0")))

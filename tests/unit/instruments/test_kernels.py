@@ -10,15 +10,16 @@ import pytest
 from tests.unit.instruments import samples
 
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError, Unavailable
+from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import REGISTRY
+from peakmark.reasons import Unavailable
 
 KERNEL_CASES = [case for case in samples.CASES if case.split("bench/")[0] in ("cpu", "ram", "disk", "net")]
 
 
 def argv(cell: Cell) -> str:
     tool = samples.tool(cell.instrument)
-    return " ".join(REGISTRY[cell.instrument].prepare(cell, tool, samples.workspace()).commands[0].argv)
+    return " ".join(REGISTRY[cell.instrument].prepare(cell, tool, samples.workspace()).command.argv)
 
 
 def test_cpubench_commands() -> None:
@@ -67,7 +68,7 @@ def test_shared_keys_are_needed(case: str, key: str) -> None:
     document = json.loads(completed.stdout)
     del document[key]
     with pytest.raises(ParseError, match=key):
-        REGISTRY[cell.instrument].parse(cell, [dataclasses.replace(completed, stdout=json.dumps(document))])
+        REGISTRY[cell.instrument].parse(cell, dataclasses.replace(completed, stdout=json.dumps(document)))
 
 
 @pytest.mark.parametrize("case", KERNEL_CASES)
@@ -87,7 +88,7 @@ def test_wrong_values_are_refused(case: str, key: str, value: Any) -> None:
     cell, completed = samples.load(case)
     text = json.dumps({**json.loads(completed.stdout), key: value})
     with pytest.raises(ParseError, match=key):
-        REGISTRY[cell.instrument].parse(cell, [dataclasses.replace(completed, stdout=text)])
+        REGISTRY[cell.instrument].parse(cell, dataclasses.replace(completed, stdout=text))
 
 
 def test_a_rate_that_is_not_work_by_time_is_refused() -> None:
@@ -96,14 +97,14 @@ def test_a_rate_that_is_not_work_by_time_is_refused() -> None:
         document = json.loads(completed.stdout)
         document["work"] *= 2
         with pytest.raises(ParseError, match="contradicts itself"):
-            REGISTRY[cell.instrument].parse(cell, [dataclasses.replace(completed, stdout=json.dumps(document))])
+            REGISTRY[cell.instrument].parse(cell, dataclasses.replace(completed, stdout=json.dumps(document)))
 
 
 def test_only_one_line_is_a_result() -> None:
     cell, completed = samples.load("cpubench/dp-x2")
     twice = dataclasses.replace(completed, stdout=completed.stdout * 2)
     with pytest.raises(ParseError, match="more than its one line"):
-        REGISTRY["cpubench"].parse(cell, [twice])
+        REGISTRY["cpubench"].parse(cell, twice)
 
 
 def test_details_of_a_kernel() -> None:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tests.unit.instruments import samples
 
 from peakmark.cell import Cell
-from peakmark.errors import ParseError, Unavailable
+from peakmark.errors import ParseError
 from peakmark.instruments import REGISTRY, common, likwid_bench, pmbw
+from peakmark.reasons import Unavailable
 
 OFFERED = [
     "ScanWrite64PtrUnrollLoop",
@@ -57,14 +58,14 @@ def test_pmbw_takes_the_widest_routines() -> None:
 def test_pmbw_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common, "ask", lambda *_: "\n  ".join(OFFERED))
     cell = memory("pmbw", "RS", "block", 1 << 20, 2)
-    (command,) = REGISTRY["pmbw"].prepare(cell, samples.tool("pmbw"), samples.workspace(cpus=(2, 3, 4))).commands
+    command = REGISTRY["pmbw"].prepare(cell, samples.tool("pmbw"), samples.workspace(cpus=(2, 3, 4))).command
     assert " ".join(command.argv) == (
         "taskset -c 2,3 /usr/bin/pmbw -M 16777217 -p 2 -P 2 -s 2097152 -S 2097152 "
         "-f ScanRead256PtrSimpleLoop -f ScanRead256PtrUnrollLoop -o pmbw.txt"
     )
     assert command.outputs == ("pmbw.txt",)
     pool = dataclasses.replace(cell, variant="pool", options={"pool": 1 << 29})
-    (command,) = REGISTRY["pmbw"].prepare(pool, samples.tool("pmbw"), samples.workspace()).commands
+    command = REGISTRY["pmbw"].prepare(pool, samples.tool("pmbw"), samples.workspace()).command
     assert command.argv[command.argv.index("-s") + 1] == str(1 << 29)
 
 
@@ -89,13 +90,13 @@ def test_what_pmbw_cannot_do(workload: str, variant: str, block: int, n: int, wo
 def test_pmbw_results_must_be_the_cells() -> None:
     cell, completed = samples.load("pmbw/rs-block-x1")
     with pytest.raises(ParseError, match="another size or number of threads"):
-        REGISTRY["pmbw"].parse(dataclasses.replace(cell, block=2048), [completed])
+        REGISTRY["pmbw"].parse(dataclasses.replace(cell, block=2048), completed)
     text = completed.files["pmbw.txt"]
     with pytest.raises(ParseError, match="two results"):
-        REGISTRY["pmbw"].parse(cell, [samples.with_text(completed, "pmbw.txt", text + text)])
+        REGISTRY["pmbw"].parse(cell, samples.with_text(completed, "pmbw.txt", text + text))
     half = text.splitlines(keepends=True)[1]
     with pytest.raises(ParseError, match="no result of ScanRead256PtrSimpleLoop"):
-        REGISTRY["pmbw"].parse(cell, [samples.with_text(completed, "pmbw.txt", half)])
+        REGISTRY["pmbw"].parse(cell, samples.with_text(completed, "pmbw.txt", half))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_a_reference_with_other_stores_stays_empty(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(("workload", "told"), [("WS", True), ("RWR", True), ("RS", False), ("LAT", False)])
 def test_rambench_is_told_the_stores_where_it_writes(workload: str, told: bool) -> None:
     cell = memory("rambench", workload, "" if workload == "LAT" else "pool", 1 << 20, 1, store="temporal")
-    (command,) = REGISTRY["rambench"].prepare(cell, samples.tool("rambench"), samples.workspace()).commands
+    command = REGISTRY["rambench"].prepare(cell, samples.tool("rambench"), samples.workspace()).command
     assert ("--store" in command.argv) == told
 
 
@@ -182,7 +183,7 @@ def test_likwid_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common, "ask", lambda *_: "".join(f"{name} - Some text\n" for name in sorted(LIKWID)))
     cell = memory("likwid-bench", "RWS", "block", 1000, 2)
     space = samples.workspace(cpus=(1, 3), isa=["sse2", "avx"])
-    (command,) = REGISTRY["likwid-bench"].prepare(cell, samples.tool("likwid-bench"), space).commands
+    command = REGISTRY["likwid-bench"].prepare(cell, samples.tool("likwid-bench"), space).command
     assert command.argv[:8] == ("taskset", "-c", "1,3", "/usr/bin/likwid-bench", "-t", "copy_avx", "-W", "N:4000B:2")
 
 
@@ -192,7 +193,7 @@ def test_what_likwid_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Unavailable, match="would allocate"):
         cell = memory("likwid-bench", "RS", "pool", 1024, 1, pool="16GiB")
         REGISTRY["likwid-bench"].prepare(cell, samples.tool("likwid-bench"), samples.workspace())
-    with pytest.raises(Unavailable, match="variant none"):
+    with pytest.raises(Unavailable, match="has the variant block or pool, not none"):
         cell = memory("likwid-bench", "RS", "", 1024, 1)
         REGISTRY["likwid-bench"].prepare(cell, samples.tool("likwid-bench"), samples.workspace())
 
@@ -200,14 +201,14 @@ def test_what_likwid_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_likwid_output_must_be_the_cells() -> None:
     cell, completed = samples.load("likwid-bench/rs-block-x1")
     with pytest.raises(ParseError, match="2 threads"):
-        REGISTRY["likwid-bench"].parse(dataclasses.replace(cell, concurrency=2), [completed])
+        REGISTRY["likwid-bench"].parse(dataclasses.replace(cell, concurrency=2), completed)
     with pytest.raises(ParseError, match="not asked for"):
         argv = tuple("copy_avx" if word == "load_avx" else word for word in completed.argv)
-        REGISTRY["likwid-bench"].parse(cell, [dataclasses.replace(completed, argv=argv)])
+        REGISTRY["likwid-bench"].parse(cell, dataclasses.replace(completed, argv=argv))
 
 
 def test_a_short_likwid_run_is_marked() -> None:
     cell, completed = samples.load("likwid-bench/rs-block-x1")
     short = completed.stdout.replace("1.620864e+00", "1.620864e-02").replace("37017.30", "3701730.00")
-    parsed = REGISTRY["likwid-bench"].parse(cell, [dataclasses.replace(completed, stdout=short)])
+    parsed = REGISTRY["likwid-bench"].parse(cell, dataclasses.replace(completed, stdout=short))
     assert any("0.016 s" in warning for warning in parsed.warnings)

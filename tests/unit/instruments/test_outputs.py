@@ -202,7 +202,7 @@ def test_percentiles_of_fio_are_of_submission_and_completion_where_it_gives_them
     whole = {name: value + 33576 for name, value in write["clat_ns"]["percentile"].items()}
     write["lat_ns"]["percentile"] = whole
     completed = dataclasses.replace(completed, stdout=json.dumps(document))
-    rows = {row.metric: row for row in REGISTRY["fio"].parse(cell, [completed]).measurements}
+    rows = {row.metric: row for row in REGISTRY["fio"].parse(cell, completed).measurements}
     assert rows["latency"].details["p99"] == pytest.approx(whole["99.000000"] / 1e9)
     assert rows["latency"].value == pytest.approx(write["lat_ns"]["mean"] / 1e9)
 

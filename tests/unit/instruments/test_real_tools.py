@@ -11,11 +11,11 @@ import pytest
 from tests.unit.instruments import samples
 
 from peakmark.cell import Cell
-from peakmark.errors import Unavailable
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Parsed
 from peakmark.instruments.iozone import Iozone
 from peakmark.measuring import execute, pair
+from peakmark.reasons import Unavailable
 from peakmark.units import format_size
 
 KERNELS = Path(__file__).parents[3] / "build" / "kernels"
@@ -60,11 +60,10 @@ def run(cell: Cell, directory: Path) -> Parsed:
         values = {"address": pair.LOOPBACK}
         if invocation.server is not None:
             values = stack.enter_context(pair.serving(invocation.server, directory)).values
-        completed = [execute.run(command, directory, values) for command in invocation.commands]
-    for command, done in zip(invocation.commands, completed, strict=True):
-        assert done.returncode in command.ok_codes, done.stderr + done.stdout
-        assert set(command.outputs) <= set(done.files)
-    return instrument.parse(cell, completed)
+        done = execute.run(invocation.command, directory, values)
+    assert done.returncode in invocation.command.ok_codes, done.stderr + done.stdout
+    assert set(invocation.command.outputs) <= set(done.files)
+    return instrument.parse(cell, done)
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: f"{cell.instrument}-{cell.point}")
@@ -97,7 +96,7 @@ def test_a_missing_instruction_set_is_no_failure(tmp_path: Path) -> None:
         pytest.skip("the kernels are not built")
     cell = samples.cell("cpu", "cpubench", "DP", "", None, 1, seconds=0.05, isa="neon")
     instrument = REGISTRY["cpubench"]
-    (command,) = instrument.prepare(cell, instrument.find(str(kernel)), samples.workspace(tmp_path, CPUS)).commands
+    command = instrument.prepare(cell, instrument.find(str(kernel)), samples.workspace(tmp_path, CPUS)).command
     done = execute.run(command, tmp_path)
     if done.returncode == 0:
         pytest.skip("this processor has NEON")

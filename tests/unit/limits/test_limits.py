@@ -8,7 +8,7 @@ import pytest
 from tests.unit.limits.machines import VM, cpu, machine, memory
 
 from peakmark import limits
-from peakmark.limits import words
+from peakmark.units import quantity
 
 
 def test_no_facts_at_all() -> None:
@@ -58,4 +58,4 @@ def test_efficiency_is_one_at_the_limit() -> None:
     ],
 )
 def test_quantities_in_words(value: float, unit: str, text: str) -> None:
-    assert words.quantity(value, unit) == text
+    assert quantity(value, unit) == text

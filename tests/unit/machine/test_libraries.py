@@ -10,9 +10,9 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import machine
+from peakmark.instruments import present
 from peakmark.machine import libraries
 from peakmark.machine.host import Host
-from peakmark.measuring import tools
 from peakmark.reporting import machine_text
 from peakmark.resources import ROOT
 from peakmark.schemas import validate
@@ -95,7 +95,7 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
     (folder / "build.json").write_text(
         '{"compiler": "cc 1", "flags": "-O9", "isa_flags": {"avx2": "-mavx2"}, "io_uring": true}'
     )
-    found = tools.present(folder)
+    found = present(folder)
     assert "cpubench" not in found, "what is not compiled is left out"
     facts = machine.collect(tmp_path, tools=found, cpubench=folder / "cpubench")
     validate(facts, "machine", "facts")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.unit.hostile import CELL, KERNELS, LIMIT_S, Said
 
-from peakmark.errors import MeasurementError
 from peakmark.instruments import common
 from peakmark.measuring.measure import Request, measure
+from peakmark.reasons import MeasurementError
 from peakmark.storage import records
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from peakmark.errors import MeasurementError
 from peakmark.instruments.base import Command
 from peakmark.measuring import execute
+from peakmark.reasons import MeasurementError
 
 
 def python(code: str, *words: str, timeout_s: float = 20, **more: object) -> Command:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from peakmark.errors import MeasurementError
 from peakmark.instruments.base import Command
 from peakmark.measuring import pair
+from peakmark.reasons import MeasurementError
 
 SERVER = """
 import socket, sys
@@ -66,7 +66,7 @@ if not mark.exists():
 IN_A_NETWORK_OF_ITS_OWN = """
 import sys
 from pathlib import Path
-from peakmark.errors import MeasurementError
+from peakmark.reasons import MeasurementError
 from peakmark.instruments.base import Command
 from peakmark.measuring import interfaces, pair
 for attempt in (
@@ -98,5 +98,5 @@ def test_without_loopback_or_with_ipv6_alone_it_is_a_sentence(tmp_path: Path, wo
     # Some kernels let a program listen there nevertheless.
     assert "no server can listen on 127.0.0.1" in serving or "did not start to listen" in serving
     assert "has no interface 'eth7' with an IPv4 address" in interface
-    assert "there is none with such an address; change interface:" in interface
+    assert "there is none with such an address: change interface:" in interface
     assert "finds no way to 192.0.2.1 over IPv4" in way

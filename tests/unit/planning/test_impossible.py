@@ -12,8 +12,8 @@ from peakmark.planning import plan
 from peakmark.running import preflight
 
 IMPOSSIBLE = {
-    "a datagram that is too large": (one_grid("network", workloads=["UDP"], blocks=["64KiB"]), ["UDP", "65507", "65536"]),
-    "a datagram without a number": (one_grid("network", workloads=["UDP"], blocks=["1B"]), ["24 B"]),
+    "a datagram that is too large": (one_grid("network", workloads=["UDP"], blocks=["64KiB"]), ["UDP", "65507", "64KiB"]),
+    "a datagram without a number": (one_grid("network", workloads=["UDP"], blocks=["1B"]), ["24B"]),
     "a message that is too large": (one_grid("network", blocks=["1GiB"]), ["64MiB", "1GiB"]),
     "too many streams": (one_grid("network", concurrency=[2000]), ["1024 streams"]),
     "less than a message a stream": (one_grid("network", concurrency=[8], total=100), ["total", "8 threads"]),
@@ -22,7 +22,7 @@ IMPOSSIBLE = {
     "a depth beyond the file": (one_grid("disk", variants=["io_uring-qd64"], size="64KiB"), ["64 in flight", "size"]),
     "files smaller than a record": (one_grid("disk", concurrency=[8], size="16KiB"), ["16KiB", "8 threads", "larger size"]),
     "a record that is too large": (one_grid("disk", blocks=["2GiB"], size="8GiB"), ["1GiB", "2GiB"]),
-    "a record that is too small": (one_grid("disk", blocks=["16B"]), ["32 B"]),
+    "a record that is too small": (one_grid("disk", blocks=["16B"]), ["32B"]),
     "a block of half a cache line": (one_grid("memory", blocks=["1000B"]), ["multiple of 64 B", "1000 B"]),
     "less than a block a thread": (one_grid("memory", concurrency=[4], total="64KiB"), ["65536", "4 threads"]),
     "size of the memory": (one_grid("memory", size="1GiB"), ["memory[0].size", "disk"]),
@@ -59,9 +59,9 @@ def test_what_is_possible_nowhere_is_refused_when_it_is_planned(kind: str) -> No
 @pytest.mark.parametrize(
     ("values", "row", "words"),
     [
-        (one_grid("network", blocks=["2MiB"], references={"iperf3": {}}), "network/iperf3/TCP_2MiB_x1/any", "largest message"),
+        (one_grid("network", blocks=["2MiB"], references={"iperf3": {}}), "network/iperf3/TCP_2MiB_x1/any", "to 1MiB"),
         (one_grid("memory", concurrency=[5], references={"pmbw": {}}), "memory/pmbw/RWS-block_64KiB_x5/any", "fixed list"),
-        (one_grid("disk", blocks=["1000B"], references={"iozone": {}}), "disk/iozone/ALL-psync_1000B_x1/any", "whole KiB"),
+        (one_grid("disk", blocks=["1000B"], references={"iozone": {}}), "disk/iozone/ALL-psync_1000B_x1/any", "multiple of 1024 B"),
         (one_grid("cpu", references={"hpl": {"budget_s": 0.1}}), "cpu/hpl/DP_none_x1/any", "budget_s"),
     ],
 )  # fmt: skip

@@ -18,10 +18,10 @@ from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, KERNELS, Said
 
 import snakemake_logger_plugin_peakmark as progress_bar
-from peakmark.errors import MeasurementError
 from peakmark.measuring import scratch
 from peakmark.measuring.measure import Request, measure
 from peakmark.planning import jobs, plan
+from peakmark.reasons import MeasurementError
 from peakmark.running import failures
 
 
