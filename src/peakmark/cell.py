@@ -110,8 +110,8 @@ class Cell:
         """Canonical one-line JSON: what decides whether a finished cell is still valid."""
         unused = REFERENCES[self.instrument].unused if self.instrument in REFERENCES else ()
         options = {name: value for name, value in self.options.items() if name not in unused}
-        words = {**self.to_json(), "options": options}
-        return json.dumps(words, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        content = {**self.to_json(), "options": options}
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:

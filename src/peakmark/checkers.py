@@ -45,8 +45,7 @@ def checker(name: str, folder: Path = FOLDER) -> Callable[[Any], Any]:
     definition = schema_path(name).read_bytes()
     key = sha256(definition + (OURS + NUMBERS + LAST).encode())[:16]
     path = folder / f"{name}_{key}.py"
-    found = _kept(path)
-    return _compiled(path, json.loads(definition)) if found is None else found
+    return _kept(path) or _compiled(path, json.loads(definition))
 
 
 def _kept(path: Path) -> Callable[[Any], Any] | None:
@@ -76,6 +75,6 @@ def _compiled(path: Path, definition: dict[str, Any]) -> Callable[[Any], Any]:
 def _text(definition: dict[str, Any]) -> str:
     import fastjsonschema
 
-    made = fastjsonschema.compile_to_code(definition)
-    made = re.sub(r"^from fastjsonschema import .*$", OURS, made, flags=re.MULTILINE)
-    return made.replace("from decimal import Decimal\n", NUMBERS) + LAST
+    code = fastjsonschema.compile_to_code(definition)
+    code = re.sub(r"^from fastjsonschema import .*$", OURS, code, flags=re.MULTILINE)
+    return code.replace("from decimal import Decimal\n", NUMBERS) + LAST

@@ -109,14 +109,14 @@ def ask(*argv: str, limit_s: float = LIMIT_S, text: str | None = None) -> str:
             "--profile local"
         ) from None
     except OSError as error:  # such as more words than the kernel hands to a program
-        words = f"{argv[0]} cannot be started: {error.strerror}"
-        raise SlurmError(words, said=words) from None
+        refusal = f"{argv[0]} cannot be started: {error.strerror}"
+        raise SlurmError(refusal, said=refusal) from None
     except subprocess.TimeoutExpired:
-        words = f"{argv[0]} got no answer from Slurm within {limit_s:.0f} s: is slurmctld up?"
-        raise SlurmError(words, silent=True) from None
+        silence = f"{argv[0]} got no answer from Slurm within {limit_s:.0f} s: is slurmctld up?"
+        raise SlurmError(silence, silent=True) from None
     if done.returncode:
-        words = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-        raise SlurmError(f"{argv[0]} failed: {words}", said=words)
+        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        raise SlurmError(f"{argv[0]} failed: {said}", said=said)
     return done.stdout
 
 
@@ -132,18 +132,16 @@ def nodes(partition: str | None) -> list[Node]:
     Errors: SlurmError when there is no such partition, or no default one.
     """
     choice = [f"--partition={partition}"] if partition else []
-    found = []
-    for line in ask("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%T|%l|%f", *choice).splitlines():
-        one = _node(line)
-        if one is not None and (partition or line.split("|", 2)[1].endswith("*")):
-            found.append(one)
-    if not found:
+    lines = ask("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%T|%l|%f", *choice).splitlines()
+    parsed = [(line, node) for line in lines if (node := _node(line)) is not None]
+    there = [node for line, node in parsed if partition or line.split("|", 2)[1].endswith("*")]
+    if not there:
         raise SlurmError(
             f"Slurm has no partition {partition!r}: sinfo lists them; set slurm.partition in the site file"
             if partition
             else "this cluster has no default partition: set slurm.partition in the site file; sinfo lists them"
         )
-    return sorted(found, key=lambda node: natural(node.name))
+    return sorted(there, key=lambda node: natural(node.name))
 
 
 def _node(line: str) -> Node | None:
@@ -159,13 +157,9 @@ def _node(line: str) -> Node | None:
 def jobs(states: str | None = None) -> list[Job]:
     """My jobs that have not ended; with ``states="all"`` also those that Slurm has not yet forgotten. Errors: SlurmError."""
     more = [f"--states={states}"] if states else []
-    found = []
-    for line in ask("squeue", "--me", "--noheader", "--format=%i|%T|%N|%M|%k|%r", *more).splitlines():
-        words = line.split("|", 5)
-        if len(words) == 6:
-            number, state, where, elapsed, comment, reason = words
-            found.append(Job(number, state, comment, where, reason, elapsed))
-    return found
+    lines = ask("squeue", "--me", "--noheader", "--format=%i|%T|%N|%M|%k|%r", *more).splitlines()
+    whole = (fields for line in lines if len(fields := line.split("|", 5)) == 6)
+    return [Job(number, state, comment, at, reason, elapsed) for number, state, at, elapsed, comment, reason in whole]
 
 
 def submit(options: Iterable[str], script: str, limit_s: float = LIMIT_S) -> str:
@@ -178,12 +172,12 @@ def submit(options: Iterable[str], script: str, limit_s: float = LIMIT_S) -> str
 
 def unusable() -> dict[str, str]:
     """Node -> its state and the reason that Slurm has for it, of those that take no job now. Errors: SlurmError."""
-    found = {}
+    states = {}
     for line in ask("sinfo", "--noheader", "--Node", "--format=%N|%T|%E").splitlines():
         name, state, reason = (*line.split("|", 2), "", "")[:3]  # a reason may have several lines
         if any(word in state.lower() for word in NOT_TO_USE):
-            found[name] = state if reason in ("none", "") else f"{state}: {reason}"
-    return found
+            states[name] = state if reason in ("none", "") else f"{state}: {reason}"
+    return states
 
 
 def job(number: str) -> dict[str, str]:
@@ -224,10 +218,10 @@ def _hostlist(names: tuple[str, ...]) -> str:
             numbers.setdefault((before, len(digits)), set()).add(int(digits))
         else:
             alone.append(name)
-    found: dict[str, list[str]] = {}
+    ranges: dict[str, list[str]] = {}
     for (before, width), those in sorted(numbers.items()):
-        found.setdefault(before, []).extend(_ranges(those, width))
-    some = [f"{before}[{','.join(r)}]" if len(r) > 1 or "-" in r[0] else before + r[0] for before, r in found.items()]
+        ranges.setdefault(before, []).extend(_ranges(those, width))
+    some = [f"{before}[{','.join(r)}]" if len(r) > 1 or "-" in r[0] else before + r[0] for before, r in ranges.items()]
     return ",".join([*sorted(set(alone)), *some])
 
 
@@ -242,8 +236,8 @@ def _ranges(numbers: Iterable[int], width: int) -> Iterator[str]:
 
 def address(node: str) -> str:
     """Where Slurm itself reaches a node: a name or an address. Errors: SlurmError."""
-    found = re.search(r"NodeAddr=(\S+)", ask("scontrol", "--oneliner", "show", "node", node))
-    return found[1] if found else node
+    address = re.search(r"NodeAddr=(\S+)", ask("scontrol", "--oneliner", "show", "node", node))
+    return address[1] if address else node
 
 
 def cancel(numbers: Sequence[str], waiting: bool = False) -> None:

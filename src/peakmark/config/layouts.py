@@ -237,5 +237,5 @@ def _column(path: Path, sheet: str, table: Table, entry: Mapping[str, Any]) -> C
         ) from error
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
-    told = {key: value for key, value in entry.items() if key not in ("of", "where")}
-    return Column(instrument=instrument, **told, **entry.get("where", {}))
+    fields = {key: value for key, value in entry.items() if key not in ("of", "where")}
+    return Column(instrument=instrument, **fields, **entry.get("where", {}))

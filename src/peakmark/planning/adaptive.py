@@ -21,12 +21,6 @@ from peakmark.planning import looks
 from peakmark.storage import integrity
 from peakmark.storage.decisions import CLOSED, Decision, Decisions
 
-_REMEDIES = {
-    "time": "the time of within: is used up; allow more, or repeat on an idle node",
-    "cap": "repeat on an idle node, measure longer (seconds:), or allow a larger max:",
-}
-"""Why a row ended before it was sure enough -> what to do."""
-
 
 def rounds(criteria: Mapping[str, Criterion]) -> int:
     """Rounds of a campaign: those of the row that may have most. 0 where no row is adaptive."""
@@ -128,11 +122,15 @@ def half_interval(measured: Iterable[Mapping[str, Any]], criterion: Criterion) -
 
 def shortfall(decision: Decision) -> str | None:
     """Why a row ended without the narrow interval that was asked for, and the remedy; None where it did not."""
-    if decision.decision not in _REMEDIES or decision.half is None:
+    wanted = f"±{decision.criterion.until * 100:g} %"
+    if decision.decision not in ("cap", "time") or decision.half is None:
         return None
-    sure, wanted = f"±{decision.half * 100:.2g} %", f"±{decision.criterion.until * 100:g} %"
-    reached = f"after {decision.n} repetitions the median is sure to {sure} only, asked was {wanted}"
-    return f"{reached}: {_REMEDIES[decision.decision]}"
+    reached = (
+        f"after {decision.n} repetitions the median is sure to ±{decision.half * 100:.2g} % only, asked was {wanted}"
+    )
+    if decision.decision == "time":
+        return f"{reached}: the time of within: is used up; allow more, or repeat on an idle node"
+    return f"{reached}: repeat on an idle node, measure longer (seconds:), or allow a larger max:"
 
 
 def read_records(directory: Path, cells: Iterable[Cell], criteria: Mapping[str, Criterion]) -> dict[str, list[Any]]:

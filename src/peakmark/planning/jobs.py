@@ -86,8 +86,8 @@ def _sizes(cells: Sequence[Cell], plan: planning.Plan, cluster: Cluster) -> list
         return [cluster.size_of(cells[0].node)]
     kinds = cluster.fitting(*needs(cells, plan))
     most = max((kind["cpus"] for kind in kinds), default=0) if any(cell.word for cell in cells) else 0
-    found = [(kind["cpus"], kind["memory"]) for kind in kinds if kind["cpus"] >= most]
-    return found or [(cluster.cpus, cluster.memory)]
+    sizes = [(kind["cpus"], kind["memory"]) for kind in kinds if kind["cpus"] >= most]
+    return sizes or [(cluster.cpus, cluster.memory)]
 
 
 def needs(cells: Iterable[Cell], plan: planning.Plan) -> tuple[int, int]:

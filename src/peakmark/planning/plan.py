@@ -116,11 +116,11 @@ class Plan:
 
     @cached_property
     def _neighbours(self) -> dict[str, dict[str, Cell]]:
-        found: dict[str, dict[str, Cell]] = {}
+        rows: dict[str, dict[str, Cell]] = {}
         for cell in self.cells:
             if cell.node == ANY:
-                found.setdefault(self.together(cell), {}).setdefault(cell.row, cell)
-        return found
+                rows.setdefault(self.together(cell), {}).setdefault(cell.row, cell)
+        return rows
 
     @cached_property
     def jobs(self) -> dict[str, list[Cell]]:

@@ -41,14 +41,14 @@ def keep(
         reason = _memory(details, number)
     elif name in STATES:
         reason = Reason(name, job=number)
-    told = {"state": state, "exit_code": code, "reason": details.get("Reason", ""), "log": log}
+    end = {"state": state, "exit_code": code, "reason": details.get("Reason", ""), "log": log}
     names = (
         details.get("BatchHost"),
         details.get("NodeList"),
         "unknown",
     )  # its script ran on the first one that is known
     host = next(name for name in names if name and name != "(null)")
-    return _store(plan, cell, _record(cell, reason, host.partition(".")[0], now, {"job_id": number, "slurm": told}))
+    return _store(plan, cell, _record(cell, reason, host.partition(".")[0], now, {"job_id": number, "slurm": end}))
 
 
 def _memory(details: Mapping[str, str], number: str) -> Reason:

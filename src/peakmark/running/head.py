@@ -115,10 +115,10 @@ def adopt(plan: Plan) -> dict[str, str]:
             job.number: job.comment for job in slurm.jobs() if job.comment.startswith(start) and mark in job.comment
         }
 
-    found = left()
+    queued = left()
     # Of two jobs for the same cells the first one stays.
-    kept = {comment: number for number, comment in reversed(found.items()) if comment in own}
-    over = [number for number in found if number not in kept.values()]
+    kept = {comment: number for number, comment in reversed(queued.items()) if comment in own}
+    over = [number for number in queued if number not in kept.values()]
     if kept:
         of_before = plural(len(kept), "job of an earlier run is", "jobs of an earlier run are")
         output.tell(f"{of_before} still in the queue and {'goes' if len(kept) == 1 else 'go'} on")

@@ -53,9 +53,9 @@ def line(mark: str, what: str, finding: str) -> str:
     return f"{mark:<8}{what:<14}{finding}"
 
 
-def _refusal(words: list[str]) -> Reason | None:
+def _refusal(options: list[str]) -> Reason | None:
     try:
-        slurm.ask("sbatch", "--test-only", *words, text="#!/bin/sh\n")
+        slurm.ask("sbatch", "--test-only", *options, text="#!/bin/sh\n")
     except slurm.SlurmError as error:
         return None if refusals.away(error) else refusals.reason(error)
     return None
@@ -99,6 +99,6 @@ def of_node() -> list[str]:
     """On a node, inside a job: the CPUs it may use of those that are there, and threads a core."""
     allowed, there = len(os.sched_getaffinity(0)), os.cpu_count() or 0
     mark = "ok" if allowed == there else "note"
-    words = f"{allowed} of {there}" + ("" if allowed == there else "; the job is bound to a part of its node")
+    bound = f"{allowed} of {there}" + ("" if allowed == there else "; the job is bound to a part of its node")
     siblings = parse_cpu_list(Host().read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list"))
-    return [line(mark, "CPUs", words), line("ok", "threads", f"{len(siblings) or 1} a core")]
+    return [line(mark, "CPUs", bound), line("ok", "threads", f"{len(siblings) or 1} a core")]

@@ -105,8 +105,8 @@ class Run:
         """Records of a round of repetitions, by the decisions after the round before."""
         if decision is None:
             return self.records
-        found = adaptive.asked(self.plan.cells, self.plan.criteria, decisions.read(Path(decision)), number)
-        return [decision, *(self.plan.record_name(cell) for cell in found)]
+        cells = adaptive.asked(self.plan.cells, self.plan.criteria, decisions.read(Path(decision)), number)
+        return [decision, *map(self.plan.record_name, cells)]
 
     @cached_property
     def digest(self) -> str:
@@ -306,9 +306,9 @@ def _cluster(completed: Mapping[str, Any], given: Mapping[str, str]) -> Cluster:
     """The cluster, asked by the process that submits and handed to jobs that read the Snakefile again."""
     os.environ.pop(guard.OWNER, None)
     earlier = plan.RESULTS / completed["campaign"] / "plan.json"
-    found = cluster.find(completed, given.get("partition"), earlier)
-    cluster.to_environment(found)
-    return found
+    there = cluster.find(completed, given.get("partition"), earlier)
+    cluster.to_environment(there)
+    return there
 
 
 def _inherited(main: bool) -> Cluster | None:

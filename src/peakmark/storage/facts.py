@@ -46,13 +46,13 @@ def read_sealed(path: Path) -> tuple[dict[str, Any], bool]:
 
 def survey(directory: Path) -> dict[str, dict[str, Any] | RecordError]:
     """Host -> its facts, or why they do not count, for every file below ``machine/`` of a campaign."""
-    found: dict[str, dict[str, Any] | RecordError] = {}
+    known: dict[str, dict[str, Any] | RecordError] = {}
     for path in sorted((directory / FOLDER).glob("*.json")):
         try:
-            found[path.stem] = read(path)
+            known[path.stem] = read(path)
         except RecordError as error:
-            found[path.stem] = error
-    return found
+            known[path.stem] = error
+    return known
 
 
 def whole(directory: Path) -> dict[str, dict[str, Any]]:
