@@ -81,11 +81,11 @@ def clocks_of(question: Question) -> dict[str, tuple[float | None, Kind]]:
     """The three clocks by name, each with its kind: observed beside the row, nominal, maximum."""
     read = question.fact("cpu", "clock_hz") or {}
     observed = question.clock_hz if question.clock_hz is not None else read.get("observed")
-    found: dict[str, tuple[float | None, Kind]] = {"observed": (observed, "measured")}
+    clocks: dict[str, tuple[float | None, Kind]] = {"observed": (observed, "measured")}
     for name in ("nominal", "maximum"):
         given = question.given("cpu", f"{name}_hz")
-        found[name] = (given, "site") if given is not None else (read.get(name), "read")
-    return found
+        clocks[name] = (given, "site") if given is not None else (read.get(name), "read")
+    return clocks
 
 
 def operations(question: Question, design: str | None) -> dict[str, str] | None:

@@ -58,7 +58,7 @@ def collect(
         "storage": storage.collect(host, scratch),
         "network": network.collect(host),
         "limits": allowed.collect(host),
-        "tools": software.collect_tools(tools or {}),
+        "tools": {name: {"path": tool.path, "version": tool.version} for name, tool in sorted((tools or {}).items())},
         "slurm": software.collect_slurm(host),
         "build": libraries.collect_build(host, cpubench.parent if cpubench else None),
         "blas": libraries.collect_blas(host, tools["hpl"].path if tools and "hpl" in tools else None),

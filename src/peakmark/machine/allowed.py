@@ -43,8 +43,8 @@ def collect(host: Host, affinity: set[int] | None = None, seats: Topology | None
 def cgroup_limit(host: Host, controller: str, file_v2: str, file_v1: str) -> int | None:
     """The smallest limit on the way from this process's cgroup to the root, or None where nothing limits."""
     files = {1: file_v1, 2: file_v2}
-    found = [host.read_int(f"{folder}/{files[version]}") for version, folder in folders(host, controller)]
-    known = [value for value in found if value is not None]
+    readings = [host.read_int(f"{folder}/{files[version]}") for version, folder in folders(host, controller)]
+    known = [value for value in readings if value is not None]
     return min(known) if known else None
 
 
@@ -99,11 +99,11 @@ def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
     Keys read_bps, write_bps (B/s), read_iops, write_iops (1/s), each only where there is a limit.
     """
     devices = {host.read(f"/sys/block/{disk}/dev") for disk in disks} - {None}
-    found: dict[str, int] = {}
+    limits: dict[str, int] = {}
 
     def keep(name: str, text: str) -> None:
         if text.isdigit() and int(text) > 0:
-            found[name] = min(found.get(name, int(text)), int(text))
+            limits[name] = min(limits.get(name, int(text)), int(text))
 
     for version, folder in folders(host, "blkio"):
         if version == 2:
@@ -118,7 +118,7 @@ def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
                 device, _, text = line.partition(" ")
                 if device in devices:
                     keep(name, text.strip())
-    return found or None
+    return limits or None
 
 
 def _cpu_quota(host: Host) -> float | None:

@@ -67,17 +67,17 @@ def collect(host: Host) -> dict[str, Any]:
 
 def _lscpu(host: Host) -> dict[str, str]:
     """lscpu's fields by name without the colon; newer versions nest them as children."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
 
     def walk(entries: Any) -> None:
         for entry in entries if isinstance(entries, list) else []:
             if entry.get("data") is not None:
-                found.setdefault(str(entry.get("field", "")).rstrip(":"), str(entry["data"]))
+                fields.setdefault(str(entry.get("field", "")).rstrip(":"), str(entry["data"]))
             walk(entry.get("children"))
 
     document = host.run_json(["lscpu", "-J"])
     walk(document.get("lscpu") if isinstance(document, Mapping) else None)
-    return found
+    return fields
 
 
 def _identity(lscpu: Mapping[str, str], cpuinfo: Mapping[str, str]) -> tuple[str | None, int | None, int | None]:
@@ -157,29 +157,29 @@ def _caches_hwloc(host: Host) -> list[dict[str, Any]]:
     except ElementTree.ParseError:
         return []
     kinds = {"0": "unified", "1": "data", "2": "instruction"}
-    found = []
+    caches = []
     for node in tree.iter("object"):
         if re.fullmatch(r"L\di?Cache", node.get("type", "")):
             cpus = sum(int(word, 16).bit_count() for word in (node.get("cpuset") or "").split(",") if word)
             kind, size = kinds[node.get("cache_type", "0")], int(node.get("cache_size", 0))
-            found.append((int(node.get("depth", 0)), kind, size, cpus))
-    return _merge(found)
+            caches.append((int(node.get("depth", 0)), kind, size, cpus))
+    return _merge(caches)
 
 
 def _caches_sysfs(host: Host) -> list[dict[str, Any]]:
-    found: dict[tuple[int, str, str], tuple[int, str, int, int]] = {}
+    caches: dict[tuple[int, str, str], tuple[int, str, int, int]] = {}
     for place in host.glob(f"{_SYSTEM}/cpu[0-9]*/cache/index[0-9]*"):
         level, size = host.read_int(f"{place}/level"), topology.cache_bytes(host.read(f"{place}/size"))
         kind, shared = (host.read(f"{place}/type") or "").lower(), host.read(f"{place}/shared_cpu_list") or ""
         if level is not None and size and kind in ("data", "instruction", "unified"):
-            found[level, kind, shared] = (level, kind, size, len(parse_cpu_list(shared)))
-    return _merge(list(found.values()))
+            caches[level, kind, shared] = (level, kind, size, len(parse_cpu_list(shared)))
+    return _merge(list(caches.values()))
 
 
-def _merge(found: list[tuple[int, str, int, int]]) -> list[dict[str, Any]]:
+def _merge(caches: list[tuple[int, str, int, int]]) -> list[dict[str, Any]]:
     return [
-        {"level": cache[0], "type": cache[1], "size": cache[2], "shared_by": cache[3], "count": found.count(cache)}
-        for cache in sorted(set(found))
+        {"level": cache[0], "type": cache[1], "size": cache[2], "shared_by": cache[3], "count": caches.count(cache)}
+        for cache in sorted(set(caches))
         if cache[2] > 0
     ]
 

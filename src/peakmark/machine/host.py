@@ -87,12 +87,12 @@ class Host:
 
     def pairs(self, name: str, sign: str = ":") -> dict[str, str]:
         """Lines such as ``key: value`` of a file, blanks around both removed; of a key that comes again the first."""
-        found: dict[str, str] = {}
+        pairs: dict[str, str] = {}
         for line in (self.read(name) or "").splitlines():
             key, seen, value = line.partition(sign)
             if seen:
-                found.setdefault(key.strip(), value.strip())
-        return found
+                pairs.setdefault(key.strip(), value.strip())
+        return pairs
 
     def meminfo(self) -> dict[str, int]:
         """/proc/meminfo in bytes (and pages, where a line has no unit)."""

@@ -66,11 +66,11 @@ def collect_libraries(host: Host, programs: Iterable[str]) -> dict[str, str]:
 
     The file's own name, behind all links, holds the version: ``libopenblas.so.0 -> .../libopenblasp-r0.3.21.so``.
     """
-    found: dict[str, str] = {}
+    libraries: dict[str, str] = {}
     for name, path in _linked(host, sorted(program for program in set(programs) if _may_be_linked(host, program))):
         if _TELLING.match(name):
-            found.setdefault(name, os.path.realpath(path))
-    return dict(sorted(found.items()))
+            libraries.setdefault(name, os.path.realpath(path))
+    return dict(sorted(libraries.items()))
 
 
 def linked(host: Host, program: str) -> dict[str, str]:

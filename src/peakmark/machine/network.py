@@ -122,7 +122,7 @@ def _mode(host: Host, name: str) -> str | None:
 
 def _of_members(host: Host, members: list[str], how: Callable[[list[float]], float]) -> float | None:
     """Sum or largest of the members' speeds in bit/s; None where one of them tells none."""
-    speeds = [_speed(host, one, _kind(host, one), None)[0] for one in members]
+    speeds = [_speed(host, member, _kind(host, member), None)[0] for member in members]
     known = [speed for speed in speeds if speed]
     return how(known) if known and len(known) == len(speeds) else None
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Mapping
 
-from peakmark.instruments.base import Tool
 from peakmark.lean import Any
 from peakmark.machine import allowed
 from peakmark.machine.host import Host
@@ -59,8 +57,3 @@ def collect_slurm(host: Host) -> dict[str, Any] | None:
     """Slurm's version and this job, or None where there is no Slurm."""
     said = host.run(["sinfo", "--version"])
     return allowed.slurm_now(said.strip().removeprefix("slurm ") if said else None)
-
-
-def collect_tools(tools: Mapping[str, Tool]) -> dict[str, dict[str, str]]:
-    """Path and version of each program, by its name."""
-    return {name: {"path": tool.path, "version": tool.version} for name, tool in sorted(tools.items())}

@@ -69,8 +69,8 @@ def collect(host: Host, scratch: Path | None) -> dict[str, Any]:
 
 
 def _mount(host: Host, directory: Path) -> dict[str, Any]:
-    found = host.run_json(["findmnt", "-J", "-T", str(directory), "-o", "TARGET,SOURCE,FSTYPE,OPTIONS"])
-    filesystems = found.get("filesystems") if isinstance(found, dict) else None
+    mounts = host.run_json(["findmnt", "-J", "-T", str(directory), "-o", "TARGET,SOURCE,FSTYPE,OPTIONS"])
+    filesystems = mounts.get("filesystems") if isinstance(mounts, dict) else None
     # Of several mounts on one directory the last is the one that is seen.
     return dict(filesystems[-1]) if filesystems else {}
 
@@ -86,17 +86,17 @@ def _disks(host: Host, source: str) -> list[dict[str, Any]]:
     """The whole disks below a block device: through partitions, LVM, encryption and software RAID."""
     columns = "NAME,KNAME,TYPE,MODEL,ROTA,TRAN,LOG-SEC,PHY-SEC,SCHED,SIZE"
     tree = host.run_json(["lsblk", "-J", "-b", "-s", "-o", columns, source])
-    found: dict[str, dict[str, Any]] = {}
+    disks: dict[str, dict[str, Any]] = {}
 
     def walk(nodes: Any) -> None:
         for node in nodes if isinstance(nodes, list) else []:
             if node.get("children"):
                 walk(node["children"])
             elif node.get("kname"):
-                found.setdefault(str(node["kname"]), node)
+                disks.setdefault(str(node["kname"]), node)
 
     walk(tree.get("blockdevices") if isinstance(tree, dict) else None)
-    return list(found.values())
+    return list(disks.values())
 
 
 def _device(host: Host, disks: list[dict[str, Any]]) -> dict[str, Any]:

@@ -59,12 +59,12 @@ def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
 def _siblings(host: Host, cpu: int, numbers: Sequence[int]) -> list[int]:
     """CPUs of the same socket and core number; for kernels that list no siblings."""
 
-    def core(one: int) -> tuple[str | None, str | None]:
-        place = f"{_CPU}/cpu{one}/topology"
+    def core(other: int) -> tuple[str | None, str | None]:
+        place = f"{_CPU}/cpu{other}/topology"
         return host.read(f"{place}/physical_package_id"), host.read(f"{place}/core_id")
 
     mine = core(cpu)
-    return [cpu] if mine[1] is None else [one for one in numbers if core(one) == mine]
+    return [cpu] if mine[1] is None else [other for other in numbers if core(other) == mine]
 
 
 def _last_level(host: Host, cpu: int) -> tuple[tuple[int, ...], int]:
@@ -95,12 +95,12 @@ def node_cpus(host: Host) -> dict[int, list[int]]:
 
 def numa(host: Host) -> list[dict[str, Any]]:
     """Every NUMA node: number, CPUs in the kernel's list format, bytes of memory, distances to all nodes in order."""
-    found = []
+    nodes = []
     for number in sorted(node_cpus(host)):
         place = f"{_NODE}/node{number}"
         memory = re.search(r"MemTotal:\s+(\d+) kB", host.read(f"{place}/meminfo") or "")
         distances = (host.read(f"{place}/distance") or "").split()
-        found.append(
+        nodes.append(
             {
                 "node": number,
                 "cpus": host.read(f"{place}/cpulist") or "",
@@ -108,7 +108,7 @@ def numa(host: Host) -> list[dict[str, Any]]:
                 "distances": [int(word) for word in distances if word.isdigit()],
             }
         )
-    return found
+    return nodes
 
 
 def order(topology: Topology, cpus: Iterable[int], placement: str = "compact") -> list[int]:
@@ -130,10 +130,10 @@ def order(topology: Topology, cpus: Iterable[int], placement: str = "compact") -
 
 def _groups(seats: Sequence[Seat], level: Callable[[Seat], Any]) -> list[list[Seat]]:
     """The seats by one level, the largest group first."""
-    found: dict[Any, list[Seat]] = {}
+    groups: dict[Any, list[Seat]] = {}
     for seat in seats:
-        found.setdefault(level(seat), []).append(seat)
-    return sorted(found.values(), key=lambda group: (-len(group), group[0].cpu))
+        groups.setdefault(level(seat), []).append(seat)
+    return sorted(groups.values(), key=lambda group: (-len(group), group[0].cpu))
 
 
 def _one_after_other(seats: Sequence[Seat], levels: Sequence[Callable[[Seat], Any]]) -> list[Seat]:

@@ -25,10 +25,10 @@ def sources(folder: Path = SOURCES) -> list[str]:
 
 def up_to_date(folder: Path = SOURCES, build: Path = BUILD) -> bool:
     """Whether all kernels are there and none is older than a source."""
-    made = [Path(program) for program in programs(build)]
-    if not all(program.is_file() for program in made):
+    kernels = [Path(program) for program in programs(build)]
+    if not all(program.is_file() for program in kernels):
         return False
-    oldest = min(program.stat().st_mtime_ns for program in made)
+    oldest = min(program.stat().st_mtime_ns for program in kernels)
     return all(Path(source).stat().st_mtime_ns <= oldest for source in sources(folder))
 
 

@@ -73,8 +73,8 @@ def start(
         raise
     finally:
         os.close(mouth)
-    with os.fdopen(ear, "rb") as told:
-        number = told.read()
+    with os.fdopen(ear, "rb") as failure:
+        number = failure.read()
     if number:
         os.waitpid(pid, 0)
         raise OSError(int(number), os.strerror(int(number)), argv[0])
@@ -102,8 +102,8 @@ def _become(
             for descriptor in [int(entry.name) for entry in entries if int(entry.name) > 2]:
                 _no_heir(descriptor)
         os.chdir(directory)
-        for one in _IGNORED_BY_PYTHON:
-            signal.signal(one, signal.SIG_DFL)
+        for ignored in _IGNORED_BY_PYTHON:
+            signal.signal(ignored, signal.SIG_DFL)
         os.execvpe(argv[0], list(argv), env)  # noqa: S606 - no shell is wanted
     except OSError as error:
         number = error.errno or 0

@@ -56,10 +56,10 @@ def _is_ours(name: str) -> bool:
 
 def _changed(paths: Iterable[str]) -> dict[str, int]:
     """File -> when it was changed (ns); nothing for one that is not there."""
-    found = {}
+    times = {}
     for path in paths:
         try:
-            found[path] = os.stat(path).st_mtime_ns  # noqa: PTH116 - a Path for each takes longer than to ask
+            times[path] = os.stat(path).st_mtime_ns  # noqa: PTH116 - a Path for each takes longer than to ask
         except OSError:
             continue
-    return found
+    return times

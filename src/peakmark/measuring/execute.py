@@ -15,10 +15,13 @@ from pathlib import Path
 
 from peakmark.instruments.base import Command, Completed
 from peakmark.instruments.common import C_LOCALE, signal_name
-from peakmark.lean import Any, Protocol, dataclass
+from peakmark.lean import TYPE_CHECKING, Any, dataclass
 from peakmark.measuring import child, guard
 from peakmark.measuring.child import Child
 from peakmark.reasons import MeasurementError
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 SHOWN_LINES = 5
 KEPT_BYTES = 16 << 20
@@ -61,16 +64,6 @@ USUAL = Limits()
 
 Trouble = tuple[str, dict[str, Any]]
 """Why a program's run does not count: a code of ``reasons.WORDS``, and its values."""
-
-
-class Running(Protocol):
-    """What there is to know of a program that was started, here or by subprocess, to end it."""
-
-    pid: int
-    returncode: int | None
-
-    def poll(self) -> int | None:
-        """How it ended; None while it runs."""
 
 
 def _lower(what: int, value: int) -> None:
@@ -216,7 +209,7 @@ def _reserve(descriptor: int) -> None:
     libc.fallocate(descriptor, FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(RESERVED_BYTES))
 
 
-def end(process: Running, grace_s: float = 2.0) -> None:
+def end(process: Child | Popen[bytes], grace_s: float = 2.0) -> None:
     """End the whole process group: asked first, so that a kernel can remove its files, then made to."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
@@ -226,7 +219,7 @@ def end(process: Running, grace_s: float = 2.0) -> None:
             time.sleep(0.005)
 
 
-def _group_lives(process: Running) -> bool:
+def _group_lives(process: Child | Popen[bytes]) -> bool:
     """Whether the leader or any descendant that stayed in its group is still there."""
     process.poll()
     try:

@@ -16,18 +16,18 @@ PORT = 9  # discard; nothing is sent
 
 def address_of(interface: str) -> str:
     """IPv4 address of an interface. Errors: MeasurementError when there is none."""
-    found = _addresses()
-    if interface not in found:
-        raise MeasurementError("no-interface", host=socket.gethostname(), interface=interface, known=_said(found))
-    return found[interface]
+    addresses = _addresses()
+    if interface not in addresses:
+        raise MeasurementError("no-interface", host=socket.gethostname(), interface=interface, known=_said(addresses))
+    return addresses[interface]
 
 
-def _said(found: dict[str, str]) -> str:
+def _said(addresses: dict[str, str]) -> str:
     """What is there instead: ``is lo (127.0.0.1)``."""
-    if not found:
+    if not addresses:
         return "is none with such an address"
-    names = ", ".join(f"{name} ({address})" for name, address in found.items())
-    return f"{'is' if len(found) == 1 else 'are'} {names}"
+    names = ", ".join(f"{name} ({address})" for name, address in addresses.items())
+    return f"{'is' if len(addresses) == 1 else 'are'} {names}"
 
 
 def local_address(peer: str) -> str:
@@ -60,7 +60,7 @@ def shaping(interface: str) -> str | None:
         queues = json.loads(run_tool(["tc", "-j", "qdisc", "show", "dev", interface]) or "[]")
     except ValueError:
         return None
-    words = []
+    shapes = []
     for queue in queues:
         if queue.get("kind") not in SHAPERS:
             continue
@@ -74,18 +74,18 @@ def shaping(interface: str) -> str | None:
         text += f" {rate * 8 / 1e6:g} Mbit/s" if isinstance(rate, int | float) else ""
         text += f" delay {seconds * 1e3:g} ms" if isinstance(seconds, int | float) else ""
         text += f" loss {share * 100:.3g} %" if isinstance(share, int | float) else ""
-        words.append(text)
-    return ", ".join(words) or None
+        shapes.append(text)
+    return ", ".join(shapes) or None
 
 
 def _addresses() -> dict[str, str]:
     """Interface -> first IPv4 address, of those that have one."""
-    found = {}
+    addresses = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             try:
                 answer = fcntl.ioctl(probe, SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
             except OSError:
                 continue
-            found[name] = socket.inet_ntoa(answer[20:24])
-    return found
+            addresses[name] = socket.inet_ntoa(answer[20:24])
+    return addresses

@@ -71,7 +71,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
         failed.extend(_measure(part, waiting, present_path(part.directory, name), kernels))
 
     rows = {cell.row for cell in part.cells}
-    criteria = {row: one for row, one in part.plan.get("adaptive", {}).items() if row in rows}
+    criteria = {row: entry for row, entry in part.plan.get("adaptive", {}).items() if row in rows}
     if criteria:
         _in_rounds(part, name, criteria, go_on)
     else:

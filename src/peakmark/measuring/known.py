@@ -31,10 +31,10 @@ def tool(campaign: Path, name: str, path: str, ask: Callable[[str], Tool]) -> To
             return Tool(str(kept["name"]), path, str(kept["version"]))
     except (OSError, ValueError, LookupError, TypeError):
         pass
-    found = ask(path)
+    answered = ask(path)
     with suppress(OSError):  # then it is asked again
-        files.write_text(file, json.dumps({"file": state, "name": found.name, "version": found.version}) + "\n")
-    return found
+        files.write_text(file, json.dumps({"file": state, "name": answered.name, "version": answered.version}) + "\n")
+    return answered
 
 
 def _state(path: str) -> list[str | int] | None:

@@ -111,9 +111,10 @@ def read(cpus: Sequence[int] = (), host: Host | None = None) -> Reading:
     host = host or Host()
     children, own = resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)
     used, stolen, count = _stat(host, cpus)
+    load = (host.read("/proc/loadavg") or "").split()
     return Reading(
         at=time.monotonic(),
-        load=_load(host),
+        load=float(load[0]) if load else None,
         clock_hz=_lowest(host, cpus, "scaling_cur_freq"),
         clock_limit_hz=_lowest(host, cpus, "scaling_max_freq"),
         celsius=_celsius(host),
@@ -164,20 +165,20 @@ def _other_users(processes: Sequence[Process]) -> int:
 
 def _took(before: Mapping[int, Process], after: Mapping[int, Process]) -> dict[int, float]:
     """CPU seconds of each process that is there afterwards; all of it for one that was started meanwhile."""
-    found = {}
+    seconds = {}
     for number, process in after.items():
         earlier = before.get(number)
         same = earlier is not None and earlier.started == process.started
-        found[number] = process.seconds - (earlier.seconds if same and earlier else 0.0)
-    return found
+        seconds[number] = process.seconds - (earlier.seconds if same and earlier else 0.0)
+    return seconds
 
 
 def _family(processes: Mapping[int, Process], own: int) -> set[int]:
     """This process, those that started it, and all that it and its children started."""
-    found = {own}
+    family = {own}
     parent = processes[own].parent if own in processes else 0
-    while parent in processes and parent not in found:
-        found.add(parent)
+    while parent in processes and parent not in family:
+        family.add(parent)
         parent = processes[parent].parent
     children: dict[int, list[int]] = {}
     for number, process in processes.items():
@@ -187,7 +188,7 @@ def _family(processes: Mapping[int, Process], own: int) -> set[int]:
         new = set(children.get(waiting.pop(), ())) - descendants
         descendants |= new
         waiting += new
-    return found | descendants
+    return family | descendants
 
 
 def _stat(host: Host, cpus: Sequence[int]) -> tuple[float, float, int]:
@@ -207,11 +208,6 @@ def _stat(host: Host, cpus: Sequence[int]) -> tuple[float, float, int]:
     return used, stolen, count
 
 
-def _load(host: Host) -> float | None:
-    text = (host.read("/proc/loadavg") or "").split()
-    return float(text[0]) if text else None
-
-
 def _lowest(host: Host, cpus: Sequence[int], name: str) -> float | None:
     folders = [f"cpu{number}" for number in cpus] if cpus else _folders(host, _CPUS, "cpu")
     known = [value for folder in folders if (value := host.read_int(f"{_CPUS}/{folder}/cpufreq/{name}"))]
@@ -225,17 +221,17 @@ def _folders(host: Host, place: str, start: str) -> list[str]:
 
 def _celsius(host: Host) -> float | None:
     """The hottest of the processor's sensors."""
-    found = []
+    readings = []
     for chip in _folders(host, "/sys/class/hwmon", "hwmon"):
         place = f"/sys/class/hwmon/{chip}"
         if host.read(f"{place}/name") in _SENSORS:
             inputs = [name for name in host.names(place) if name.startswith("temp") and name.endswith("_input")]
-            found += [host.read_int(f"{place}/{name}") for name in inputs]
+            readings += [host.read_int(f"{place}/{name}") for name in inputs]
     for zone in _folders(host, "/sys/class/thermal", "thermal_zone"):
         place = f"/sys/class/thermal/{zone}"
         if (host.read(f"{place}/type") or "").startswith(_ZONES):
-            found.append(host.read_int(f"{place}/temp"))
-    known = [value / 1e3 for value in found if value is not None]
+            readings.append(host.read_int(f"{place}/temp"))
+    known = [value / 1e3 for value in readings if value is not None]
     return max(known) if known else None
 
 
@@ -263,19 +259,19 @@ def _processes(host: Host) -> dict[int, Process]:
 
     By hand, as this is most of what a reading takes where there are many processes.
     """
-    found = {}
+    processes = {}
     place = os.open(host.path("/proc"), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with os.scandir(place) as entries:
             names = [entry.name for entry in entries if entry.name.isdigit()]
         for name in names:
             try:
-                found[int(name)] = _process(name, place)
+                processes[int(name)] = _process(name, place)
             except (OSError, ValueError, IndexError):
                 continue
     finally:
         os.close(place)
-    return found
+    return processes
 
 
 def _process(name: str, place: int) -> Process:

@@ -67,21 +67,23 @@ def _start(request: dict[str, Any], directory: Path, stack: ExitStack) -> pair.P
     name = chosen or interfaces.towards(request["client"])
     if request["server"] is None:
         return pair.Peer(socket.gethostname(), address, name, {"address": address})
-    words: dict[str, Any] = request["server"]
-    command = Command(argv=tuple(words["argv"]), timeout_s=words["timeout_s"], env=words["env"], files=words["files"])
+    server: dict[str, Any] = request["server"]
+    command = Command(
+        argv=tuple(server["argv"]), timeout_s=server["timeout_s"], env=server["env"], files=server["files"]
+    )
     return stack.enter_context(pair.serving(command, directory, address, name))
 
 
 def _wait(peer: pair.Peer) -> None:
     """Until the client's side closes the pipe; a server that fails meanwhile is told once."""
-    told = False
+    said = False
     while True:
         ready, _, _ = select.select([sys.stdin], [], [], WATCH_S)
         if ready and not os.read(sys.stdin.fileno(), 4096):
             return
         reason = peer.ended()
-        if reason and not told:
-            told = True
+        if reason and not said:
+            said = True
             _say({"failed": reason})
 
 
