@@ -34,7 +34,7 @@ PARTS_WITHOUT_TEXT = {"schema", "unknown"}
 """What the facts hold that is no fact of a node."""
 ONLY_IN_THE_FILE = {
     *("memory.available", "storage.free"),  # of one moment
-    *("memory.channels_source", "storage.interface_limit_formula", "storage.mount_point"),  # where others are from
+    *("memory.channels_source", "storage.mount_point"),  # where others are from
     *("memory.transparent_huge_pages_defrag", "os.io_uring_disabled"),
     "network.mode",  # the remark on the speed names it
 }

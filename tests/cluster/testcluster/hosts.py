@@ -14,7 +14,7 @@ from .processes import Process, describe, members, namespace
 from .requirements import search_path
 
 HERE = Path(__file__).resolve().parent
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 MOUNTS = ("--mount", "--root", "--wd")
 """A mount namespace alone would be entered at its own root, outside of a chroot that all of this may run in."""
 

@@ -281,7 +281,8 @@ def test_the_decimal_mark_reaches_ticks_limits_and_words(tmp_path: Path) -> None
     assert texts
     assert not any(re.search(r"\d\.\d", text) for text in texts)
     for name in ("disk_latency", "memory_latency"):
-        figure = panels.plot(BY_NAME[name], found[name], ",")
+        # In the unit of the table, not in that of the rows, the values need a decimal mark.
+        figure = panels.plot(BY_NAME[name], [replace(row, table=BY_NAME[name]) for row in found[name]], ",")
         assert figure is not None
         figure.draw_without_rendering()
         labels = [label.get_text() for axis in figure.axes for label in axis.get_yticklabels()]

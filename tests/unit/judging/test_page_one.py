@@ -288,7 +288,7 @@ def test_a_doubt_has_the_same_word_in_the_files(tmp_path: Path) -> None:
     written = (tmp_path / "c" / "tables" / "cpu.csv").read_text().splitlines()
     line = dict(zip(*csv.reader(written), strict=True))
     assert line["Doubt"] == "unsure"
-    assert float(line[tables.INTERVAL[2]]) == 75.0, "so much do three repetitions enclose"
+    assert float(line["Level of the interval (%)"]) == 75.0, "so much do three repetitions enclose"
 
 
 def test_of_a_latency_the_shortest_is_told(tmp_path: Path) -> None:
