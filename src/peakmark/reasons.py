@@ -99,6 +99,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "direct I/O on {disk} moves multiples of {sector} B; the next larger record is {larger:size}",
         "",
     ),
+    "no-rights": (
+        "{path} may not open its socket as this user",
+        "as root: setcap cap_net_raw+p {path}, or sysctl -w net.ipv4.ping_group_range='0 2147483647'",
+    ),
     "not-here": ("{said}", ""),
     "system": ("{why}", ""),
     # how a run ended

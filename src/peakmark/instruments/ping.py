@@ -14,6 +14,7 @@ from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common
 from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.lean import ClassVar
+from peakmark.reasons import Unavailable
 
 WORKLOAD = "LAT-ICMP"
 PAYLOAD = 16
@@ -25,6 +26,8 @@ _FAST_SINCE = 20211215
 _SUMMARY = re.compile(
     r"^([0-9]+) packets transmitted, ([0-9]+) received,(?: .*,)? ([0-9.]+)% packet loss", re.MULTILINE
 )
+# As to users of a system on which ping has no capability and none of their groups may open its sockets.
+_NO_RIGHTS = re.compile(r"socket: (?:Operation not permitted|Permission denied)")
 _TIMES = re.compile(r"^rtt min/avg/max/mdev = ([0-9.]+)/([0-9.]+)/([0-9.]+)/([0-9.]+) ms\b", re.MULTILINE)
 
 
@@ -50,12 +53,14 @@ class Ping(common.Instrument):
             *(tool.path, "-n", "-q", "-c", str(_count(cell)), "-i", common.plain(interval)),
             *("-s", str(PAYLOAD), "{address}"),
         )
-        # Exit code 1 is a lost packet, or no answer at all: parse tells which.
-        return Invocation(self.command(cell, argv, _count(cell) * (interval + 0.01), ok_codes=(0, 1)))
+        # Exit code 1 is a lost packet, or no answer at all, 2 whatever else: parse tells which.
+        return Invocation(self.command(cell, argv, _count(cell) * (interval + 0.01), ok_codes=(0, 1, 2)))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         text = done.stdout
         summary, times = _SUMMARY.search(text), _TIMES.search(text)
+        if summary is None and _NO_RIGHTS.search(done.stderr):
+            raise Unavailable("no-rights", path=done.argv[0])
         if summary is None:
             raise ParseError(f"ping did not come to its end: {common.last_words(done.stderr, text)}")
         sent, received = int(summary.group(1)), int(summary.group(2))

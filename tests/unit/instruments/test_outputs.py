@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from pathlib import Path
 
 import pytest
 from tests.unit.instruments import samples
 
 from peakmark.errors import ParseError
 from peakmark.instruments import REGISTRY
+from peakmark.instruments.base import Tool
+from peakmark.reasons import Unavailable
 
 KB = 1024
 
@@ -126,11 +129,13 @@ BAD = {
     "ping/no-answer": "none of 2 packets was answered",
     "ping/unknown-host": "Name or service not known",
 }
+# Told as not possible here, which is no failure: a user cannot give himself rights.
+REFUSED = {"ping/no-rights": "may not open its socket as this user: as root: setcap cap_net_raw"}
 UNITS = {"rate": "op/s", "iops": "1/s", "latency": "s"}
 
 
 def test_every_sample_is_tested() -> None:
-    assert set(samples.CASES) == GOOD.keys() | BAD.keys()
+    assert set(samples.CASES) == GOOD.keys() | BAD.keys() | REFUSED.keys()
     assert {case.split("/")[0] for case in GOOD} == REGISTRY.keys()
 
 
@@ -152,6 +157,16 @@ def test_values(case: str) -> None:
 def test_failures_are_told(case: str) -> None:
     with pytest.raises(ParseError, match=BAD[case]):
         samples.parse(case)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_the_machine_refuses_is_no_failure(case: str, tmp_path: Path) -> None:
+    cell, completed = samples.load(case)
+    with pytest.raises(Unavailable, match=REFUSED[case]):
+        samples.parse(case)
+    tool = Tool(cell.instrument, completed.argv[0], "20240117")
+    command = REGISTRY[cell.instrument].prepare(cell, tool, samples.workspace(tmp_path)).command
+    assert completed.returncode in command.ok_codes, "what it printed is read"
 
 
 def test_iperf3_reports_its_error_with_exit_code_0() -> None:
