@@ -23,6 +23,24 @@ def _interrupted(*_: object) -> None:
 
 
 @contextmanager
+def held() -> Iterator[None]:
+    """Ctrl-C waits while the block runs: Python's own work around a fork would drop it, and print a traceback."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def not_ours() -> None:
+    """In a forked process with a session of its own: a Ctrl-C that waits was for its parent, later ones end it as any program."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # which drops one that waits
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+@contextmanager
 def handled() -> Iterator[None]:
     """The same for a block; what was before is back afterwards, unless there was one: then the process is to end."""
     once()

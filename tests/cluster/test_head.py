@@ -36,7 +36,7 @@ def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> N
     process = workflow.start()
     workflow.wait_for_tools(2)
     process.send_signal(signal.SIGINT)
-    wait_until(lambda: process.poll() is not None or "user request" in workflow.said, 30, "it is heard", 0.05)
+    wait_until(lambda: process.poll() is not None or "user request" in workflow.said, 120, "it is heard", 0.05)
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     assert workflow.end(process) != 0
@@ -141,7 +141,7 @@ def test_a_campaign_outlives_its_terminal(workflow: Workflow) -> None:
     assert len(workflow.records()) < 12
     terminal.close()
     log = workflow.results / "logs" / "hangup.log"
-    wait_until(lambda: log.exists() and "the terminal has gone" in log.read_text(), 30, "the hang-up is heard", 0.1)
+    wait_until(lambda: log.exists() and "the terminal has gone" in log.read_text(), 120, "the hang-up is heard", 0.1)
     assert process.wait(240) == 0, log.read_text()
     said = log.read_text()
     assert "Traceback" not in said and "Exception" not in said, said

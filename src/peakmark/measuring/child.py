@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from peakmark import interrupts
 from peakmark.lean import NoReturn
 
 SHORTEST_S, LONGEST_S = 0.0005, 0.05
@@ -65,9 +66,10 @@ def start(
     """
     ear, mouth = os.pipe()  # closed by what executes the program
     try:
-        pid = os.fork()
-        if pid == 0:
-            _become(argv, directory, env, out, err, prepare, mouth)
+        with interrupts.held():
+            pid = os.fork()
+            if pid == 0:
+                _become(argv, directory, env, out, err, prepare, mouth)
     except OSError:
         os.close(ear)
         raise
@@ -94,6 +96,7 @@ def _become(
     number = 0
     try:
         os.setsid()
+        interrupts.not_ours()
         prepare()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(out, 1)

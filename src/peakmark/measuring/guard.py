@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from peakmark import interrupts
 from peakmark.lean import NoReturn, remove_tree
 
 OWNER = "PEAKMARK_OWNER"
@@ -36,9 +37,10 @@ def standing() -> Iterator[None]:
         yield
         return
     ear, mouth = os.pipe()
-    child = os.fork()
-    if child == 0:
-        _keep(ear, mouth)
+    with interrupts.held():
+        child = os.fork()
+        if child == 0:
+            _keep(ear, mouth)
     os.close(ear)
     _pipe = mouth
     try:
