@@ -62,6 +62,14 @@ def need_share(cell: Cell, key: str, least: int) -> None:
         raise Unavailable("share", total=plain(amount), least=least, threads=cell.concurrency)
 
 
+def need_variant(cell: Cell, has_one: bool) -> None:
+    """Errors: Unavailable for a memory cell of a block or pool without one, or another cell with such a variant."""
+    if has_one == (cell.variant == ""):
+        wanted = "the variant block or pool" if has_one else "no variant"
+        asked = {"program": cell.instrument, "workload": cell.workload, "variant": cell.variant or "none"}
+        raise Unavailable("variant-of", wanted=wanted, **asked)
+
+
 def need_one_stream(cell: Cell) -> None:
     """Errors: Unavailable for a cell with several, for programs that have one stream only."""
     if cell.concurrency != 1:
@@ -202,12 +210,16 @@ def signal_name(number: int) -> str:
 
 def first_line(text: str) -> str:
     """The first line that is not blank, at most 200 characters."""
-    return next((line.strip()[:200] for line in text.splitlines() if line.strip()), "")
+    return _first_shown(text.splitlines())
 
 
 def last_line(text: str) -> str:
     """The last line that is not blank, at most 200 characters."""
-    return first_line("\n".join(reversed(text.splitlines())))
+    return _first_shown(reversed(text.splitlines()))
+
+
+def _first_shown(lines: Iterable[str]) -> str:
+    return next((line.strip()[:200] for line in lines if line.strip()), "")
 
 
 def last_words(*texts: str) -> str:

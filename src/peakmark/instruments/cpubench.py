@@ -23,7 +23,6 @@ class CpuBench(kernel.Kernel):
     name = "cpubench"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"cpu": WORKLOADS}
     executables = ("cpubench",)
-    version = ("--version", r"^cpubench\b.*?\b([0-9]\S*)")
     units: ClassVar[Mapping[str, str]] = dict.fromkeys(WORKLOADS, "op/s")
 
     def check(self, cell: Cell) -> None:

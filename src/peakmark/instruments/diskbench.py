@@ -32,7 +32,6 @@ class DiskBench(kernel.Kernel):
     name = "diskbench"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": WORKLOADS}
     executables = ("diskbench",)
-    version = ("--version", r"^diskbench\b.*?\b([0-9]\S*)")
     variants = ("psync", "io_uring-qdN")
     units: ClassVar[Mapping[str, str]] = dict.fromkeys(WORKLOADS, "B/s")
 

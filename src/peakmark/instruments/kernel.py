@@ -52,6 +52,9 @@ class Kernel(common.Instrument):
     reference = False
     units: ClassVar[Mapping[str, str]]  # workload -> unit the kernel must print
 
+    def __init_subclass__(cls) -> None:
+        cls.version = ("--version", rf"^{cls.name}\b.*?\b([0-9]\S*)")
+
     def locate(self, kernels: Path, choice: str | None = None) -> str:
         return str(program(kernels, self.executables[0]))
 

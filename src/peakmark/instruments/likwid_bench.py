@@ -68,12 +68,7 @@ class LikwidBench(common.Instrument):
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
-        if (cell.subsystem == "cpu") != (cell.variant == ""):
-            wanted, asked = (
-                "no variant" if cell.subsystem == "cpu" else "the variant block or pool",
-                cell.variant or "none",
-            )
-            raise Unavailable("variant-of", program=self.name, workload=cell.workload, wanted=wanted, variant=asked)
+        common.need_variant(cell, cell.subsystem == "memory")
         size_of(cell)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:

@@ -27,7 +27,6 @@ class NetBench(kernel.Kernel):
     name = "netbench"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": WORKLOADS}
     executables = ("netbench",)
-    version = ("--version", r"^netbench\b.*?\b([0-9]\S*)")
     two_nodes = True
     variants = ("", "gso", "busy-poll")
     units: ClassVar[Mapping[str, str]] = {"TCP": "bit/s", "UDP": "bit/s", "LAT-TCP": "s", "LAT-UDP": "s"}

@@ -66,7 +66,7 @@ class Pmbw(common.Instrument):
         if cell.workload in _NOT_LIKE:
             raise Unavailable("nothing-like", program=self.name, workload=cell.workload, why=_NOT_LIKE[cell.workload])
         super().check(cell)
-        check_variant(self, cell)
+        check_variant(cell)
         area = area_of(cell)
         if area not in AREAS:
             raise Unavailable("area", program=self.name, area=area, threads=cell.concurrency)

@@ -32,13 +32,12 @@ class RamBench(kernel.Kernel):
     name = "rambench"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"memory": WORKLOADS}
     executables = ("rambench",)
-    version = ("--version", r"^rambench\b.*?\b([0-9]\S*)")
     variants = ("block", *POOLS, "")
     units: ClassVar[Mapping[str, str]] = {**dict.fromkeys(WORKLOADS, "B/s"), "LAT": "s"}
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
-        check_variant(self, cell)
+        check_variant(cell)
         block = block_of(cell)
         if block % LINE:
             raise Unavailable("lines", program=self.name, line=LINE, block=block)
@@ -120,10 +119,8 @@ def store_of(cell: Cell) -> str:
     return str(cell.options.get("store") or ("streaming" if cell.variant == "pool" else "temporal"))
 
 
-def check_variant(program: common.Instrument, cell: Cell) -> None:
+def check_variant(cell: Cell) -> None:
     """Errors: Unavailable when LAT has a variant, another workload has none, or one that only reads has that of stores."""
-    if (cell.workload == "LAT") != (cell.variant == ""):
-        wanted, asked = "no variant" if cell.workload == "LAT" else "the variant block or pool", cell.variant or "none"
-        raise Unavailable("variant-of", program=program.name, workload=cell.workload, wanted=wanted, variant=asked)
+    common.need_variant(cell, cell.workload != "LAT")
     if cell.variant == ORDINARY and not writes(cell.workload):
-        raise Unavailable("stores-nothing", program=program.name, workload=cell.workload, variant=cell.variant)
+        raise Unavailable("stores-nothing", program=cell.instrument, workload=cell.workload, variant=cell.variant)

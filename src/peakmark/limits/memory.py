@@ -108,9 +108,10 @@ def _node(question: Question) -> Limit:
         limit = _channels(question, sockets * int(line["channels"]), each, *moved, line["source"], "datasheet")
         note = "the most such a CPU can have; fewer or slower modules lower it: state memory in the site file"
         return replace(limit, note=note)
-    channels_alone = "no source is known for the memory speed of this CPU ({} channels a socket), and "
-    known = channels_alone.format(line["channels"]) if line else ""
-    return question.unknown(f"{known}memory channels and speed cannot be read without root", keys)
+    fact = "memory channels and speed cannot be read without root"
+    if line:
+        fact = f"no source is known for the memory speed of this CPU ({line['channels']} channels a socket), and {fact}"
+    return question.unknown(fact, keys)
 
 
 def _empty_channels(question: Question, channels: int) -> str | None:

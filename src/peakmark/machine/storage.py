@@ -121,9 +121,10 @@ def _one(host: Host, disk: dict[str, Any]) -> dict[str, Any]:
     interface = _interface(path, name, disk.get("tran"))
     limit, formula = _limit(host, interface, name, path)
     # A virtual disk claims to rotate by default: that says nothing about what is behind it.
-    rotational = None if interface == "virtio" else host.switch(f"{queue}/rotational")
-    if rotational is None and interface != "virtio" and disk.get("rota") is not None:
-        rotational = bool(disk["rota"])
+    rotational = None
+    if interface != "virtio":
+        rotational, told = host.switch(f"{queue}/rotational"), disk.get("rota")
+        rotational = bool(told) if rotational is None and told is not None else rotational
     return {
         "model": (disk.get("model") or host.read(f"/sys/block/{name}/device/model") or "").strip() or None,
         "rotational": rotational,

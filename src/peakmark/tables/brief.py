@@ -13,7 +13,7 @@ from peakmark.judging.fleet import Spot
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 from peakmark.judging.row import Series as Measured
-from peakmark.judging.words import noun
+from peakmark.judging.words import noun, repeated
 from peakmark.tables import presentation
 from peakmark.tables.presentation import NOT_MEASURED, Column, Field, Grid, of_series, through, where_fields
 
@@ -57,10 +57,9 @@ def grid(rows: Sequence[Row]) -> Grid:
         *((Column(series.instrument, kind="number"), measured(series)) for series in (table.own, *beside)),
         *(limit if with_limit else []),
     ]
-    counted = sorted({row.own.summary.n for row in rows if row.own})
-    repeated = f"n = {counted[0]}" if len(counted) == 1 else f"n = {counted[0]} to {counted[-1]}" if counted else ""
+    counted = [row.own.summary.n for row in rows if row.own]
     legend = [
-        repeated,
+        repeated(counted) if counted else "",
         "% share of the limit" if with_limit else "",
         *(text for level, text in LEGEND.items() if any(row.level is level for row in rows)),
     ]
