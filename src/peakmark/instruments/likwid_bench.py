@@ -1,7 +1,7 @@
 """likwid-bench: an independent measurement of the floating-point peak and of sequential memory access.
 
-A size given to it is the total of all vectors of all threads. It is given in plain bytes (suffix B): its kB are 1000 B,
-and a size that does not fit the kernel's stride is cut. Its fixed cost is one second for calibrating its clock; with
+A size given to it is the total of all vectors of all threads. It is given in plain bytes (suffix B), of which it reads
+numbers below 2^31 only, larger ones in its kB of 1000 B; a size that does not fit the kernel's stride is cut. Its fixed cost is one second for calibrating its clock; with
 ``-s`` it repeats the test until it is long enough, three to four times that long in all. So the number of iterations is
 given instead, from a guess of the rate: a run lasts between a fifth and four times the asked seconds.
 """
@@ -82,7 +82,7 @@ class LikwidBench(common.Instrument):
             tool.path,
             *("-t", run.test),
             # -W: each thread touches its own part first, so that it lies in its NUMA node.
-            *("-W", f"N:{run.size}B:{cell.concurrency}"),
+            *("-W", f"N:{_written(run.size)}:{cell.concurrency}"),
             *("-i", str(run.iterations)),
         )
         return Invocation(self.command(cell, argv))
@@ -125,6 +125,11 @@ def size_of(cell: Cell) -> int:
     if cell.variant in POOLS:
         return pool_of(cell)
     return buffers(cell) * common.needed_block(cell) * cell.concurrency
+
+
+def _written(size: int) -> str:
+    """Bytes as likwid-bench reads them, rounded up to the next kB where a plain number would not fit."""
+    return f"{size}B" if size < 1 << 31 else f"{-(-size // 1000)}kB"
 
 
 def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Run:

@@ -187,6 +187,17 @@ def test_likwid_command(monkeypatch: pytest.MonkeyPatch) -> None:
     assert command.argv[:8] == ("taskset", "-c", "1,3", "/usr/bin/likwid-bench", "-t", "copy_avx", "-W", "N:4000B:2")
 
 
+# Seen: `-W N:2147483648B:1` is "Stream size cannot be read"; in kB of 1000 B it takes any size.
+@pytest.mark.parametrize(
+    "pool, words", [("2047MiB", "N:2146435072B:1"), ("2GiB", "N:2147484kB:1"), ("5GiB", "N:5368710kB:1")]
+)
+def test_likwid_is_given_sizes_it_can_read(pool: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common, "ask", lambda *_: "".join(f"{name} - Some text\n" for name in sorted(LIKWID)))
+    cell = memory("likwid-bench", "RWS", "pool", 1024, 1, pool=pool)
+    space = samples.workspace(isa=["sse2", "avx"])
+    assert words in REGISTRY["likwid-bench"].prepare(cell, samples.tool("likwid-bench"), space).command.argv
+
+
 def test_what_likwid_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Unavailable, match="avx512"):
         likwid_bench.plan(memory("likwid-bench", "RS", "block", 1024, 1, isa="avx512"), LIKWID, AVX2)
