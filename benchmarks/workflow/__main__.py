@@ -29,7 +29,7 @@ PARTS: dict[str, Callable[[TimedCheckout, int], list[Line]]] = {
     "failed": campaigns.failed_again,
     "submit": campaigns.submitted,
     "report": reporting.largest_preset,
-    "table": reporting.long_table,
+    "table": reporting.many_records,
 }
 
 

@@ -3,7 +3,7 @@ its numbers. What is timed reads, checks and shows records; how they came about 
 
 from __future__ import annotations
 
-import copy
+import itertools
 import shutil
 import sys
 from pathlib import Path
@@ -16,6 +16,7 @@ from peakmark.storage import integrity, records
 from peakmark.storage.results import Results
 
 Kind = tuple[str, str, str]
+_NUMBERS = itertools.count()
 
 
 def kind(cell: Cell) -> Kind:
@@ -53,9 +54,18 @@ def _measured(checkout: TimedCheckout, campaign: Results, cell: Cell) -> tuple[d
     return dict(finding.data), path
 
 
+def _varied(value: Any, factor: float) -> Any:
+    """A copy in which no number is quite the model's: real records share no measured one, and reading must not gain by it."""
+    if isinstance(value, dict):
+        return {name: _varied(member, factor) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_varied(member, factor) for member in value]
+    return value * factor if isinstance(value, float) else value
+
+
 def _copy(record: dict[str, Any], path: Path, cell: Cell, target: Path) -> None:
     """The record as if it were that of ``cell``: its point in place of the model's, raw output beside it."""
-    twin = copy.deepcopy(record)
+    twin: dict[str, Any] = _varied(record, 1 + 1e-9 * next(_NUMBERS))
     model = Cell.from_json(record["cell"])
     twin["cell"] = cell.to_json()
     for measurement in twin["measurements"]:

@@ -1,4 +1,4 @@
-"""How long a person waits after the last cell, and what the long table of a large campaign takes."""
+"""How long a person waits after the last cell, and what the tables of a large campaign take."""
 
 from __future__ import annotations
 
@@ -8,12 +8,6 @@ from benchmarks.workflow import filled
 from benchmarks.workflow.checkout import TimedCheckout
 from benchmarks.workflow.lines import Line
 from benchmarks.workflow.planning import grid
-
-TABLE = """
-import sys, pathlib
-from peakmark.storage import measurements, results
-measurements.build(results.Results.read(pathlib.Path(sys.argv[1])))
-"""
 
 
 def largest_preset(checkout: TimedCheckout, turns: int) -> list[Line]:
@@ -33,12 +27,12 @@ def largest_preset(checkout: TimedCheckout, turns: int) -> list[Line]:
     return [Line(f"records to tables, figures and PDF, preset full ({cells} cells)", "s", walls, 20.0)]
 
 
-def long_table(checkout: TimedCheckout, turns: int, cells: int = 100_000) -> list[Line]:
-    """So many records to the long table, as CSV and Parquet."""
+def many_records(checkout: TimedCheckout, turns: int, cells: int = 100_000) -> list[Line]:
+    """So many records to all tables, the long one as CSV and Parquet among them."""
     config = checkout.configure("long", **grid(cells, 500))
     filled.fill(checkout, config, "long")
-    costs = [checkout.run(sys.executable, "-c", TABLE, "results/long") for _ in range(turns)]
+    costs = [checkout.run(sys.executable, "-m", "peakmark", "tables", "results/long") for _ in range(turns)]
     return [
-        Line(f"{cells} records to the long table", "s", [cost.wall for cost in costs], 30.0),
+        Line(f"{cells} records to the tables", "s", [cost.wall for cost in costs], 30.0),
         Line(f"{cells} records, memory", "GiB", [cost.memory / (1 << 30) for cost in costs], 1.0),
     ]

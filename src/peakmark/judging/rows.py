@@ -7,7 +7,7 @@ together.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +27,9 @@ from peakmark.limits import Limit
 from peakmark.planning import looks
 from peakmark.storage.results import Results
 
+KeyOf = Callable[[Cell, str, str, int | None, int], Key]
+"""Of a cell, and of the workload, variant, block and concurrency that one of its measurements has."""
+
 
 @dataclass
 class _Draft:
@@ -43,7 +46,10 @@ def build(results: Results) -> dict[str, list[Row]]:
     centre = centre_of(results)
     layout = layout_of(results)
     sets = [published.load(str(name)) for name in results.report_config.get("published") or ()]
-    by_table = remarks.kept_by_host({table.name: _table_rows(results, table, layout, centre) for table in TABLES})
+    key_of = _key_of(results)
+    by_table = remarks.kept_by_host(
+        {table.name: _table_rows(results, table, layout, centre, key_of) for table in TABLES}
+    )
     measured = [row for table in by_table.values() for row in table if row.own is not None]
     codes = notes.widespread([(row.marks, remarks.shown_by(row)) for row in measured])
     return {
@@ -92,19 +98,12 @@ def centre_of(results: Results) -> str:
     return "mean" if results.report_config.get("summary") == "mean" else "median"
 
 
-def _table_rows(results: Results, table: Table, layout: Layout | None, centre: str) -> list[Row]:
+def _table_rows(results: Results, table: Table, layout: Layout | None, centre: str, key_of: KeyOf) -> list[Row]:
     if layout is not None:
         table = layout.called(table)
     drafts: dict[Key, _Draft] = defaultdict(_Draft)
     echoes: dict[tuple[str, int], list[Point]] = defaultdict(list)
     headings = {series.instrument for series in table.series}
-    meant, areas = _meant(results), _areas(results)
-
-    def place(cell: Cell, workload: str, variant: str, block: int | None, concurrency: int) -> Key:
-        count = meant.get((cell.node, cell.word), concurrency)
-        area = areas.get((cell.node, cell.asked), block) if cell.automatic else block
-        return Key(cell.node, workload, variant, area, count, cell.word)
-
     for record in results.records:
         cell = record.cell
         if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
@@ -119,14 +118,14 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
             if entry["workload"] == "LAT-ICMP":  # neither TCP nor UDP: stands beside both, see _with_echoes
                 echoes[cell.node, entry["concurrency"]].append(point)
                 continue
-            key = place(cell, entry["workload"], entry["variant"], entry["block"], entry["concurrency"])
+            key = key_of(cell, entry["workload"], entry["variant"], entry["block"], entry["concurrency"])
             drafts[key].points[cell.instrument].append(point)
     for cell in results.cells:
         belongs = cell.subsystem == table.subsystem and cell.instrument in headings
         if not belongs or not table.takes(cell.workload, cell.block) or cell.workload in ("ALL", "LAT-ICMP"):
             continue
         block = None if cell.automatic else cell.block
-        key = place(cell, cell.workload, cell.variant, block, 0 if cell.word else cell.concurrency)
+        key = key_of(cell, cell.workload, cell.variant, block, 0 if cell.word else cell.concurrency)
         if cell.instrument == table.own.instrument or key in drafts:
             drafts[key].planned.append(cell)
     _with_echoes(drafts, echoes)
@@ -143,6 +142,18 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
         printed = fitted(table, (series.centre for row in table_rows for series in row.series.values()))
         return [replace(row, table=printed) for row in table_rows]
     return [replace(row, sheet=layout.sheet_of(table, row.key.workload, row.key.variant)) for row in table_rows]
+
+
+def _key_of(results: Results) -> KeyOf:
+    """What a point's key is, with what words and ``auto`` came to where it was measured."""
+    meant, areas = _meant(results), _areas(results)
+
+    def key_of(cell: Cell, workload: str, variant: str, block: int | None, concurrency: int) -> Key:
+        count = meant.get((cell.node, cell.word), concurrency)
+        area = areas.get((cell.node, cell.asked), block) if cell.automatic else block
+        return Key(cell.node, workload, variant, area, count, cell.word)
+
+    return key_of
 
 
 def _meant(results: Results) -> dict[tuple[str, str], int]:

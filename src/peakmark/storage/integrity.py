@@ -5,6 +5,7 @@ Nothing is ever deleted: a record that does not count is set aside below ``set-a
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
@@ -51,7 +52,7 @@ def look(path: Path, cell: Cell | None) -> Finding:
         return Finding(DAMAGED, f"the record {path} is that of another cell, {measured.id}")
     if cell is None:
         return Finding(FOREIGN, f"the record {path} is of a cell that the configuration does not ask for", data=data)
-    if measured.spec() != cell.spec():
+    if measured.to_json() != cell.to_json() and measured.spec() != cell.spec():
         reason = f"the record {path} was measured with other options: {_difference(measured, cell)}"
         return Finding(OTHER, reason, data=data)
     return Finding(GOOD, data=data)
@@ -118,14 +119,6 @@ def check_host(path: Path, data: Mapping[str, Any]) -> None:
         raise RecordError(f"the record {path} was measured on {host}, another node than its cell names", records.AGAIN)
 
 
-def survey(directory: Path, cells: Iterable[Cell]) -> dict[str, Finding]:
-    """Cell id -> finding, for all cells of a plan."""
-    folder = directory / "cells"
-    if not folder.is_dir():
-        return {cell.id: Finding(ABSENT) for cell in cells}
-    return {cell.id: look(folder / f"{cell.id}.json", cell) for cell in cells}
-
-
 def foreign(directory: Path, cells: Iterable[Cell]) -> list[str]:
     """Paths below the campaign of records that belong to no planned cell."""
     known = {f"cells/{cell.id}.json" for cell in cells}
@@ -138,11 +131,11 @@ def record_names(directory: Path, folder: str) -> list[str]:
     ``<repetition>.raw/`` beside a record holds what a tool wrote, which may be JSON too.
     """
     found = []
-    for path in sorted((directory / folder).rglob("*.json")):
-        relative = path.relative_to(directory)
-        if not any(part.endswith(".raw") or part.startswith(".") for part in relative.parts):
-            found.append(relative.as_posix())
-    return found
+    for place, folders, names in os.walk(directory / folder):
+        folders[:] = (name for name in folders if not name.endswith(".raw") and not name.startswith("."))
+        below = Path(place).relative_to(directory).as_posix()
+        found += [f"{below}/{name}" for name in names if name.endswith(".json") and not name.startswith(".")]
+    return sorted(found, key=lambda name: name.split("/"))
 
 
 def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:

@@ -1,0 +1,90 @@
+"""The records of a whole campaign, read by every CPU that may be used, and what is equal in them kept in memory once.
+
+Read one by one, 100,000 records take 27 s and, as each has strings and lists of its own for the same words, 1.3 GiB.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from peakmark.cell import Cell
+from peakmark.lean import replace
+from peakmark.storage import integrity
+from peakmark.storage.integrity import Finding
+
+PART = 1000
+"""Records that one process reads at a time."""
+
+
+def survey(directory: Path, cells: Iterable[Cell]) -> dict[str, Finding]:
+    """Cell id -> what is known of its record, for all cells of a plan. What findings say must not be changed: they share it."""
+    planned = list(cells)
+    folder = directory / "cells"
+    if not folder.is_dir():
+        return {cell.id: Finding(integrity.ABSENT) for cell in planned}
+    parts = [planned[start : start + PART] for start in range(0, len(planned), PART)]
+    return dict(zip((cell.id for cell in planned), _all(folder, parts), strict=True))
+
+
+def _all(folder: Path, parts: Sequence[Sequence[Cell]]) -> Iterator[Finding]:
+    look = functools.partial(_read, folder)
+    workers = min(len(os.sched_getaffinity(0)), len(parts))
+    # A process of several threads may leave its children locks that nobody opens: there one CPU does it all.
+    if workers < 2 or threading.active_count() > 1:
+        for part in parts:
+            yield from look(part)
+        return
+    with _kept(), ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _begin) as pool:
+        for found in pool.map(look, parts):
+            yield from found
+
+
+@contextmanager
+def _kept() -> Iterator[None]:
+    """What is read meanwhile is there to stay: the search for garbage in it, again and again, took a fifth of the time."""
+    searched = gc.isenabled()
+    gc.disable()
+    yield
+    gc.freeze()
+    if searched:
+        gc.enable()
+
+
+def _begin() -> None:
+    # Ctrl-C reaches every process of the terminal: the first one says so and ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _read(folder: Path, part: Sequence[Cell]) -> list[Finding]:
+    once = _Once()
+    found = (integrity.look(folder / f"{cell.id}.json", cell) for cell in part)
+    return [replace(one, data=once.of(one.data)) if one.data else one for one in found]
+
+
+class _Once:
+    """Gives for each value that JSON knows the first one that equals it, so that a pickle too holds it once."""
+
+    def __init__(self) -> None:
+        # By the identities of their members, which are the first of their kind and kept here.
+        self.known: dict[Any, Any] = {}
+
+    def of(self, value: Any) -> Any:
+        known = self.known
+        if isinstance(value, dict):
+            own = {sys.intern(key): self.of(member) for key, member in value.items()}
+            return known.setdefault((*own, *map(id, own.values())), own)
+        if isinstance(value, list):
+            members = [self.of(member) for member in value]
+            return known.setdefault((list, *map(id, members)), members)
+        return known.setdefault((type(value), value), value)
