@@ -5,6 +5,11 @@ from __future__ import annotations
 import errno
 
 
+def whole(fact: str, remedy: str) -> str:
+    """The sentence of what is so and of what to do about it, which may be empty."""
+    return f"{fact}: {remedy}" if remedy else fact
+
+
 class PeakmarkError(Exception):
     """The user's input or machine is at fault: the CLI prints the message alone, without a traceback.
 
@@ -13,7 +18,7 @@ class PeakmarkError(Exception):
     """
 
     def __init__(self, fact: str, remedy: str = "") -> None:
-        super().__init__(f"{fact}: {remedy}" if remedy else fact)
+        super().__init__(whole(fact, remedy))
         self.fact, self.remedy = fact, remedy
 
 

@@ -14,6 +14,7 @@ from string import Formatter
 from typing import NamedTuple
 
 from peakmark import data
+from peakmark.errors import whole
 from peakmark.formatting import listed, significant
 from peakmark.units import quantity
 
@@ -25,7 +26,7 @@ class Words(NamedTuple):
     remedy: str = ""
 
     def __str__(self) -> str:
-        return f"{self.fact}: {self.remedy}" if self.remedy else self.fact
+        return whole(self.fact, self.remedy)
 
 
 NOTES = {line["note"]: Words(line["fact"], line["remedy"]) for line in data.table("notes")}

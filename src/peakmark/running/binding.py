@@ -17,7 +17,7 @@ from peakmark.formatting import duration
 from peakmark.planning import grouping, jobs
 from peakmark.planning.cluster import ANY
 from peakmark.planning.plan import Plan
-from peakmark.running.reasons import Reason
+from peakmark.running.reasons import JobReason
 from peakmark.running.task import Task
 from peakmark.storage import integrity
 
@@ -94,18 +94,18 @@ class Rows:
         del self.first[row]
         return self.kept.pop(row, [])
 
-    def why_leave(self, task: Task, job: slurm.Job, unusable: Mapping[str, str], now: float) -> Reason | None:
+    def why_leave(self, task: Task, job: slurm.Job, unusable: Mapping[str, str], now: float) -> JobReason | None:
         """Why a waiting job should not wait any longer for the nodes of its row."""
         names = _names(task.nodes)
-        down = next((Reason("unusable", (name, unusable[name])) for name in sorted(names) if name in unusable), None)
+        down = next((JobReason("unusable", (name, unusable[name])) for name in sorted(names) if name in unusable), None)
         if down is not None or job.lacks_nodes:
-            return down or Reason("waits", (job.reason,))
+            return down or JobReason("waits", (job.reason,))
         if self.ours & names or not job.waits_for_others:
             task.others_since = None
             return None
         task.others_since = now if task.others_since is None else task.others_since
         long = now - task.others_since >= PATIENCE_S
-        return Reason("others", (task.nodes, duration(PATIENCE_S))) if long else None
+        return JobReason("others", (task.nodes, duration(PATIENCE_S))) if long else None
 
     def leave(self, task: Task) -> None:
         """The row runs anywhere from now on."""

@@ -15,7 +15,7 @@ from peakmark.cell import Cell
 from peakmark.errors import OUT_OF_MEMORY, RecordError, sentence
 from peakmark.planning.plan import Plan
 from peakmark.running import present
-from peakmark.running.reasons import STATES, Reason
+from peakmark.running.reasons import STATES, JobReason
 from peakmark.storage import attempts, records
 
 LOG_BYTES = 1 << 20
@@ -36,11 +36,11 @@ def keep(
         return None
     code, log = details.get("ExitCode", ""), details.get("StdOut", "")
     name = OUT_OF_MEMORY if state == "FAILED" and _memory_ran_out(log) else state
-    reason = Reason("exit code", (name, code.partition(":")[0] or "unknown"), number)
+    reason = JobReason("exit code", (name, code.partition(":")[0] or "unknown"), number)
     if name == OUT_OF_MEMORY:
         reason = _memory(details, number)
     elif name in STATES:
-        reason = Reason(name, job=number)
+        reason = JobReason(name, job=number)
     end = {"state": state, "exit_code": code, "reason": details.get("Reason", ""), "log": log}
     names = (
         details.get("BatchHost"),
@@ -51,12 +51,12 @@ def keep(
     return _store(plan, cell, _record(cell, reason, host.partition(".")[0], now, {"job_id": number, "slurm": end}))
 
 
-def _memory(details: Mapping[str, str], number: str) -> Reason:
+def _memory(details: Mapping[str, str], number: str) -> JobReason:
     """With the memory that a job was granted: ``--mem=0``, which an exclusive job asks for, is all of its node."""
     asked, has = details.get("MinMemoryNode", "0"), re.search(r"\bmem=(\w+)", details.get("TRES", ""))
     if asked != "0":
-        return Reason(OUT_OF_MEMORY, (asked,), number)
-    return Reason("whole node", (f" ({has[1]})" if has else "",), number)
+        return JobReason(OUT_OF_MEMORY, (asked,), number)
+    return JobReason("whole node", (f" ({has[1]})" if has else "",), number)
 
 
 def _store(plan: Plan, cell: Cell, record: dict[str, Any]) -> Path | None:
@@ -73,7 +73,7 @@ def _say_once(text: str) -> None:
     output.tell(text)
 
 
-def refused(plan: Plan, cells: Iterable[Cell], reason: Reason, now: datetime.datetime) -> None:
+def refused(plan: Plan, cells: Iterable[Cell], reason: JobReason, now: datetime.datetime) -> None:
     """An attempt of each cell whose job never ran."""
     for cell in cells:
         _store(plan, cell, _record(cell, reason, cell.node, now))
@@ -94,7 +94,7 @@ def _present(plan: Plan, cells: Sequence[Cell]) -> Cell | None:
 
 
 def _record(
-    cell: Cell, reason: Reason, host: str, now: datetime.datetime, more: Mapping[str, Any] | None = None
+    cell: Cell, reason: JobReason, host: str, now: datetime.datetime, more: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """``more``: of the context. The reason is there as a sentence, and as what ``read_reason`` makes of it again."""
     return {
@@ -122,9 +122,9 @@ def _record(
     }
 
 
-def read_reason(record: Mapping[str, Any]) -> Reason | None:
+def read_reason(record: Mapping[str, Any]) -> JobReason | None:
     """The reason of an attempt that was written here, whichever job it was; None of any other."""
-    return Reason.from_json(record["context"].get("why") or {})
+    return JobReason.from_json(record["context"].get("why") or {})
 
 
 def _memory_ran_out(log: str) -> bool:

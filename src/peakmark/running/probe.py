@@ -14,7 +14,7 @@ from peakmark import output, resources, slurm
 from peakmark.errors import PeakmarkError
 from peakmark.machine.host import Host, parse_cpu_list
 from peakmark.running import refusals
-from peakmark.running.reasons import Reason
+from peakmark.running.reasons import JobReason
 
 FOLDER = Path("results") / "doctor"
 
@@ -53,7 +53,7 @@ def line(mark: str, what: str, finding: str) -> str:
     return f"{mark:<8}{what:<14}{finding}"
 
 
-def _refusal(options: list[str]) -> Reason | None:
+def _refusal(options: list[str]) -> JobReason | None:
     try:
         slurm.ask("sbatch", "--test-only", *options, text="#!/bin/sh\n")
     except slurm.SlurmError as error:

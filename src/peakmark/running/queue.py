@@ -20,7 +20,7 @@ from peakmark.errors import PeakmarkError
 from peakmark.planning.plan import Plan
 from peakmark.running import failures, present, progress, refusals
 from peakmark.running.binding import Rows
-from peakmark.running.reasons import Reason
+from peakmark.running.reasons import JobReason
 from peakmark.running.task import Ended, Task
 
 AT_ONCE = 4
@@ -190,9 +190,9 @@ class Queue:
 
     def _wait(self, refusal: slurm.SlurmError) -> None:
         self._submit_at = self.clock() + LATER_S
-        self._tell("later", Reason("later", (refusals.said(refusal), len(self.active))))
+        self._tell("later", JobReason("later", (refusals.said(refusal), len(self.active))))
 
-    def _keep_refusal(self, task: Task, why: Reason) -> None:
+    def _keep_refusal(self, task: Task, why: JobReason) -> None:
         with contextlib.suppress(OSError, PeakmarkError):
             failures.refused(self.plan, task.cells, why, datetime.datetime.now().astimezone())
 
@@ -213,7 +213,7 @@ class Queue:
         except slurm.SlurmError as error:
             self._silent_since = self._silent_since or now
             if now - self._silent_since > SILENT_S:
-                self._tell("silent", Reason("silent", (error,)))
+                self._tell("silent", JobReason("silent", (error,)))
             return []
         if self._silent_since is not None:
             self._silent_since = None
@@ -246,7 +246,7 @@ class Queue:
             progress.started = now
         return None
 
-    def _failed(self, task: Task, job: slurm.Job) -> Reason:
+    def _failed(self, task: Task, job: slurm.Job) -> JobReason:
         if job.state == "SPECIAL_EXIT":
             with contextlib.suppress(slurm.SlurmError):
                 slurm.cancel([job.number])
@@ -254,9 +254,9 @@ class Queue:
             details = slurm.job(job.number)
             now = datetime.datetime.now().astimezone()
             if failures.keep(self.plan, task.cells, job.number, job.state, details, now) is not None:
-                named = Reason("ended on", (job.nodes, job.state), job.number)
-                return named if job.nodes else Reason("ended", (job.state,), job.number)
-        return Reason("told")
+                named = JobReason("ended on", (job.nodes, job.state), job.number)
+                return named if job.nodes else JobReason("ended", (job.state,), job.number)
+        return JobReason("told")
 
     def _forgotten(self, task: Task) -> Ended | None:
         """A job that Slurm does not know any more: its record tells, or nobody."""
@@ -265,10 +265,10 @@ class Queue:
             return None
         if task.is_made():
             return Ended(task)
-        why = Reason("forgotten", job=str(task.number))
+        why = JobReason("forgotten", job=str(task.number))
         with contextlib.suppress(OSError, PeakmarkError):
             if failures.has_told(self.plan, task.cells, str(task.number)):
-                return Ended(task, Reason("told"))
+                return Ended(task, JobReason("told"))
         self._keep_refusal(task, why)
         return Ended(task, why)
 
@@ -292,21 +292,21 @@ class Queue:
                 continue
             if task.stuck_since is None:
                 task.stuck_since = now
-                self._tell(why, Reason("for ever", (why, f"{self.give_up_s:g}")))
+                self._tell(why, JobReason("for ever", (why, f"{self.give_up_s:g}")))
             elif now - task.stuck_since >= self.give_up_s:
-                over = Reason("given up", (why, f"{self.give_up_s:g}"))
+                over = JobReason("given up", (why, f"{self.give_up_s:g}"))
                 ended += [Ended(one, over) for one in (task, *self.rows.without(task))]
         self._drop(ended)
         return ended
 
-    def _why_stuck(self, task: Task, job: slurm.Job) -> Reason | None:
+    def _why_stuck(self, task: Task, job: slurm.Job) -> JobReason | None:
         """Why no end of another job lets this one begin; None where it just waits."""
         node = task.cells[0].node
         if node in self._unusable:
-            return Reason("unusable", (node, self._unusable[node]))
+            return JobReason("unusable", (node, self._unusable[node]))
         if job.is_stuck:
-            nodes = "; ".join(str(Reason("unusable", one)) for one in list(self._unusable.items())[:4])
-            return Reason("waits for", (job.reason, nodes)) if nodes else Reason("waits", (job.reason,))
+            nodes = "; ".join(str(JobReason("unusable", one)) for one in list(self._unusable.items())[:4])
+            return JobReason("waits for", (job.reason, nodes)) if nodes else JobReason("waits", (job.reason,))
         return None
 
     def _leave_nodes(self, pending: Iterable[tuple[Task, slurm.Job]], now: float) -> None:
@@ -322,9 +322,9 @@ class Queue:
             for task in leaving:
                 task.leaves = True
 
-    def _leave(self, task: Task, why: Reason) -> None:
+    def _leave(self, task: Task, why: JobReason) -> None:
         self.rows.leave(task)
-        self._tell(task.nodes, Reason("left", (task.nodes, why)))
+        self._tell(task.nodes, JobReason("left", (task.nodes, why)))
 
     def _drop(self, ended: Iterable[Ended]) -> None:
         for one in ended:
@@ -335,7 +335,7 @@ class Queue:
             if one.why is not None:
                 self._keep_refusal(one.task, one.why)
 
-    def _tell(self, key: Hashable, reason: Reason) -> None:
+    def _tell(self, key: Hashable, reason: JobReason) -> None:
         """Say something once."""
         if key not in self._said:
             self._said.add(key)

@@ -41,7 +41,7 @@ STATES = frozenset(_ENDED)
 
 
 @dataclass(frozen=True)
-class Reason:
+class JobReason:
     """Why something is as it is: ``str`` makes the sentence, empty where the job has told it itself.
 
     values  what the sentence names, in its order
@@ -60,6 +60,6 @@ class Reason:
         return {"code": self.code, "values": [str(value) for value in self.values]}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Reason | None:
+    def from_json(cls, data: Mapping[str, Any]) -> JobReason | None:
         """Inverse of ``to_json``, None of a code that has no sentence."""
         return cls(data["code"], tuple(data["values"])) if data.get("code") in _SENTENCES else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from peakmark.running.reasons import Reason
+from peakmark.running.reasons import JobReason
 from peakmark.slurm import SlurmError
 
 _LATER = re.compile(
@@ -66,7 +66,7 @@ def said(error: SlurmError) -> str:
     return re.sub(r"\s*sbatch: (error: )?", "; ", text).strip("; ")
 
 
-def reason(error: SlurmError) -> Reason:
+def reason(error: SlurmError) -> JobReason:
     """sbatch's words and what would mend it."""
     remedy = next((text for pattern, text in _REMEDIES if re.search(pattern, error.said)), _REMEDY)
-    return Reason("refused", (said(error), remedy))
+    return JobReason("refused", (said(error), remedy))

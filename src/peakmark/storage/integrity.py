@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from peakmark import files
 from peakmark.catalogue import workloads
 from peakmark.cell import Cell
-from peakmark.errors import PeakmarkError, RecordError
+from peakmark.errors import PeakmarkError, RecordError, whole
 from peakmark.lean import Any, dataclass, sha256
 from peakmark.storage import records
 
@@ -33,7 +33,7 @@ class Finding:
     @property
     def sentence(self) -> str:
         """Reason and remedy."""
-        return ": ".join(filter(None, (self.reason, self.remedy)))
+        return whole(self.reason, self.remedy)
 
 
 def look(path: Path, cell: Cell | None) -> Finding:
