@@ -150,7 +150,8 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Run:
                 seconds = share / element * flops / (_FLOPS[suffix] * 8 / element)
             else:
                 seconds = share / _bandwidth(share, cell.concurrency)
-            return Run(stem + suffix, size, max(10, round(common.seconds_of(cell) / seconds)))
+            least = 2 if seconds > _SHORT_S else 10
+            return Run(stem + suffix, size, max(least, round(common.seconds_of(cell) / seconds)))
     raise Unavailable("routine", program="likwid-bench", routine=stem, isa=str(wanted or "auto"))
 
 

@@ -179,6 +179,12 @@ def test_likwid_repeats_longer_for_more_seconds() -> None:
     assert long == pytest.approx(4 * short, rel=0.01)
 
 
+@pytest.mark.parametrize("pool, least", [("1MiB", 10), ("1GiB", 10), ("2GiB", 2), ("16GiB", 2)])
+def test_likwid_walks_a_large_pool_no_oftener_than_it_takes_to_time_it(pool: str, least: int) -> None:
+    cell = memory("likwid-bench", "RS", "pool", 1 << 20, 1, pool=pool, seconds=1e-6)
+    assert likwid_bench.plan(cell, LIKWID, AVX2).iterations == least
+
+
 def test_likwid_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common, "ask", lambda *_: "".join(f"{name} - Some text\n" for name in sorted(LIKWID)))
     cell = memory("likwid-bench", "RWS", "block", 1000, 2)
