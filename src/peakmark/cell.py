@@ -139,10 +139,10 @@ class Cell:
 
     def _check(self) -> None:
         """The id becomes a path: its parts are names and nothing more. Errors: ConfigError."""
-        for key, words in _WORDS.items():
-            if getattr(self, key) not in words:
+        for key, allowed in _WORDS.items():
+            if getattr(self, key) not in allowed:
                 raise ConfigError(
-                    f"cell has {key} {getattr(self, key)!r}: allowed are {', '.join(filter(None, words))}"
+                    f"cell has {key} {getattr(self, key)!r}: allowed are {', '.join(filter(None, allowed))}"
                 )
         for key, (first, rest, pattern) in _NAMES.items():
             value = getattr(self, key)

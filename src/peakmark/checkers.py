@@ -31,9 +31,9 @@ LAST = "\nWHOLE = True\n"
 class Unfit(ValueError):
     """What was checked does not fit the schema. Where and why is said by ``schemas.validate``."""
 
-    def __init__(self, words: str = "", **_: object) -> None:
+    def __init__(self, message: str = "", **_: object) -> None:
         """Takes what fastjsonschema's own exception takes."""
-        super().__init__(words)
+        super().__init__(message)
 
 
 @cache

@@ -27,7 +27,8 @@ class ConfigError(PeakmarkError):
 
     def __str__(self) -> str:
         return "".join(
-            one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in super().__str__()
+            character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+            for character in super().__str__()
         )
 
 

@@ -25,9 +25,9 @@ def read_bytes(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
-        for is_kind, number, words in _KINDS:
+        for is_kind, number, reason in _KINDS:
             if is_kind(mode):
-                raise OSError(number, words, str(path))
+                raise OSError(number, reason, str(path))
         stream = os.fdopen(descriptor, "rb")
     except OSError:
         os.close(descriptor)

@@ -49,7 +49,9 @@ def _written(report: Mapping[str, Any], key: str) -> str:
     """What stands under a key of ``report:``; of authors their names and affiliations."""
     value = report.get(key) or ""
     return (
-        value if isinstance(value, str) else " ".join(f"{one['name']} {one.get('affiliation') or ''}" for one in value)
+        value
+        if isinstance(value, str)
+        else " ".join(f"{author['name']} {author.get('affiliation') or ''}" for author in value)
     )
 
 

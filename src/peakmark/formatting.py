@@ -77,10 +77,10 @@ def percent(fraction: float, mark: str = ".") -> str:
     return f"{value:.{decimals}f}".replace(".", mark)
 
 
-def plural(count: float, word: str, words: str = "") -> str:
+def plural(count: float, word: str, several: str = "") -> str:
     """``1 core``, ``2 cores``; ``words`` where an s does not make it: ``plural(2, "entry", "entries")``."""
     number = str(count) if isinstance(count, int) else f"{count:g}"
-    return f"{number} {word}" if count == 1 else f"{number} {words or word + 's'}"
+    return f"{number} {word}" if count == 1 else f"{number} {several or word + 's'}"
 
 
 def listed(names: Sequence[str], last: str = "and") -> str:

@@ -66,7 +66,7 @@ def snakemake(profile: str) -> str:
     """``snakemake`` with a profile, ``local`` or ``slurm``, as it can be pasted into a shell in the folder of ``results``."""
     from shlex import quote
 
-    words = [program("snakemake")]
+    command = [program("snakemake")]
     if of_checkout("Snakefile") != Path("Snakefile"):
-        words += ["--snakefile", quote(str(ROOT / "Snakefile"))]
-    return " ".join([*words, "--profile", quote(str(of_checkout(profile)))])
+        command += ["--snakefile", quote(str(ROOT / "Snakefile"))]
+    return " ".join([*command, "--profile", quote(str(of_checkout(profile)))])

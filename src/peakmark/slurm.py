@@ -228,7 +228,7 @@ def _hostlist(names: tuple[str, ...]) -> str:
 def _ranges(numbers: Iterable[int], width: int) -> Iterator[str]:
     ordered = sorted(numbers)
     # What follows without a gap has the same difference to its place.
-    for _, run in groupby(enumerate(ordered), key=lambda one: one[1] - one[0]):
+    for _, run in groupby(enumerate(ordered), key=lambda entry: entry[1] - entry[0]):
         members = [number for _, number in run]
         ends = dict.fromkeys((members[0], members[-1]))
         yield "-".join(f"{number:0{width}}" for number in ends)

@@ -33,7 +33,7 @@ _HOST_KEYS = ("host", "server_host")
 _COMMON = frozenset(
     ["any", "all", "unknown", "localhost", "lo", "root", "node", "none", "ok", "failed", "tmp", "home", "peakmark"]
     + [*REGISTRY, *KERNELS, *KERNELS.values()]
-    + [word for words in WORKLOADS.values() for word in words]
+    + [word for names in WORKLOADS.values() for word in names]
 )
 
 

@@ -46,8 +46,8 @@ class Subsystem:
 
 
 SUBSYSTEMS = {
-    one.name: one
-    for one in (
+    entry.name: entry
+    for entry in (
         Subsystem(
             name="cpu",
             title="CPU",

@@ -57,8 +57,8 @@ class Table:
         """The own kernel, then its references."""
         return (self.own, *self.references)
 
-    def _with_unit(self, words: str) -> str:
-        return f"{words} ({self.shown})" if self.shown else words
+    def _with_unit(self, heading: str) -> str:
+        return f"{heading} ({self.shown})" if self.shown else heading
 
     def measured_heading(self, series: Series) -> str:
         """``pmbw Measured Throughput (GB/sec)``."""

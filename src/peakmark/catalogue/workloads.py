@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 
-KERNELS = {one.name: one.kernel for one in SUBSYSTEMS.values()}
-WORKLOADS = {one.name: one.workloads for one in SUBSYSTEMS.values()}
+KERNELS = {subsystem.name: subsystem.kernel for subsystem in SUBSYSTEMS.values()}
+WORKLOADS = {subsystem.name: subsystem.workloads for subsystem in SUBSYSTEMS.values()}
 
 POOLS = ("pool", "pool-temporal")
 """Variants of memory rows that walk a pool: with streaming stores, or those that the grid asks for (``store:``); and with

@@ -13,8 +13,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from peakmark.catalogue.fitting import UNITS
 from peakmark.catalogue.tables import Table
 from peakmark.figures import style
+from peakmark.judging.naming import Naming, noun
 from peakmark.judging.row import Row
-from peakmark.judging.words import Words, noun
 
 MAX_TICKS = 6  # labels beside each other below one panel
 SPAN = 20  # highest by lowest value from which on the vertical axis is logarithmic
@@ -53,8 +53,8 @@ class Across:
 
     def name(self, row: Row) -> str:
         """``16 MiB`` or ``8 threads``, as the row's layout has it."""
-        words = Words.of(row)
-        return words.block(row) if self.block else words.many(row.key.concurrency)
+        naming = Naming.of(row)
+        return naming.block(row) if self.block else naming.many(row.key.concurrency)
 
     def label(self, table: Table) -> str:
         """What the axis is called."""
@@ -68,7 +68,7 @@ class Across:
         margin = 2 ** max(0.35, octaves(places) / 10)
         axis.set_xscale("log", base=2)
         axis.set_xlim(places[0] / margin, places[-1] * margin * 2**room)
-        names = {self.place(row): Words.of(row).block(row) if self.block else "" for row in rows}
+        names = {self.place(row): Naming.of(row).block(row) if self.block else "" for row in rows}
         axis.set_xticks(places, tick_labels(places, names))
         axis.xaxis.set_minor_locator(NullLocator())
 

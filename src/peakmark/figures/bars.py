@@ -16,8 +16,8 @@ from peakmark.figures import across, panels, style, together
 from peakmark.figures.across import Across
 from peakmark.formatting import significant
 from peakmark.judging.drawn import value_of
+from peakmark.judging.naming import Naming
 from peakmark.judging.row import Row
-from peakmark.judging.words import Words
 
 HEIGHT = 1.45  # inches of a panel
 HALF = 24  # bars that half the width holds
@@ -67,7 +67,7 @@ def _panels(rows: Sequence[Row]) -> list[tuple[str, list[_Group]]]:
     sized = len({row.key.block for row in rows}) > 1
     grouped: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
-        block = Words.of(row).block(row)
+        block = Naming.of(row).block(row)
         name = together.workload(row)
         title, group = (name, block) if sized else ("", name)
         grouped.setdefault(title, {}).setdefault(group, []).append(row)

@@ -16,8 +16,8 @@ from peakmark.figures import style
 from peakmark.formatting import percent
 from peakmark.judging import fleet, verdict
 from peakmark.judging.fleet import Spot
+from peakmark.judging.naming import Naming
 from peakmark.judging.row import Row
-from peakmark.judging.words import Words
 
 WIDTH, WIDE = 7.0, 10.2  # inches: a portrait page, a landscape page
 LINE, BIG = 0.165, 0.5  # inches a line of dots takes in a table's figure, and on page one
@@ -32,7 +32,7 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
     """Every node in the row that speaks for each resource; None where nothing was measured."""
     spots = {name: verdict.headline_spot(rows, name) for name in verdict.planned(rows)}
     lines = [
-        (f"{SUBSYSTEMS[name].title}\n{Words.of(spot.middle).point_on_all(spot.middle)}", spot)
+        (f"{SUBSYSTEMS[name].title}\n{Naming.of(spot.middle).point_on_all(spot.middle)}", spot)
         for name, spot in spots.items()
         if spot is not None
     ]
@@ -53,7 +53,7 @@ def slow(rows: Mapping[str, Sequence[Row]]) -> Slow:
 def _name(table: Table, spot: Spot) -> str:
     row = spot.middle
     variant = f" {row.key.variant}" if table.variant and row.key.variant not in ("", "psync") else ""
-    return Words.of(row).point_on_all(row, variant)
+    return Naming.of(row).point_on_all(row, variant)
 
 
 def _figure(lines: Sequence[tuple[str, Spot]], width: float, large: bool, mark: str, slow: Slow) -> Figure | None:

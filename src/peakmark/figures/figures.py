@@ -16,10 +16,10 @@ from peakmark.formatting import percent
 from peakmark.judging import fleet, ratios
 from peakmark.judging.drawn import Drawn, figures_of
 from peakmark.judging.judged import Judged
+from peakmark.judging.naming import quantity
 from peakmark.judging.row import Row
 from peakmark.judging.rows import layout_of
 from peakmark.judging.verdict import describe, with_limit
-from peakmark.judging.words import quantity
 from peakmark.tables import captions
 
 OVERVIEW, FLEET = "overview", "fleet"

@@ -83,9 +83,9 @@ def published(position: int) -> dict[str, Any]:
 
 def figure(width: float, height: float, **pads: float) -> Figure:
     """An empty figure of so many inches, which finds room for all labels by itself."""
-    made = Figure(figsize=(width, height))
-    made.set_layout_engine("constrained", **pads)
-    return made
+    empty = Figure(figsize=(width, height))
+    empty.set_layout_engine("constrained", **pads)
+    return empty
 
 
 def panels(figure: FigureBase, count: int, columns: int, **shared: Any) -> list[Axes]:

@@ -121,7 +121,11 @@ Unlike = Difference | Mixed
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[Unlike]:
     """Of what both know, that which differs."""
     both = [Difference(name, before[name], after.get(name, "")) for name in before]
-    return [one for one in both if one.before and one.after and one.before != one.after]
+    return [
+        difference
+        for difference in both
+        if difference.before and difference.after and difference.before != difference.after
+    ]
 
 
 def mixing(before: str, after: str) -> list[Unlike]:

@@ -81,10 +81,10 @@ def _is_better(row: Row, than: Row) -> bool:
 
 def _narrower(verdicts: list[Verdict]) -> Iterator[str]:
     """That a share on page one is of instructions that were asked for, not of the node."""
-    for one in verdicts:
-        for note in one.row.marks if one.row else ():
+    for verdict in verdicts:
+        for note in verdict.row.marks if verdict.row else ():
             if note.code == "narrower":
-                yield f"{one.title}: {note.text}."
+                yield f"{verdict.title}: {note.text}."
 
 
 def _nothing_sure(verdicts: list[Verdict]) -> Iterator[str]:
@@ -114,10 +114,10 @@ def _whole(measured: list[Row]) -> Iterator[str]:
             kinds.setdefault(notes.kind(code), []).append(note)
     for shared in kinds.values():
         merged = merge(shared)
-        (words, count), *others = Counter(merged[note].words for note in shared).most_common()
+        (wording, count), *others = Counter(merged[note].wording for note in shared).most_common()
         where = f"all {count} rows" if count == len(measured) else f"{count} of {len(measured)} rows"
         more = "".join(f"; in {number}, {other.fact}" for other, number in others)
-        yield f"In {where}, {words._replace(fact=words.fact + more)}."
+        yield f"In {where}, {wording._replace(fact=wording.fact + more)}."
 
 
 def _scaled(config: Mapping[str, object]) -> Iterator[str]:

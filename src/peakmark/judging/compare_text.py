@@ -87,7 +87,7 @@ def _remarked(before: Side, after: Side, comparisons: Sequence[Comparison]) -> d
     merged = merge(remark for _, _, remark in remarks)
     rows: dict[tuple[str, str], list[int]] = {}
     for row, name, remark in remarks:
-        rows.setdefault((name, merged[remark].words.fact), []).append(row)
+        rows.setdefault((name, merged[remark].wording.fact), []).append(row)
     return rows
 
 

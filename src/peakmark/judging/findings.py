@@ -14,10 +14,10 @@ from peakmark.config.layouts import Sheet
 from peakmark.formatting import plural
 from peakmark.judging import beside, ratios, strata, to_limit, trends
 from peakmark.judging.measured import DEFAULT
+from peakmark.judging.naming import Naming, noun, repeated
 from peakmark.judging.notes import Level
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
 from peakmark.judging.row import Row
-from peakmark.judging.words import Words, noun, repeated
 
 MANY = 4  # more names than this are counted instead
 
@@ -38,20 +38,20 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
     measured = [row for row in rows if row.own is not None]
     if not measured:
         return []
-    words = Words(measured[0].table, mark, sheet)
+    naming = Naming(measured[0].table, mark, sheet)
     alike, right = _told(measured)
-    all_points, over_all = strata.sentences(words, right)
+    all_points, over_all = strata.sentences(naming, right)
     by_topic = (
-        ("Best and worst", _extremes(words, right)),
-        (f"{noun(words.table).title()}s", trends.scaling(words, right)),
-        ("Block size", trends.blocks(words, right)),
+        ("Best and worst", _extremes(naming, right)),
+        (f"{noun(naming.table).title()}s", trends.scaling(naming, right)),
+        ("Block size", trends.blocks(naming, right)),
         *((topic, [text]) for topic, text in all_points),
-        ("Reference", _references(words, right, over_all)),
-        ("Disagreement", _disagreements(words, alike)),
-        ("Limit", to_limit.sentences(words, alike)),
+        ("Reference", _references(naming, right, over_all)),
+        ("Disagreement", _disagreements(naming, alike)),
+        ("Limit", to_limit.sentences(naming, alike)),
         ("Machine", dict.fromkeys(f"{row.limit.finding}." for row in rows if row.limit.finding)),
         ("Hosts", _mixed(measured)),
-        ("Doubt", _doubtful(words, measured)),
+        ("Doubt", _doubtful(naming, measured)),
         ("Not claimed", _few(measured, alike)),
     )
     return [Finding(topic, text) for topic, texts in by_topic for text in texts]
@@ -72,9 +72,9 @@ def together(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -
     _, right = _told([row for row in rows if row.own is not None])
     if not right:
         return []
-    words = Words(right[0].table, mark, sheet)
-    all_points, over_all = strata.sentences(words, right)
-    return [*(text for _, text in all_points), *_references(words, right, over_all)]
+    naming = Naming(right[0].table, mark, sheet)
+    all_points, over_all = strata.sentences(naming, right)
+    return [*(text for _, text in all_points), *_references(naming, right, over_all)]
 
 
 def _told(measured: Sequence[Row]) -> tuple[list[Row], list[Row]]:
@@ -83,39 +83,39 @@ def _told(measured: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return alike, [row for row in alike if row.level is not Level.WRONG]
 
 
-def _extremes(words: Words, rows: Sequence[Row]) -> Iterator[str]:
+def _extremes(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:
     """Best and worst of each workload whose rows have enough repetitions to tell; the table has the others' values."""
 
     def value(row: Row) -> str:
-        return f"{words.quantity(row.measured.centre)}{'; unsure' if row.doubts else ''}"
+        return f"{naming.quantity(row.measured.centre)}{'; unsure' if row.doubts else ''}"
 
-    for name, group in groups(rows, words):
+    for name, group in groups(rows, naming):
         if len(group) < 2:
             continue
         if not all(row.measured.summary.enough for row in group):
             continue
-        ordered = sorted(group, key=lambda row: row.measured.centre, reverse=not words.table.lower_is_better)
+        ordered = sorted(group, key=lambda row: row.measured.centre, reverse=not naming.table.lower_is_better)
         best, worst = ordered[0], ordered[-1]
         if not (differ(group) and better(best, worst)):
             yield f"{name}: no configuration is shown to be better than another ({value(best)} to {value(worst)})."
             continue
-        text = f"{name}: best with {words.place(best, group)} ({value(best)})"
+        text = f"{name}: best with {naming.place(best, group)} ({value(best)})"
         near = [row for row in ordered[1:] if not better(best, row)]
         if near:
-            text += f", from which {_names(words, near, group)} {'is' if len(near) == 1 else 'are'} not shown to differ"
-        text += (
-            f"; worst with {words.place(worst, group)} ({value(worst)}), a factor of {words.times(ratio(best, worst))}."
-        )
-        yield f"{text} {_reason(words, best, worst, group)}".rstrip()
+            text += (
+                f", from which {_names(naming, near, group)} {'is' if len(near) == 1 else 'are'} not shown to differ"
+            )
+        text += f"; worst with {naming.place(worst, group)} ({value(worst)}), a factor of {naming.times(ratio(best, worst))}."
+        yield f"{text} {_reason(naming, best, worst, group)}".rstrip()
 
 
-def _names(words: Words, rows: Sequence[Row], group: Sequence[Row]) -> str:
+def _names(naming: Naming, rows: Sequence[Row], group: Sequence[Row]) -> str:
     if len(rows) > MANY:
         return f"{len(rows)} others"
-    return " and ".join(words.place(row, group) for row in rows)  # of which each may hold a comma
+    return " and ".join(naming.place(row, group) for row in rows)  # of which each may hold a comma
 
 
-def _reason(words: Words, best: Row, worst: Row, group: Sequence[Row]) -> str:
+def _reason(naming: Naming, best: Row, worst: Row, group: Sequence[Row]) -> str:
     """Which of block size and concurrency makes the difference, each alone from the best row: what the numbers support."""
     if best.key.block == worst.key.block:
         return ""  # one of the two differs: nothing is to be told apart
@@ -130,36 +130,36 @@ def _reason(words: Words, best: Row, worst: Row, group: Sequence[Row]) -> str:
     def effect(other: Row) -> str:
         if not better(best, other):
             return "makes no difference that is shown"
-        return f"makes a factor of {words.times(ratio(best, other))}"
+        return f"makes a factor of {naming.times(ratio(best, other))}"
 
     return (
-        f"The block size alone, at {words.many(best.key.concurrency)}, {effect(by_block)}; the number of"
-        f" {noun(words.table)}s alone, at {words.block(best)}, {effect(by_threads)}."
+        f"The block size alone, at {naming.many(best.key.concurrency)}, {effect(by_block)}; the number of"
+        f" {noun(naming.table)}s alone, at {naming.block(best)}, {effect(by_threads)}."
     )
 
 
-def _references(words: Words, rows: Sequence[Row], over_all: Mapping[str, str]) -> Iterator[str]:
+def _references(naming: Naming, rows: Sequence[Row], over_all: Mapping[str, str]) -> Iterator[str]:
     """The own kernel against each reference, row by row; derived figures are no measurement and are left out. ``over_all``:
     what their rows say together.
     """
-    for entry in ratios.references(words.table):
+    for entry in ratios.references(naming.table):
         pairs = ratios.pairs(rows, entry.instrument)
         if not pairs:
             continue
         each = [quotient.value for *_, quotient in pairs]
-        middle = words.times(statistics.median(each))
-        text = f"{words.program(words.table.own)} measured {middle} times what {words.program(entry)} did"
+        middle = naming.times(statistics.median(each))
+        text = f"{naming.program(naming.table.own)} measured {middle} times what {naming.program(entry)} did"
         parts = [repeated(quotient.runs for *_, quotient in pairs)]
         if len(pairs) > 1:
-            parts.insert(0, f"median of {len(pairs)} rows; from {words.times(min(each))} to {words.times(max(each))}")
+            parts.insert(0, f"median of {len(pairs)} rows; from {naming.times(min(each))} to {naming.times(max(each))}")
         parts += dict.fromkeys(known for row, *_ in pairs for known in ratios.differences(row, entry.instrument))
-        parts += _turned(words, pairs)
+        parts += _turned(naming, pairs)
         text += f" ({'; '.join(parts)})"
         judged = [(row, theirs) for row, theirs, _ in pairs if row.measured.summary.enough and theirs.summary.enough]
         if judged:
             distinct = [(row, theirs) for row, theirs in judged if apart(row.measured, theirs)]
             ahead = sum(
-                (row.measured.summary.median < theirs.summary.median) == words.table.lower_is_better
+                (row.measured.summary.median < theirs.summary.median) == naming.table.lower_is_better
                 for row, theirs in distinct
             )
             counts = {"better": ahead, "worse": len(distinct) - ahead, "neither": len(judged) - len(distinct)}
@@ -168,29 +168,29 @@ def _references(words: Words, rows: Sequence[Row], over_all: Mapping[str, str]) 
             text += " with enough repetitions" if len(judged) < len(pairs) else ""
         elif entry.instrument in over_all:
             text += f"; {over_all[entry.instrument]}"
-        yield " ".join([f"{text}.", *beside.sentences(words, words.program(entry), pairs)])
+        yield " ".join([f"{text}.", *beside.sentences(naming, naming.program(entry), pairs)])
 
 
-def _turned(words: Words, pairs: Sequence[ratios.Pair]) -> Iterator[str]:
+def _turned(naming: Naming, pairs: Sequence[ratios.Pair]) -> Iterator[str]:
     """The rows whose printed figures say otherwise than their rounds who is ahead."""
     turned = [row for row, theirs, ratio in pairs if ratios.is_turned(ratio, row.measured.centre / theirs.centre)]
     if turned:
-        where = ", ".join(map(words.row, turned)) if len(turned) <= MANY else plural(len(turned), "row")
+        where = ", ".join(map(naming.row, turned)) if len(turned) <= MANY else plural(len(turned), "row")
         yield f"printed figures the other way round: {where}"
 
 
-def _disagreements(words: Words, rows: Sequence[Row]) -> Iterator[str]:
+def _disagreements(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:
     """Programs that say different things about one quantity: that says something about the measurement."""
-    for entry in ratios.references(words.table):
+    for entry in ratios.references(naming.table):
         pairs = ratios.pairs(rows, entry.instrument)
         factors = [(ratios.factor(row.measured, theirs), row) for row, theirs, _ in pairs]
         beyond = [pair for pair in factors if pair[0] > DEFAULT.band]
         if beyond:
             factor, row = max(beyond, key=lambda pair: pair[0])
             yield (
-                f"{words.program(words.table.own)} and {words.program(entry)} are more than a factor of"
-                f" {words.times(DEFAULT.band, 2)} apart in {len(beyond)} of {len(pairs)} rows, at most"
-                f" {words.times(factor)} ({words.row(row)}): a finding about the measurement, not about"
+                f"{naming.program(naming.table.own)} and {naming.program(entry)} are more than a factor of"
+                f" {naming.times(DEFAULT.band, 2)} apart in {len(beyond)} of {len(pairs)} rows, at most"
+                f" {naming.times(factor)} ({naming.row(row)}): a finding about the measurement, not about"
                 " the machine; the notes say what to look at."
             )
 
@@ -204,12 +204,12 @@ def _mixed(rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _doubtful(words: Words, rows: Sequence[Row]) -> Iterator[str]:
+def _doubtful(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:
     for level in (Level.WRONG, Level.UNSURE):
         doubtful = [row for row in rows if row.level is level]
         # Where all rows have the same word, their column says it.
         if doubtful and (level is Level.WRONG or len(doubtful) < len(rows) or len(rows) == 1):
-            names = f" ({'; '.join(words.row(row) for row in doubtful)})" if len(doubtful) <= MANY else ""
+            names = f" ({'; '.join(naming.row(row) for row in doubtful)})" if len(doubtful) <= MANY else ""
             what = "used for no claim" if level is Level.WRONG else "another run may well differ"
             is_are = "is" if len(doubtful) == 1 else "are"
             yield f"{len(doubtful)} of {len(rows)} rows {is_are} {level}{names}: {what}; the notes say why."

@@ -10,8 +10,8 @@ from peakmark.formatting import listed, percent, plural
 from peakmark.judging import findings, fleet
 from peakmark.judging.findings import Finding
 from peakmark.judging.fleet import Rows, Slow, Spot
+from peakmark.judging.naming import Naming
 from peakmark.judging.row import Row
-from peakmark.judging.words import Words
 
 NAMED = 8
 """So many nodes are named; the others are counted."""
@@ -70,12 +70,12 @@ def of_nodes(rows: Sequence[Row], mark: str = ".") -> list[Finding]:
     spots = [spot for spot in fleet.spots(rows) if len(spot.rows) > 1]
     if not spots:
         return []
-    words = Words(spots[0].table, mark)
+    naming = Naming(spots[0].table, mark)
     ordered = sorted(spots, key=lambda spot: spot.range)
     least, most = ordered[0], ordered[-1]
-    text = f"Lowest and highest node differ by {percent(least.range, mark)}\u00a0% of their median ({words.row(least.middle, on_all=True)})"
+    text = f"Lowest and highest node differ by {percent(least.range, mark)}\u00a0% of their median ({naming.row(least.middle, on_all=True)})"
     if most is not least:
-        text += f" to {percent(most.range, mark)}\u00a0% ({words.row(most.middle, on_all=True)})"
+        text += f" to {percent(most.range, mark)}\u00a0% ({naming.row(most.middle, on_all=True)})"
     return [Finding("Nodes", f"{text}."), *(Finding("Apart", text) for text in _apart(spots, mark))]
 
 

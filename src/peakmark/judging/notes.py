@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from peakmark.judging.phrases import NOTES, Number, Show, Value, Words, between, shown
+from peakmark.judging.phrases import NOTES, Number, Show, Value, Wording, between, shown
 
 
 class Level(StrEnum):
@@ -49,21 +49,21 @@ class Note:
     about: str = ""
     whole: bool = False
 
-    def words(self, show: Show = str) -> Words:
+    def wording(self, show: Show = str) -> Wording:
         """Fact and remedy, in which ``show`` prints the numbers."""
         values = dict(self.values)
         fact, remedy = NOTES[f"{self.code} {self.case}".rstrip()]
-        return Words(shown(fact, values, show), shown(remedy, values, show))
+        return Wording(shown(fact, values, show), shown(remedy, values, show))
 
     @property
     def fact(self) -> str:
         """What was seen, without what to do about it."""
-        return self.words().fact
+        return self.wording().fact
 
     @property
     def text(self) -> str:
         """The whole sentence."""
-        return str(self.words())
+        return str(self.wording())
 
     @property
     def numbers(self) -> list[Number]:
@@ -74,7 +74,7 @@ class Note:
             numbers.append(number)
             return ""
 
-        self.words(show)
+        self.wording(show)
         return numbers
 
     @property
@@ -117,7 +117,7 @@ def shared(notes: Sequence[Note], codes: frozenset[str]) -> tuple[Note, ...]:
 class Merged:
     """The words that stand for a note, and the first of its own numbers where they have ranges."""
 
-    words: Words
+    wording: Wording
     own: Number | None = None
 
 
@@ -125,20 +125,20 @@ def merge(notes: Iterable[Note]) -> dict[Note, Merged]:
     """Each note and what stands for it: ``spread by 7%`` and ``spread by 31%`` become ``spread by 7 – 31%``, and the first's own
     number is ``7%``.
     """
-    families: dict[tuple[str, Words], list[Note]] = {}
+    families: dict[tuple[str, Wording], list[Note]] = {}
     for note in dict.fromkeys(notes):
-        families.setdefault((note.about, note.words(lambda number: number.place)), []).append(note)
+        families.setdefault((note.about, note.wording(lambda number: number.place)), []).append(note)
     merged: dict[Note, Merged] = {}
     for family in families.values():
         numbers = [note.numbers for note in family]
         places = list(zip(*numbers, strict=True))
         ranges = map(between, places)
-        words = family[0].words(functools.partial(_next, ranges))
+        wording = family[0].wording(functools.partial(_next, ranges))
         varying = next(
-            (place for place, each in enumerate(places) if len({float(one.digits) for one in each}) > 1), None
+            (place for place, each in enumerate(places) if len({float(number.digits) for number in each}) > 1), None
         )
         for note, own in zip(family, numbers, strict=True):
-            merged[note] = Merged(words, None if varying is None else own[varying])
+            merged[note] = Merged(wording, None if varying is None else own[varying])
     return merged
 
 

@@ -46,11 +46,11 @@ def turns(points: Iterable[Point]) -> dict[int, Turn]:
 def pairs(before: Turns, after: Turns) -> list[tuple[float, float]]:
     """The values of the repetitions that both sides have, one right after the other on one host."""
     both = [(before[number], after[number]) for number in sorted(before.keys() & after.keys())]
-    return [(one.value, other.value) for one, other in both if one.host == other.host and _gap(one, other) <= GAP_S]
+    return [(own.value, other.value) for own, other in both if own.host == other.host and _gap(own, other) <= GAP_S]
 
 
-def _gap(one: Turn, other: Turn) -> float:
-    first, second = sorted((one, other), key=lambda turn: turn.begun)
+def _gap(own: Turn, other: Turn) -> float:
+    first, second = sorted((own, other), key=lambda turn: turn.begun)
     return second.begun - first.ended
 
 

@@ -19,7 +19,7 @@ from peakmark.formatting import listed, significant
 from peakmark.units import quantity
 
 
-class Words(NamedTuple):
+class Wording(NamedTuple):
     """What was seen, and what to do about it or what explains it: this paper says once."""
 
     fact: str
@@ -29,7 +29,7 @@ class Words(NamedTuple):
         return whole(self.fact, self.remedy)
 
 
-NOTES = {line["note"]: Words(line["fact"], line["remedy"]) for line in data.table("notes")}
+NOTES = {line["note"]: Wording(line["fact"], line["remedy"]) for line in data.table("notes")}
 PARTS = {line["phrase"]: line["words"] for line in data.table("phrases")}
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|\.\d)")
 _UNIT = re.compile(r" ?%| (?:[GM]?Hz|[kMGT]i?B/s|[kMG]?b/s|[kKMGT]i?B|IOPS|GigaOPS|[mnµu]?s|°C|CPUs?)(?!\w)")
@@ -78,11 +78,11 @@ class Told(str):
     def shown(self, show: Show) -> str:
         """The text with its numbers as ``show`` prints them."""
         parts, end = [], 0
-        for found in _NUMBER.finditer(self):
-            unit = _UNIT.match(self, found.end())
-            number = Number(found[0], unit[0] if unit else "")
-            parts += [self[end : found.start()], show(number)]
-            end = found.end() + len(number.unit)
+        for digits in _NUMBER.finditer(self):
+            unit = _UNIT.match(self, digits.end())
+            number = Number(digits[0], unit[0] if unit else "")
+            parts += [self[end : digits.start()], show(number)]
+            end = digits.end() + len(number.unit)
         return "".join([*parts, self[end:]])
 
 
@@ -115,7 +115,7 @@ def shown(template: str, values: Mapping[str, Value], show: Show = str) -> str:
 
 def _value(value: Value, form: str, show: Show) -> str:
     if isinstance(value, tuple):
-        each = [_value(one, "", show) for one in value]
+        each = [_value(member, "", show) for member in value]
         return listed(each) if form == "and" else ", ".join(each)
     if isinstance(value, Phrase):
         return shown(PARTS[value.part], dict(value.values), show)

@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from peakmark.judging.naming import Naming
 from peakmark.judging.row import Row, Series
-from peakmark.judging.words import Words
 
 
-def apart(one: Series, other: Series) -> bool:
+def apart(series: Series, other: Series) -> bool:
     """Whether two series are shown to differ: enough repetitions, and 95 % intervals of the median that do not touch."""
-    first, second = one.summary, other.summary
+    first, second = series.summary, other.summary
     return first.enough and second.enough and (first.high < second.low or second.high < first.low)
 
 
-def better(one: Row, other: Row) -> bool:
+def better(row: Row, other: Row) -> bool:
     """Whether the own value of the first row is shown to be better than that of the second."""
-    first, second = one.measured.summary.median, other.measured.summary.median
-    ahead = first < second if one.table.lower_is_better else first > second
-    return ahead and not (one.mixed or other.mixed) and apart(one.measured, other.measured)
+    first, second = row.measured.summary.median, other.measured.summary.median
+    ahead = first < second if row.table.lower_is_better else first > second
+    return ahead and not (row.mixed or other.mixed) and apart(row.measured, other.measured)
 
 
 def differ(rows: Sequence[Row], level: float = 0.05) -> bool:
@@ -58,14 +58,14 @@ def ratio(best: Row, worst: Row) -> float:
     return 1 / quotient if best.table.lower_is_better else quotient
 
 
-def groups(rows: Sequence[Row], words: Words) -> Iterator[tuple[str, list[Row]]]:
+def groups(rows: Sequence[Row], naming: Naming) -> Iterator[tuple[str, list[Row]]]:
     """Rows that may be compared: of one node, variant and workload; each group with the name that it needs."""
     several = len({row.key.variant for row in rows}) > 1
     nodes = len({row.key.node for row in rows}) > 1
     grouped: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         # A layout may call one workload by two names, such as loads in a small and in a large area: two groups then.
-        grouped.setdefault((row.key.node, row.key.variant, words.workload(row)), []).append(row)
+        grouped.setdefault((row.key.node, row.key.variant, naming.workload(row)), []).append(row)
     for (node, variant, workload), group in grouped.items():
         name = workload + (f" {variant}" if several and variant else "")
         yield name + (f" on {node}" if nodes else ""), group

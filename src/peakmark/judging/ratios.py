@@ -112,11 +112,11 @@ def differences(row: Row, instrument: str) -> list[str]:
     return known
 
 
-def words_of_nodes(rows: Sequence[Row], mark: str = ".") -> str:
+def text_of_nodes(rows: Sequence[Row], mark: str = ".") -> str:
     """``1.02 × likwid-bench (0.99 to 1.05 on 8 nodes)``: the median of the nodes' own ratios; empty without a reference."""
     reference = best(rows[0])
     if len(rows) == 1 or reference is None:
-        return words(rows[0], mark)
+        return text(rows[0], mark)
     instrument, heading, _ = reference
     ratios = [of(row.measured, row.series[instrument]).value for row in rows if instrument in row.series]
     low, middle, high = (significant(value, 3, mark) for value in (min(ratios), statistics.median(ratios), max(ratios)))
@@ -124,7 +124,7 @@ def words_of_nodes(rows: Sequence[Row], mark: str = ".") -> str:
     return f"{middle} × {heading} ({'; '.join(inside)})"
 
 
-def words(row: Row, mark: str = ".") -> str:
+def text(row: Row, mark: str = ".") -> str:
     """``1.02 × likwid-bench (n = 3)``, with the known differences; empty without a reference."""
     reference = best(row)
     if row.own is None or reference is None:

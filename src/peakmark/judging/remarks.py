@@ -69,19 +69,19 @@ def disagreements(row: Row) -> Iterator[Note]:
 
 def shown_by(row: Row) -> frozenset[str]:
     """The codes of ``notes.SHARED`` that the records of the row's own kernel can show."""
-    found = set(notes.SHARED)
+    codes = set(notes.SHARED)
     runs = row.measured.points
     if not any((run.known("noise") or {}).get("during") for run in runs):
-        found -= {"steal", "other-load"}
+        codes -= {"steal", "other-load"}
     if not any(run.known("clock_hz_before") for run in runs):
-        found -= {"clock-moved", "clock-differs"}
+        codes -= {"clock-moved", "clock-differs"}
     if not any(run.known("held_up") is not None for run in runs):
-        found -= {"crowded-core"}
+        codes -= {"crowded-core"}
     # Threads that leave cores to others give way to nobody; those that take all of them meet whatever else there is.
     cores = max((run.known("allowed") or {}).get("cores") or len(run.known("cpus") or ()) for run in runs)
     if row.key.concurrency < cores or not any(run.known("cpu_share") is not None for run in runs):
-        found -= {"waited"}
-    return frozenset(found)
+        codes -= {"waited"}
+    return frozenset(codes)
 
 
 def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Note]:

@@ -12,7 +12,7 @@ from peakmark.formatting import natural
 from peakmark.judging import notes
 from peakmark.judging.measured import Run
 from peakmark.judging.notes import Level, Note
-from peakmark.judging.phrases import Words
+from peakmark.judging.phrases import Wording
 from peakmark.limits import Limit
 from peakmark.statistics import Summary
 from peakmark.storage.results import StoredRecord
@@ -101,14 +101,14 @@ class Row:
         """The marks without those that are said of the whole campaign."""
         return tuple(note for note in self.marks if not note.whole)
 
-    def of_program(self, note: Note, words: Words) -> Words:
+    def of_program(self, note: Note, wording: Wording) -> Wording:
         """The words of a note behind the name of the program that it is about, as the row's table calls it."""
         name = next((program.heading for program in self.table.series if program.instrument == note.about), "")
-        return words._replace(fact=f"{name}: {words.fact}") if name else words
+        return wording._replace(fact=f"{name}: {wording.fact}") if name else wording
 
     def said(self, notes: Iterable[Note]) -> tuple[str, ...]:
         """Notes as sentences, each once."""
-        return tuple(dict.fromkeys(str(self.of_program(note, note.words())) for note in notes))
+        return tuple(dict.fromkeys(str(self.of_program(note, note.wording())) for note in notes))
 
     def marks_of(self, instrument: str) -> tuple[Note, ...]:
         """The notes that are about the figure of one instrument, or about the row as such."""

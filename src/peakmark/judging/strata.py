@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from peakmark import statistics
 from peakmark.formatting import significant
 from peakmark.judging import ratios
+from peakmark.judging.naming import Naming, noun
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Key, Row, Series
-from peakmark.judging.words import Words, noun
 
 LEVEL = 0.05
 LEAST = 2
@@ -72,10 +72,10 @@ def chance(strata: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
     exact = sum(len(first) + len(second) for first, second in strata) <= EXACT
     distribution, observed, centre, variance = np.ones(1), 0, 0, 0.0
     for first, second in strata:
-        one, other = statistics.checked(first), statistics.checked(second)
-        _, place, ties = np.unique(np.concatenate([one, other]), return_inverse=True, return_counts=True)
+        own, other = statistics.checked(first), statistics.checked(second)
+        _, place, ties = np.unique(np.concatenate([own, other]), return_inverse=True, return_counts=True)
         twice = (2 * np.cumsum(ties) - ties + 1)[place]  # twice the mean ranks: whole numbers
-        n, total = one.size, twice.size
+        n, total = own.size, twice.size
         observed += int(twice[:n].sum())
         centre += n * (total + 1)
         shared = int((ties**3 - ties).sum()) / (total * (total - 1))
@@ -99,92 +99,110 @@ def _rank_sums(ranks: NDArray[np.int64], n: int) -> NDArray[np.float64]:
     return shares
 
 
-def sentences(words: Words, rows: Sequence[Row]) -> tuple[list[tuple[str, str]], dict[str, str]]:
+def sentences(naming: Naming, rows: Sequence[Row]) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """(topic, sentence) of each pair of workloads, of neighbouring block sizes, of numbers of threads and of the own program
     and a reference, as far as chance is ruled out: at 5 % for all comparisons of the table together, and of the own
     program's where it is not. Beside them, for each reference that is told apart, a clause for the sentence about it.
     """
     right = [row for row in rows if row.own is not None and row.level is not Level.WRONG and not row.mixed]
-    counted = f"{noun(words.table).title()}s"
-    found = [("Workloads", one) for one in _workloads(words, right)]
+    counted = f"{noun(naming.table).title()}s"
+    compared = [("Workloads", together) for together in _workloads(naming, right)]
     if any(not row.measured.summary.enough for row in right):
-        found += [("Block size", one) for one in _blocks(words, right)]
-        found += [(counted, one) for one in _threads(words, right)]
-        found += [("Reference", one) for one in _references(words, right)]
-    holding = _holding([one for _, one in found])
-    said = [(topic, _sentence(words, one)) for topic, one in found if one in holding and not one.instrument]
+        compared += [("Block size", together) for together in _blocks(naming, right)]
+        compared += [(counted, together) for together in _threads(naming, right)]
+        compared += [("Reference", together) for together in _references(naming, right)]
+    holding = _holding([together for _, together in compared])
+    said = [
+        (topic, _sentence(naming, together))
+        for topic, together in compared
+        if together in holding and not together.instrument
+    ]
     # What too few points could never tell is not worth a word, nor are points that are read one by one as fast.
     undecided = [
-        _undecided(words, one)
-        for topic, one in found
-        if one.least <= LEVEL and len(one.factors) >= MANY and one not in holding and not one.instrument
+        _undecided(naming, together)
+        for topic, together in compared
+        if together.least <= LEVEL
+        and len(together.factors) >= MANY
+        and together not in holding
+        and not together.instrument
     ]
     if undecided:
         said.append(
             ("Not told apart", f"Chance is not ruled out, at 5 % for all of these together: {'; '.join(undecided)}.")
         )
-    return said, {one.instrument: _clause(words, one) for _, one in found if one in holding and one.instrument}
+    return said, {
+        together.instrument: _clause(naming, together)
+        for _, together in compared
+        if together in holding and together.instrument
+    }
 
 
-def _holding(found: Sequence[Together]) -> list[Together]:
+def _holding(compared: Sequence[Together]) -> list[Together]:
     """Those that are no chance: step by step from the least likely one (Holm), among as many as can reach it (Tarone)."""
     among = next(
-        (count for count in range(1, len(found) + 1) if sum(one.least <= LEVEL / count for one in found) <= count), 1
+        (
+            count
+            for count in range(1, len(compared) + 1)
+            if sum(together.least <= LEVEL / count for together in compared) <= count
+        ),
+        1,
     )
     holding: list[Together] = []
-    for one in sorted((one for one in found if one.least <= LEVEL / among), key=lambda one: one.p):
-        if one.p > LEVEL / max(1, among - len(holding)):
+    for together in sorted(
+        (together for together in compared if together.least <= LEVEL / among), key=lambda together: together.p
+    ):
+        if together.p > LEVEL / max(1, among - len(holding)):
             break
-        holding.append(one)
+        holding.append(together)
     return holding
 
 
-def _workloads(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
-    chosen = words.sheet.compare if words.sheet else None
-    does = "is shorter" if words.table.lower_is_better else "is faster"
-    for first, second in PAIRS[words.table.subsystem] if chosen is None else chosen:
-        yield from _pair(words, rows, "workload", (first, second), lambda row: (words.workload(row), does))
+def _workloads(naming: Naming, rows: Sequence[Row]) -> Iterator[Together]:
+    chosen = naming.sheet.compare if naming.sheet else None
+    does = "is shorter" if naming.table.lower_is_better else "is faster"
+    for first, second in PAIRS[naming.table.subsystem] if chosen is None else chosen:
+        yield from _pair(naming, rows, "workload", (first, second), lambda row: (naming.workload(row), does))
 
 
-def _blocks(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
+def _blocks(naming: Naming, rows: Sequence[Row]) -> Iterator[Together]:
     blocks = sorted({row.key.block for row in rows if row.key.block is not None})
     for smaller, larger in pairwise(blocks):
         yield from _pair(
-            words, rows, "block", (larger, smaller), lambda row: (words.block(row), _times(words, "has", "is"))
+            naming, rows, "block", (larger, smaller), lambda row: (naming.block(row), _times(naming, "has", "is"))
         )
 
 
-def _threads(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
+def _threads(naming: Naming, rows: Sequence[Row]) -> Iterator[Together]:
     """The most beside the fewest: whether more of them help."""
     counts = sorted({row.key.concurrency for row in rows})
     if len(counts) > 1:
 
         def name(row: Row) -> Choice:
-            does = _times(words, "has", "is") if row.key.concurrency == 1 else _times(words, "have", "are")
-            return words.many(row.key.concurrency), does
+            does = _times(naming, "has", "is") if row.key.concurrency == 1 else _times(naming, "have", "are")
+            return naming.many(row.key.concurrency), does
 
-        yield from _pair(words, rows, "concurrency", (counts[-1], counts[0]), name)
+        yield from _pair(naming, rows, "concurrency", (counts[-1], counts[0]), name)
 
 
-def _times(words: Words, has: str, is_: str) -> str:
+def _times(naming: Naming, has: str, is_: str) -> str:
     """Of what is ahead: a latency is shorter, but a size or a number of threads has shorter times."""
-    return f"{has} shorter times" if words.table.lower_is_better else f"{is_} faster"
+    return f"{has} shorter times" if naming.table.lower_is_better else f"{is_} faster"
 
 
-def _references(words: Words, rows: Sequence[Row]) -> Iterator[Together]:
+def _references(naming: Naming, rows: Sequence[Row]) -> Iterator[Together]:
     """The own program beside each reference that measured the same."""
-    said = "says shorter times" if words.table.lower_is_better else "says more"
-    for entry in ratios.references(words.table):
+    said = "says shorter times" if naming.table.lower_is_better else "says more"
+    for entry in ratios.references(naming.table):
         there = ratios.pairs(rows, entry.instrument)
         pairs = [(row, row.measured, series) for row, series, _ in there]
         factors = [ratio.value for *_, ratio in there]  # as the sentence about it says them
-        own, other = words.program(words.table.own), words.program(entry)
-        for one in _together(words, (own, said), (other, said), pairs, factors):
-            yield replace(one, instrument=entry.instrument)
+        own, other = naming.program(naming.table.own), naming.program(entry)
+        for together in _together(naming, (own, said), (other, said), pairs, factors):
+            yield replace(together, instrument=entry.instrument)
 
 
 def _pair(
-    words: Words, rows: Sequence[Row], field: str, values: tuple[object, object], name: Callable[[Row], Choice]
+    naming: Naming, rows: Sequence[Row], field: str, values: tuple[object, object], name: Callable[[Row], Choice]
 ) -> Iterator[Together]:
     """The rows with the first and with the second value of one field of their keys that are alike in all others."""
     firsts, seconds = ([row for row in rows if getattr(row.key, field) == value] for value in values)
@@ -194,7 +212,7 @@ def _pair(
     ]
     if pairs:
         other = there[_without(pairs[0][0].key, field)]
-        yield from _together(words, name(pairs[0][0]), name(other), pairs)
+        yield from _together(naming, name(pairs[0][0]), name(other), pairs)
 
 
 def _without(key: Key, field: str) -> frozenset[tuple[str, object]]:
@@ -203,7 +221,7 @@ def _without(key: Key, field: str) -> frozenset[tuple[str, object]]:
 
 
 def _together(
-    words: Words,
+    naming: Naming,
     first: Choice,
     second: Choice,
     pairs: Sequence[tuple[Row, Series, Series]],
@@ -214,52 +232,59 @@ def _together(
     """
     if len(pairs) < LEAST:
         return
-    factors = factors or [one.summary.median / other.summary.median for _, one, other in pairs]
-    better = [(factor < 1) if words.table.lower_is_better else (factor > 1) for factor in factors]
+    factors = factors or [own.summary.median / other.summary.median for _, own, other in pairs]
+    better = [(factor < 1) if naming.table.lower_is_better else (factor > 1) for factor in factors]
     yield Together(
         first,
         second,
         tuple(row for (row, _, _), ahead in zip(pairs, better, strict=True) if ahead),
         tuple(row for (row, _, _), ahead in zip(pairs, better, strict=True) if not ahead),
         tuple(factors),
-        chance([(one.values, other.values) for _, one, other in pairs]),
-        min(1.0, 2 / math.prod(math.comb(one.summary.n + other.summary.n, one.summary.n) for _, one, other in pairs)),
+        chance([(own.values, other.values) for _, own, other in pairs]),
+        min(1.0, 2 / math.prod(math.comb(own.summary.n + other.summary.n, own.summary.n) for _, own, other in pairs)),
     )
 
 
-def _turned(one: Together) -> Together:
+def _turned(together: Together) -> Together:
     """The same with the one first that is ahead at most points."""
-    if len(one.behind) <= len(one.ahead):
-        return one
-    factors = tuple(1 / factor for factor in one.factors)
-    return replace(one, first=one.second, second=one.first, ahead=one.behind, behind=one.ahead, factors=factors)
+    if len(together.behind) <= len(together.ahead):
+        return together
+    factors = tuple(1 / factor for factor in together.factors)
+    return replace(
+        together,
+        first=together.second,
+        second=together.first,
+        ahead=together.behind,
+        behind=together.ahead,
+        factors=factors,
+    )
 
 
-def _sentence(words: Words, one: Together) -> str:
-    one = _turned(one)
-    total, factors = len(one.factors), sorted(one.factors)
-    low, high = words.times(factors[0]), words.times(factors[-1])
+def _sentence(naming: Naming, together: Together) -> str:
+    together = _turned(together)
+    total, factors = len(together.factors), sorted(together.factors)
+    low, high = naming.times(factors[0]), naming.times(factors[-1])
     many = "at both points" if total == 2 else f"at all {total} points"
-    if one.behind:
-        many = f"at {len(one.ahead)} of {total} points"
-    text = f"{' '.join(one.first)} than {one.second[0]} {many} ({low} to {high} times its figure; by chance {probability(one.p, words.mark)})"
-    if one.behind and len(one.behind) <= MANY:
-        text += f"; the other way round with {', '.join(words.row(row) for row in one.behind)}"
+    if together.behind:
+        many = f"at {len(together.ahead)} of {total} points"
+    text = f"{' '.join(together.first)} than {together.second[0]} {many} ({low} to {high} times its figure; by chance {probability(together.p, naming.mark)})"
+    if together.behind and len(together.behind) <= MANY:
+        text += f"; the other way round with {', '.join(naming.row(row) for row in together.behind)}"
     return f"{text}."
 
 
-def _clause(words: Words, one: Together) -> str:
+def _clause(naming: Naming, together: Together) -> str:
     """``IOZone says more at 62 of 84 points, by chance 8e-17``."""
-    one = _turned(one)
-    count = len(one.ahead)
-    points = f"{count} of {len(one.factors)}" if count < len(one.factors) else f"all {count}"
-    return f"{' '.join(one.first)} at {points} points, by chance {probability(one.p, words.mark)}"
+    together = _turned(together)
+    count = len(together.ahead)
+    points = f"{count} of {len(together.factors)}" if count < len(together.factors) else f"all {count}"
+    return f"{' '.join(together.first)} at {points} points, by chance {probability(together.p, naming.mark)}"
 
 
-def _undecided(words: Words, one: Together) -> str:
-    one = _turned(one)
-    points = f"{len(one.ahead)} of {len(one.factors)} points"
-    return f"{' '.join(one.first)} than {one.second[0]} at {points} (by chance {probability(one.p, words.mark)})"
+def _undecided(naming: Naming, together: Together) -> str:
+    together = _turned(together)
+    points = f"{len(together.ahead)} of {len(together.factors)} points"
+    return f"{' '.join(together.first)} than {together.second[0]} at {points} (by chance {probability(together.p, naming.mark)})"
 
 
 def probability(p: float, mark: str) -> str:

@@ -13,9 +13,9 @@ from peakmark.catalogue.tables import Series as Entry
 from peakmark.formatting import percent
 from peakmark.judging import beside, ratios
 from peakmark.judging.measured import DEFAULT
+from peakmark.judging.naming import Naming
 from peakmark.judging.row import Row
 from peakmark.judging.strata import LEVEL, MANY, probability
-from peakmark.judging.words import Words
 from peakmark.planning import looks
 
 Share = tuple[float, Row]
@@ -23,17 +23,17 @@ ALIKE = 1.2
 """Workloads whose shares are closer than this factor in the median are not told one by one."""
 
 
-def sentences(words: Words, rows: Sequence[Row]) -> Iterator[str]:
+def sentences(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:
     """One for the own program and one for each reference that measured the same; and how many rows are beyond the limit."""
-    programs = [entry for entry in words.table.series if entry.instrument not in ratios.NOT_ALIKE]
+    programs = [entry for entry in naming.table.series if entry.instrument not in ratios.NOT_ALIKE]
     for entry in programs:
         shares = _shares(rows, entry)
-        inside = [one for one in shares if one[0] <= DEFAULT.limit]
+        inside = [share for share in shares if share[0] <= DEFAULT.limit]
         above = len(shares) - len(inside)
         if inside:
-            yield _sentence(words, entry, inside, whole=not above)
+            yield _sentence(naming, entry, inside, whole=not above)
         if above:
-            of = "" if entry is words.table.own else f" of {words.program(entry)}"
+            of = "" if entry is naming.table.own else f" of {naming.program(entry)}"
             rest = f"{above} row{' is' if above == 1 else 's are'} above the limit, which cannot be"
             yield f"{rest}: the limit or the figure{of} is wrong, as the notes say."
 
@@ -43,26 +43,26 @@ def _shares(rows: Sequence[Row], entry: Entry) -> list[Share]:
     return [(one.efficiency, row) for one, row in found if one.efficiency is not None and ratios.is_measured(one)]
 
 
-def _sentence(words: Words, entry: Entry, shares: Sequence[Share], whole: bool) -> str:
+def _sentence(naming: Naming, entry: Entry, shares: Sequence[Share], whole: bool) -> str:
     """``whole``: these are all rows; where others are above the limit, it is not known well enough to stay short of."""
-    (low, lowest), (high, highest) = (choose(shares, key=lambda one: one[0]) for choose in (min, max))
-    text = f"{words.program(entry)} reaches {percent(low, words.mark)} % ({words.row(lowest)})"
+    (low, lowest), (high, highest) = (choose(shares, key=lambda pair: pair[0]) for choose in (min, max))
+    text = f"{naming.program(entry)} reaches {percent(low, naming.mark)} % ({naming.row(lowest)})"
     if len(shares) == 1:
         return f"{text} of the limit."
-    text += f" to {percent(high, words.mark)} % ({words.row(highest)}) of the limit"
+    text += f" to {percent(high, naming.mark)} % ({naming.row(highest)}) of the limit"
     if len(shares) > 2:
-        middle = percent(statistics.median([share for share, _ in shares]), words.mark)
-        text += f", {middle} % in the median of {len(shares)} rows{_by_workload(words, shares)}"
-    return f"{text}{_short(words, shares) if whole else ''}."
+        middle = percent(statistics.median([share for share, _ in shares]), naming.mark)
+        text += f", {middle} % in the median of {len(shares)} rows{_by_workload(naming, shares)}"
+    return f"{text}{_short(naming, shares) if whole else ''}."
 
 
-def _by_workload(words: Words, shares: Sequence[Share]) -> str:
-    found = beside.medians(((words.workload(row), share) for share, row in shares), ALIKE)
-    shown = [f"{name} {percent(share, words.mark)} %" for name, share in found.items()]
+def _by_workload(naming: Naming, shares: Sequence[Share]) -> str:
+    medians = beside.medians(((naming.workload(row), share) for share, row in shares), ALIKE)
+    shown = [f"{name} {percent(share, naming.mark)} %" for name, share in medians.items()]
     return f" ({', '.join(shown)})" if shown else ""
 
 
-def _short(words: Words, shares: Sequence[Share]) -> str:
+def _short(naming: Naming, shares: Sequence[Share]) -> str:
     """At how many points it stays short of the limit, and where it does not; nothing of too few points to tell."""
     total = len(shares)
     if chance(total, total) > LEVEL:
@@ -70,12 +70,12 @@ def _short(words: Words, shares: Sequence[Share]) -> str:
     there = [row for share, row in shares if share >= 1]
     p = chance(total - len(there), total)
     if p > LEVEL:
-        return f"; not told apart from it (by chance {probability(p, words.mark)})"
+        return f"; not told apart from it (by chance {probability(p, naming.mark)})"
     if 2 * len(there) > total:
-        return f"; beyond it at {len(there)} of {total} points (by chance {probability(p, words.mark)})"
+        return f"; beyond it at {len(there)} of {total} points (by chance {probability(p, naming.mark)})"
     points = f"at all {total} points" if not there else f"at {total - len(there)} of {total} points"
-    named = f", not with {', '.join(map(words.row, there))}" if 0 < len(there) <= MANY else ""
-    return f"; short of it {points} (by chance {probability(p, words.mark)}){named}"
+    named = f", not with {', '.join(map(naming.row, there))}" if 0 < len(there) <= MANY else ""
+    return f"; short of it {points} (by chance {probability(p, naming.mark)}){named}"
 
 
 def chance(short: int, total: int) -> float:

@@ -15,8 +15,8 @@ from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import percent, plural
 from peakmark.judging import fleet, notes, ratios
 from peakmark.judging.fleet import Spot
+from peakmark.judging.naming import Naming
 from peakmark.judging.row import Row
-from peakmark.judging.words import Words
 
 Rows = Mapping[str, Sequence[Row]]
 
@@ -106,13 +106,13 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
 
 
 def _number(spot: Spot, mark: str) -> Number:
-    row, words = spot.middle, Words(spot.table, mark)
-    label, value, compared = describe(row), words.quantity(row.measured.centre), _comparison(row, mark)
+    row, naming = spot.middle, Naming(spot.table, mark)
+    label, value, compared = describe(row), naming.quantity(row.measured.centre), _comparison(row, mark)
     if len(spot.rows) > 1:
         title = SUBSYSTEMS[row.table.subsystem].title
-        label = f"{title} {Words.of(row).point_on_all(row)}, median of {len(spot.rows)} nodes"
-        value = words.quantity(spot.median)
-        compared = f"slowest {spot.worst.key.node} with {words.quantity(spot.worst.measured.centre)}; {compared}"
+        label = f"{title} {Naming.of(row).point_on_all(row)}, median of {len(spot.rows)} nodes"
+        value = naming.quantity(spot.median)
+        compared = f"slowest {spot.worst.key.node} with {naming.quantity(spot.worst.measured.centre)}; {compared}"
     return Number(label, value, compared, confidence(row), row.said(row.doubts or row.common_doubts))
 
 
@@ -144,7 +144,7 @@ def _verdict(rows: Rows, subsystem: str, mark: str) -> Verdict:
 
 def _of_nodes(spot: Spot, middle: Verdict, mark: str) -> Verdict:
     """The same of several nodes, by the verdict on that which is nearest to their median."""
-    words, worst, n = Words(spot.table, mark), spot.worst, len(spot.rows)
+    naming, worst, n = Naming(spot.table, mark), spot.worst, len(spot.rows)
     behind = f", {percent(spot.behind(worst), mark)}\u00a0% behind" if n > 1 else ""
     doubted = [row for row in spot.rows if row.level is not None]
     confidence, why = middle.confidence, middle.why
@@ -155,20 +155,20 @@ def _of_nodes(spot: Spot, middle: Verdict, mark: str) -> Verdict:
         why = "; ".join(filter(None, (f"without {plural(spot.planned - n, 'node')} (wrong or not measured)", why)))
     return replace(
         middle,
-        what=Words.of(spot.middle).point_on_all(spot.middle) + _over(spot.middle),
-        measured=words.quantity(spot.median),
-        spread=_range(words, spot.low, spot.high) if n > 1 else "",
+        what=Naming.of(spot.middle).point_on_all(spot.middle) + _over(spot.middle),
+        measured=naming.quantity(spot.median),
+        spread=_range(naming, spot.low, spot.high) if n > 1 else "",
         share=_share(limits.efficiency(spot.median, spot.middle.limit), mark),
-        reference=ratios.words_of_nodes(spot.rows, mark),
+        reference=ratios.text_of_nodes(spot.rows, mark),
         slowest=worst.key.node,
-        behind=f"{words.quantity(worst.measured.centre)}{behind}",
+        behind=f"{naming.quantity(worst.measured.centre)}{behind}",
         confidence=confidence,
         why=why,
     )
 
 
-def _range(words: Words, low: float, high: float) -> str:
-    return f"{words.number(low)} to {words.number(high)}"
+def _range(naming: Naming, low: float, high: float) -> str:
+    return f"{naming.number(low)} to {naming.number(high)}"
 
 
 def _share(share: float | None, mark: str) -> str:
@@ -183,7 +183,7 @@ def _which(rows: Sequence[Row], of: int) -> str:
 
 
 def _of_node(row: Row, mark: str) -> Verdict:
-    own, words = row.measured, Words(row.table, mark)
+    own, naming = row.measured, Naming(row.table, mark)
     why = f"repetitions from {len(own.hosts)} different hosts" if row.mixed else ""
     if row.doubts:
         why = row.doubts[0].fact
@@ -197,13 +197,13 @@ def _of_node(row: Row, mark: str) -> Verdict:
     return Verdict(
         subsystem=row.table.subsystem,
         row=row,
-        what=Words.of(row).point(row) + _over(row),
-        measured=words.quantity(own.centre),
-        spread=_range(words, own.summary.minimum, own.summary.maximum) if own.summary.n > 1 else "",
-        limit=limit if row.limit.value is None else words.quantity(row.limit.value),
+        what=Naming.of(row).point(row) + _over(row),
+        measured=naming.quantity(own.centre),
+        spread=_range(naming, own.summary.minimum, own.summary.maximum) if own.summary.n > 1 else "",
+        limit=limit if row.limit.value is None else naming.quantity(row.limit.value),
         share=_share(own.efficiency, mark),
         clocks=_at_clocks(row, mark).strip(),
-        reference=ratios.words(row, mark),
+        reference=ratios.text(row, mark),
         confidence=confidence(row),
         why=why,
     )
@@ -226,14 +226,14 @@ def confidence(row: Row) -> str:
 
 def describe(row: Row) -> str:
     """What a row measures, in words: ``CPU DP, 2 threads`` or ``Disk RR of 4 KiB, 8 threads``."""
-    return f"{SUBSYSTEMS[row.table.subsystem].title} {Words.of(row).point(row)}"
+    return f"{SUBSYSTEMS[row.table.subsystem].title} {Naming.of(row).point(row)}"
 
 
 def _comparison(row: Row, mark: str) -> str:
     """How the own value stands to the limit and to the best reference."""
     share = row.measured.efficiency
     limit = f"{percent(share, mark)} % of the limit{_at_clocks(row, mark)}" if share is not None else "limit unknown"
-    return "; ".join(filter(None, (limit, ratios.words(row, mark))))
+    return "; ".join(filter(None, (limit, ratios.text(row, mark))))
 
 
 def _at_clocks(row: Row, mark: str) -> str:

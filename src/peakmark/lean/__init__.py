@@ -37,7 +37,7 @@ else:
 
     def dataclass(cls=None, *, frozen=False):
         """A class of named values, without inheritance. ``replace`` and the like of dataclasses take its objects too."""
-        return (lambda one: _made(one, frozen)) if cls is None else _made(cls, frozen)
+        return (lambda definition: _made(definition, frozen)) if cls is None else _made(cls, frozen)
 
     def replace(value, **changes):
         """The same with some values changed."""
@@ -49,7 +49,7 @@ else:
 
     def _apart(value):
         if isinstance(value, dict):
-            return {key: _apart(one) for key, one in value.items()}
+            return {key: _apart(member) for key, member in value.items()}
         if isinstance(value, list | tuple):
             return type(value)(map(_apart, value))
         return asdict(value) if "__dataclass_fields__" in vars(type(value)) else value

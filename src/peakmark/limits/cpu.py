@@ -33,9 +33,9 @@ def limit(question: Question) -> Limit:
     value = cores * clock * per_cycle
     # As wide multiplications lower the clock, that of the work itself says so.
     loaded = clock_name == "observed" and question.clock_loaded
-    words = "clock observed under the work" if loaded else f"{clock_name} clock"
+    which = "clock observed under the work" if loaded else f"{clock_name} clock"
     formula = (
-        f"{plural(cores, 'core')} x {quantity(clock, 'Hz')} ({words}) x {per_cycle:.4g} operations per cycle"
+        f"{plural(cores, 'core')} x {quantity(clock, 'Hz')} ({which}) x {per_cycle:.4g} operations per cycle"
         f" and core = {quantity(value, 'op/s')}{how}"
     )
     fewer = f"{question.concurrency} threads on {plural(cores, 'core')}: the limit is that of the cores"

@@ -31,9 +31,11 @@ def limit(question: Question) -> Limit:
     mtu = question.given("network", "mtu") or question.fact("network", "mtu") or 1500
     frame = FRAME["infiniband" if question.fact("network", "kind") == "infiniband" else "ethernet"]
     message = question.block or int(mtu)
-    share, words = tcp_share(int(mtu), frame) if question.workload == "TCP" else udp_share(message, int(mtu), frame)
+    share, share_text = (
+        tcp_share(int(mtu), frame) if question.workload == "TCP" else udp_share(message, int(mtu), frame)
+    )
     value = rate * share
-    formula = f"{quantity(rate, 'bit/s')} line rate x {words} = {quantity(value, 'bit/s')}"
+    formula = f"{quantity(rate, 'bit/s')} line rate x {share_text} = {quantity(value, 'bit/s')}"
     source, note = question.site_source("network"), None
     if kind == "read":
         source = f"{question.fact('network', 'interface')} of this machine"

@@ -98,9 +98,9 @@ class Host:
         """/proc/meminfo in bytes (and pages, where a line has no unit)."""
         lines = {name: value.split() for name, value in self.pairs("/proc/meminfo").items()}
         return {
-            name: int(words[0]) * 1024 ** (len(words) - 1)
-            for name, words in lines.items()
-            if words and words[0].isdigit()
+            name: int(fields[0]) * 1024 ** (len(fields) - 1)
+            for name, fields in lines.items()
+            if fields and fields[0].isdigit()
         }
 
     def switch(self, name: str) -> bool | None:

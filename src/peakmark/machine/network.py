@@ -103,14 +103,14 @@ def _speed(host: Host, name: str, kind: str, members: list[str] | None) -> tuple
     return mbit * 1e6, None
 
 
-def _bond(host: Host, name: str, members: list[str], told: float) -> tuple[float, str]:
+def _bond(host: Host, name: str, members: list[str], of_bond: float) -> tuple[float, str]:
     """(bit/s, remark) of a bond: what its members together can receive depends on its mode."""
     mode, names = _mode(host, name), " and ".join(members)
     if mode in _ONE_MEMBER:
         active = host.read(f"/sys/class/net/{name}/bonding/active_slave")
-        speed = _of_members(host, [active] if active else members, max) or told
+        speed = _of_members(host, [active] if active else members, max) or of_bond
         return speed, f"bond in mode {mode}: of {names} {_ONE_MEMBER[mode]}{f', now {active}' if active else ''}"
-    speed = _of_members(host, members, sum) or told
+    speed = _of_members(host, members, sum) or of_bond
     single = "" if mode == "balance-rr" else ": a single stream takes one of them"
     return speed, f"bond in mode {mode or 'unknown'}, sum over {names}{single}"
 

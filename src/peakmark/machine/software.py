@@ -49,8 +49,8 @@ def _command_line(host: Host) -> str | None:
 
 def _firmware(host: Host) -> str | None:
     """Maker, version and date of the BIOS, as far as an ordinary user may read them."""
-    words = [host.read(f"/sys/class/dmi/id/bios_{name}") for name in ("vendor", "version", "date")]
-    return " ".join(word for word in words if word) or None
+    parts = [host.read(f"/sys/class/dmi/id/bios_{name}") for name in ("vendor", "version", "date")]
+    return " ".join(word for word in parts if word) or None
 
 
 def collect_slurm(host: Host) -> dict[str, Any] | None:

@@ -123,8 +123,8 @@ def _one(host: Host, disk: dict[str, Any]) -> dict[str, Any]:
     # A virtual disk claims to rotate by default: that says nothing about what is behind it.
     rotational = None
     if interface != "virtio":
-        rotational, told = host.switch(f"{queue}/rotational"), disk.get("rota")
-        rotational = bool(told) if rotational is None and told is not None else rotational
+        rotational, switched = host.switch(f"{queue}/rotational"), disk.get("rota")
+        rotational = bool(switched) if rotational is None and switched is not None else rotational
     return {
         "model": (disk.get("model") or host.read(f"/sys/block/{name}/device/model") or "").strip() or None,
         "rotational": rotational,

@@ -28,9 +28,9 @@ class Order:
     kernels: Path = KERNELS
 
 
-def order(words: Sequence[str]) -> Order | None:
+def order(arguments: Sequence[str]) -> Order | None:
     """What the rules' own words ask for; None for any others, which the parser of the command line reads."""
-    match list(words):
+    match list(arguments):
         case ["measure", "--plan", plan, ("--cell" | "--job") as what, name] if name:
             return Order(Path(plan), name, what == "--job")
     return None

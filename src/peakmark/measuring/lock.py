@@ -85,8 +85,8 @@ def holder(path: Path) -> str:
         process = Path("/proc") / fields[4]
         try:
             user = pwd.getpwuid(process.stat().st_uid).pw_name
-            words = (process / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ").split()
+            command = (process / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ").split()
         except (OSError, KeyError):
             return f"process {fields[4]}"
-        return f"process {fields[4]} of {user} ({' '.join(words)[:120]})"
+        return f"process {fields[4]} of {user} ({' '.join(command)[:120]})"
     return "another process"

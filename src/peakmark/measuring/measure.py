@@ -233,8 +233,8 @@ def _execute(
         if done.returncode in command.ok_codes:
             return
         if done.returncode == NOT_POSSIBLE:
-            words = f"{execute.program(done.argv)} says that this machine cannot do it"
-            raise Unavailable("not-here", said=last_line(done.stderr) or words)
+            refusal = f"{execute.program(done.argv)} says that this machine cannot do it"
+            raise Unavailable("not-here", said=last_line(done.stderr) or refusal)
         how = f"ended with {execute.how_ended(done.returncode)}"
         raise execute.failed(done.argv, how, folder, _out_of_memory(killed) or trouble() or ("exit", {}))
 

@@ -87,15 +87,15 @@ class Leftover:
 
 def leftovers(place: Path, now: float | None = None) -> list[Leftover]:
     """What dead runs left directly below ``place``, and what looks like it but must stay."""
-    found = []
+    left = []
     try:
         entries = sorted(os.scandir(place), key=lambda entry: entry.name)
     except OSError:
         return []
     for entry in entries:
         if entry.name.startswith(PREFIX) and re.fullmatch(_NAME, entry.name) and entry.is_dir(follow_symlinks=False):
-            found.append(_examine(Path(entry.path), time.time() if now is None else now))
-    return found
+            left.append(_examine(Path(entry.path), time.time() if now is None else now))
+    return left
 
 
 def remove(leftover: Leftover) -> bool:

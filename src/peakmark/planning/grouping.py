@@ -88,4 +88,4 @@ def jobs(cells: Iterable[Cell], config: Mapping[str, Any], adaptive: Iterable[st
             name = f"{name}.{number}"
         by_name.setdefault(name, []).extend(unit)
     order = {cell.id: place for place, cell in enumerate(cells)}
-    return {name: sorted(group, key=lambda one: order[one.id]) for name, group in by_name.items()}
+    return {name: sorted(group, key=lambda cell: order[cell.id]) for name, group in by_name.items()}

@@ -67,7 +67,11 @@ def _times(plan: planning.Plan) -> list[str]:
     if len(left) < len(plan.cells):
         lines.append(f"{len(plan.cells) - len(left)} measured, about {duration(plan.durations.total(left))} left")
     counts = plan.durations.sources(left)
-    known = [f"{plural(counts[source], 'cell')} {words}" for source, words in SOURCES.items() if counts.get(source)]
+    known = [
+        f"{plural(counts[source], 'cell')} {source_text}"
+        for source, source_text in SOURCES.items()
+        if counts.get(source)
+    ]
     if left:
         lines.append(GUESSED if set(counts) == {durations.GUESS} else f"times of {', '.join(known)}")
     if plan.durations.link_bps is None and any(grouping.two_nodes(cell) for cell in left):

@@ -12,8 +12,8 @@ from typing import Any
 
 from peakmark.config.layouts import Sheet
 from peakmark.formatting import percent, typeset
+from peakmark.judging.naming import Naming
 from peakmark.judging.row import Key, Row
-from peakmark.judging.words import Words
 from peakmark.tables import presentation
 
 _CORES = re.compile(r"; (?=cores: )")  # before where the number of cores is from, which many sources end with
@@ -69,11 +69,11 @@ def _at_clocks(rows: Sequence[Row]) -> str:
 
 def _which(rows: Sequence[Row], printed: Mapping[Key, Sheet]) -> str:
     """The rows of a formula by what they have in common: workloads, blocks where they are few, concurrency."""
-    called = [(row, Words(row.table, sheet=printed.get(row.key))) for row in rows]
+    called = [(row, Naming(row.table, sheet=printed.get(row.key))) for row in rows]
     workloads = dict.fromkeys(
-        words.workload(row) + (f" {row.key.variant}" if row.table.variant and row.key.variant else "")
-        for row, words in called
+        naming.workload(row) + (f" {row.key.variant}" if row.table.variant and row.key.variant else "")
+        for row, naming in called
     )
-    blocks = dict.fromkeys(words.block(row) for row, words in called if row.key.block is not None)
+    blocks = dict.fromkeys(naming.block(row) for row, naming in called if row.key.block is not None)
     threads = dict.fromkeys(f"×{row.key.concurrency}" if row.key.concurrency else row.key.word for row in rows)
     return "; ".join(", ".join(part) for part in (workloads, blocks, threads) if part)

@@ -14,8 +14,8 @@ from peakmark.figures import bars
 from peakmark.formatting import percent
 from peakmark.judging import fleet, fleet_text, verdict
 from peakmark.judging.drawn import Drawn, figures_of
+from peakmark.judging.naming import Naming
 from peakmark.judging.row import Row
-from peakmark.judging.words import Words
 from peakmark.tables import captions
 
 FLEET, OVERVIEW = "fleet", "overview"
@@ -77,7 +77,7 @@ def of_rows(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
     elif drawn.name in captions.FIGURES:
         caption = captions.text(drawn.name, absent)
     else:
-        caption = f"{Words.of(rows[0]).workload(rows[0])}: {captions.inside(captions.text(drawn.name, absent))}"
+        caption = f"{Naming.of(rows[0]).workload(rows[0])}: {captions.inside(captions.text(drawn.name, absent))}"
     caption += captions.doubts(rows)
     return _picture(drawn.name, widths, caption, f"{caption}{_extremes(rows, mark, value)}")
 
@@ -103,16 +103,16 @@ def _extremes(rows: Sequence[Row], mark: str, value: str) -> str:
         return ""
 
     def text(number: float, row: Row) -> str:
-        words = Words.of(row, mark)
-        quantity = f"{percent(number, mark)} % of the limit" if value == "efficiency" else words.quantity(number)
-        return f"{quantity} ({words.row(row)})"
+        naming = Naming.of(row, mark)
+        quantity = f"{percent(number, mark)} % of the limit" if value == "efficiency" else naming.quantity(number)
+        return f"{quantity} ({naming.row(row)})"
 
     low, high = shown[0], shown[-1]
-    words = Words.of(high[1], mark)
+    naming = Naming.of(high[1], mark)
     values = text(*high) if low is high else f"from {text(*low)} to {text(*high)}"
     known = value == "measured" and high[1].limit.value is not None
-    limit = f"; limit there {words.quantity(high[1].limit.value or 0.0)}" if known else ""
-    return f" {words.program(words.table.own)}: {values}{limit}."
+    limit = f"; limit there {naming.quantity(high[1].limit.value or 0.0)}" if known else ""
+    return f" {naming.program(naming.table.own)}: {values}{limit}."
 
 
 _VALUES: Mapping[str, Callable[[Row], float | None]] = {

@@ -69,10 +69,10 @@ class Sections:
             return []
         parts = [self._part(*nodes.grid(self.results, rows[0].table, rows, mark))]
         typical = fleet.typical(rows)
-        told = formulas.build(typical, {}, mark)
-        if told["lines"]:
-            told["sources"].insert(0, f"Of {typical[0].key.node}, the node nearest to the median of all.")
-        parts[0] |= {"findings": list(map(vars, fleet_text.of(rows, mark))), "formulas": told}
+        built = formulas.build(typical, {}, mark)
+        if built["lines"]:
+            built["sources"].insert(0, f"Of {typical[0].key.node}, the node nearest to the median of all.")
+        parts[0] |= {"findings": list(map(vars, fleet_text.of(rows, mark))), "formulas": built}
         for drawn in figures_of(table, rows):
             parts[0]["figures"] += filter(None, [pictures.of_nodes(drawn, self.widths, mark)])
         if self.page:

@@ -7,14 +7,14 @@ from dataclasses import replace
 from peakmark.tables.presentation import Grid, without
 
 
-def grid(whole: Grid, told: set[str]) -> Grid:
+def grid(whole: Grid, named: set[str]) -> Grid:
     """The table on paper: a remedy stands at the first note that names it, later notes state what was seen; a word of doubt that
     all rows share is a sentence below. ``told``: the remedies that stand before this table, to which its own are added.
     """
     notes = []
     for note in whole.notes:
-        notes.append(note._replace(text=note.fact) if note.remedy in told else note)
-        told.update([note.remedy] if note.remedy else [])
+        notes.append(note._replace(text=note.fact) if note.remedy in named else note)
+        named.update([note.remedy] if note.remedy else [])
     shown = replace(whole, notes=tuple(notes))
     levels = set(whole.texts("doubt"))
     if len(whole.body) > 1 and len(levels) == 1:

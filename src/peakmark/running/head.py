@@ -26,14 +26,14 @@ from peakmark.running import refusals
 GONE_S = 120.0
 
 
-def lift_limit(scheduler: Any, words: Sequence[str]) -> None:
+def lift_limit(scheduler: Any, arguments: Sequence[str]) -> None:
     """Take away the limit of a hundred jobs a second that Snakemake sets by itself, not one that the command line names.
 
     While there is a limit, each job that has ended leaves a timer that makes Snakemake go through all open jobs again each
     second, until the campaign ends. After 200 cells that took an eighth of a CPU, beside what was measured. ``scheduler``:
     Snakemake's own, before it hands over the first job.
     """
-    if not named(words, ("--max-jobs-per-timespan", "--max-jobs-per-second")):
+    if not named(arguments, ("--max-jobs-per-timespan", "--max-jobs-per-second")):
         scheduler.job_rate_limiter = None
 
 

@@ -92,8 +92,8 @@ class Queue:
         """Submit for at most about a second, then look how jobs are, if it is time to. Returns those that have ended."""
         with self._turn:
             ended = [] if self._over else self._step()
-        for one in ended:
-            present.forget(self.plan, one.task)
+        for end in ended:
+            present.forget(self.plan, end.task)
         return ended
 
     def _step(self) -> list[Ended]:
@@ -295,7 +295,7 @@ class Queue:
                 self._tell(why, JobReason("for ever", (why, f"{self.give_up_s:g}")))
             elif now - task.stuck_since >= self.give_up_s:
                 over = JobReason("given up", (why, f"{self.give_up_s:g}"))
-                ended += [Ended(one, over) for one in (task, *self.rows.without(task))]
+                ended += [Ended(member, over) for member in (task, *self.rows.without(task))]
         self._drop(ended)
         return ended
 
@@ -305,7 +305,7 @@ class Queue:
         if node in self._unusable:
             return JobReason("unusable", (node, self._unusable[node]))
         if job.is_stuck:
-            nodes = "; ".join(str(JobReason("unusable", one)) for one in list(self._unusable.items())[:4])
+            nodes = "; ".join(str(JobReason("unusable", node)) for node in list(self._unusable.items())[:4])
             return JobReason("waits for", (job.reason, nodes)) if nodes else JobReason("waits", (job.reason,))
         return None
 
@@ -327,13 +327,13 @@ class Queue:
         self._tell(task.nodes, JobReason("left", (task.nodes, why)))
 
     def _drop(self, ended: Iterable[Ended]) -> None:
-        for one in ended:
-            if one.task.number is not None:
+        for end in ended:
+            if end.task.number is not None:
                 with contextlib.suppress(slurm.SlurmError):
-                    slurm.cancel([one.task.number])
-                self.active.pop(one.task.number, None)
-            if one.why is not None:
-                self._keep_refusal(one.task, one.why)
+                    slurm.cancel([end.task.number])
+                self.active.pop(end.task.number, None)
+            if end.why is not None:
+                self._keep_refusal(end.task, end.why)
 
     def _tell(self, key: Hashable, reason: JobReason) -> None:
         """Say something once."""

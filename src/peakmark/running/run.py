@@ -284,7 +284,7 @@ class Run:
         each = {self.plan.record_name(cell): [cell] for cell in self.left}
         if self.plan.jobs:
             each = {self.job_output(name): self.missing(name) for name in self.plan.jobs}
-            progress.steps = {path: {one.id: seconds_of([one]) for one in cells} for path, cells in each.items()}
+            progress.steps = {path: {cell.id: seconds_of([cell]) for cell in cells} for path, cells in each.items()}
         progress.estimates = {path: seconds_of(cells) for path, cells in each.items() if cells}
         if self.plan.cluster is not None and each:
             cells = plural(sum(map(len, each.values())), "cell")

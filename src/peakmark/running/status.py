@@ -131,7 +131,7 @@ def impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> list[str
     total = sum(map(len, reasons.values()))
     stays = plural(total, "cell is not possible here and stays empty", "cells are not possible here and stay empty")
     lines = [f"{stays}:"] if total else []
-    for reason, ids in sorted(reasons.items(), key=lambda one: -len(one[1])):
+    for reason, ids in sorted(reasons.items(), key=lambda entry: -len(entry[1])):
         more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
         lines += [f"  {', '.join(ids[:NAMED])}{more}", f"    {reason}"]
     return lines

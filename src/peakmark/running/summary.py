@@ -26,7 +26,7 @@ def describe(directory: Path) -> str:
         lines.append(f"  {number.label:<52} {number.value} ({number.comparison})")
         more = f" (and {len(number.doubts) - 1} more, see the report)" if number.doubts[1:] else ""
         lines += [f"    {number.confidence}: {text}{more}" for text in number.doubts[:1]]
-    lines += status.impossible((one.cell, one.data) for one in results.records)
+    lines += status.impossible((record.cell, record.data) for record in results.records)
     bundle = f"{program('peakmark')} bundle {shlex.quote(str(directory))}"
     lines += ["", f"to measure what is missing    {status.command(results)}", f"to keep all of it in one file {bundle}"]
     return "\n".join(lines)

@@ -95,12 +95,12 @@ def check_answer(path: Path, data: Mapping[str, Any]) -> None:
     final = data["status"] == "unavailable" and cell["instrument"] in workloads.KERNELS.values()
     if final and re.search(_NOT_STARTED, str(data["reason"])):
         raise RecordError(f"the record {path} is of a kernel that did not start ({data['reason']})", records.AGAIN)
-    for one in data["measurements"]:
-        allowed = workloads.metrics(cell["subsystem"], one["workload"])
-        if allowed.get(one["metric"]) != one["unit"]:
-            words = " or ".join(f"{metric} in {unit}" for metric, unit in allowed.items())
+    for measurement in data["measurements"]:
+        allowed = workloads.metrics(cell["subsystem"], measurement["workload"])
+        if allowed.get(measurement["metric"]) != measurement["unit"]:
+            expected = " or ".join(f"{metric} in {unit}" for metric, unit in allowed.items())
             raise RecordError(
-                f"the record {path} gives {one['workload']} as {one['metric']} in {one['unit']}, which is {words}",
+                f"the record {path} gives {measurement['workload']} as {measurement['metric']} in {measurement['unit']}, which is {expected}",
                 records.AGAIN,
             )
 
@@ -130,12 +130,12 @@ def record_names(directory: Path, folder: str) -> list[str]:
 
     ``<repetition>.raw/`` beside a record holds what a tool wrote, which may be JSON too.
     """
-    found = []
+    paths = []
     for place, folders, names in os.walk(directory / folder):
         folders[:] = (name for name in folders if not name.endswith(".raw") and not name.startswith("."))
         below = Path(place).relative_to(directory).as_posix()
-        found += [f"{below}/{name}" for name in names if name.endswith(".json") and not name.startswith(".")]
-    return sorted(found, key=lambda name: name.split("/"))
+        paths += [f"{below}/{name}" for name in names if name.endswith(".json") and not name.startswith(".")]
+    return sorted(paths, key=lambda name: name.split("/"))
 
 
 def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:

@@ -198,5 +198,7 @@ def _attempt(path: Path) -> Finding:
 
 def _good(findings: Mapping[str, Finding]) -> tuple[StoredRecord, ...]:
     return tuple(
-        StoredRecord(name, one.data) for name, one in findings.items() if one.state == integrity.GOOD and one.data
+        StoredRecord(name, finding.data)
+        for name, finding in findings.items()
+        if finding.state == integrity.GOOD and finding.data
     )

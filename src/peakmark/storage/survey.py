@@ -46,8 +46,8 @@ def _all(folder: Path, parts: Sequence[Sequence[Cell]]) -> Iterator[Finding]:
             yield from look(part)
         return
     with _kept(), ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _begin) as pool:
-        for found in pool.map(look, parts):
-            yield from found
+        for findings in pool.map(look, parts):
+            yield from findings
 
 
 @contextmanager
@@ -68,8 +68,8 @@ def _begin() -> None:
 
 def _read(folder: Path, part: Sequence[Cell]) -> list[Finding]:
     once = _Once()
-    found = (integrity.look(folder / f"{cell.id}.json", cell) for cell in part)
-    return [replace(one, data=once.of(one.data)) if one.data else one for one in found]
+    findings = (integrity.look(folder / f"{cell.id}.json", cell) for cell in part)
+    return [replace(finding, data=once.of(finding.data)) if finding.data else finding for finding in findings]
 
 
 class _Once:

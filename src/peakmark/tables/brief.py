@@ -10,10 +10,10 @@ from peakmark.catalogue.tables import Series, Table
 from peakmark.formatting import percent, significant, size
 from peakmark.judging import fleet
 from peakmark.judging.fleet import Spot
+from peakmark.judging.naming import noun, repeated
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 from peakmark.judging.row import Series as Measured
-from peakmark.judging.words import noun, repeated
 from peakmark.tables import presentation
 from peakmark.tables.presentation import NOT_MEASURED, Column, Field, Grid, of_series, through, where_fields
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from peakmark.formatting import typeset
 from peakmark.judging.notes import Merged, Note, merge
-from peakmark.judging.phrases import Number, Words, between
+from peakmark.judging.phrases import Number, Wording, between
 from peakmark.judging.row import Row
 
 BESIDE = "A number beside a letter is what the note says of that row."
@@ -26,10 +26,10 @@ class Footnote(NamedTuple):
     remedy: str
 
     @classmethod
-    def of(cls, letter: str, words: Words, mark: str, more: str = "") -> Footnote:
+    def of(cls, letter: str, wording: Wording, mark: str, more: str = "") -> Footnote:
         """The words as they are printed, with ``more`` behind them."""
-        whole, fact = (typeset(closed(f"{text.rstrip('.')}{more}"), mark) for text in (str(words), words.fact))
-        return cls(letter, whole, fact, words.remedy)
+        whole, fact = (typeset(closed(f"{text.rstrip('.')}{more}"), mark) for text in (str(wording), wording.fact))
+        return cls(letter, whole, fact, wording.remedy)
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Notes:
     """
 
     letters: Mapping[Note, str]
-    words: Mapping[str, Words]
+    wordings: Mapping[str, Wording]
     common: tuple[str, ...]
     merged: Mapping[Note, Merged]
 
@@ -49,18 +49,18 @@ class Notes:
         """Notes that differ in numbers alone share a letter; what holds for all measured rows has none."""
         common = _common(rows)
         merged = merge(note for row in rows for note in row.remarks if row.said([note])[0] not in common)
-        sentences = {note: rows[0].of_program(note, form.words) for note, form in merged.items()}
-        letters = {words: letter(number) for number, words in enumerate(dict.fromkeys(sentences.values()))}
+        sentences = {note: rows[0].of_program(note, form.wording) for note, form in merged.items()}
+        letters = {wording: letter(number) for number, wording in enumerate(dict.fromkeys(sentences.values()))}
         return cls(
-            letters={note: letters[words] for note, words in sentences.items()},
-            words={place: words for words, place in letters.items()},
+            letters={note: letters[wording] for note, wording in sentences.items()},
+            wordings={place: wording for wording, place in letters.items()},
             common=tuple(f"All rows: {text}" for text in common),
             merged=merged,
         )
 
     def footnotes(self, mark: str, more: Callable[[str], str] = lambda _: "") -> tuple[Footnote, ...]:
         """What the letters stand for, as it is printed; ``more``: what is said behind the words of a letter."""
-        return tuple(Footnote.of(place, words, mark, more(place)) for place, words in self.words.items())
+        return tuple(Footnote.of(place, wording, mark, more(place)) for place, wording in self.wordings.items())
 
     @property
     def numbered(self) -> bool:

@@ -17,10 +17,10 @@ from peakmark.catalogue.tables import BY_NAME
 from peakmark.cell import Cell
 from peakmark.figures import figures
 from peakmark.judging import findings, ratios, verdict
+from peakmark.judging.naming import Naming
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
-from peakmark.judging.words import Words
 from peakmark.reporting import report, webpage
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
@@ -122,7 +122,7 @@ def test_a_reference_that_ran_elsewhere_has_no_ratio(tmp_path: Path) -> None:
             records.append(make.record(of, [make.measurement(of, "rate", LIMIT * value)], host=host))
     (row,) = build_rows(Results.read(make.write(tmp_path / "c", records)))["cpu"]
     assert ratios.best(row) is None
-    assert ratios.words(row) == ""
+    assert ratios.text(row) == ""
     assert not {"Reference", "Disagreement"} & {found.topic for found in findings.of([row])}
     assert "disagreement" not in {note.code for note in row.marks}
 
@@ -165,7 +165,7 @@ def test_rounds_of_two_hosts_are_not_divided(tmp_path: Path) -> None:
             records.append(make.record(of, [make.measurement(of, "rate", LIMIT * (0.5 + number / 4))], host=host))
     (row,) = build_rows(Results.read(make.write(tmp_path / "c", records)))["cpu"]
     assert ratios.of(row.measured, row.series["likwid-bench"]).rounds == 1
-    assert "not on the same hosts" in ratios.words(row)
+    assert "not on the same hosts" in ratios.text(row)
 
 
 def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path: Path)
     assert [line.split(",")[:3] for line in lines[1:]] == [
         ["a", "SP", "8 (cores)"], ["a", "DP", "8 (cores)"], ["b", "SP", "cores"],
     ]  # fmt: skip
-    said = [Words.of(row).threads(row) for row in cpu_rows(folder)]
+    said = [Naming.of(row).threads(row) for row in cpu_rows(folder)]
     assert said == ["8 threads (cores)", "8 threads (cores)", "cores"]
 
 

@@ -14,7 +14,7 @@ from peakmark.judging.row import Row
 
 
 @dataclass(frozen=True)
-class Words:
+class Naming:
     """Names for the rows of ``table``; those of ``sheet`` where a layout prints it. ``mark`` is the decimal mark."""
 
     table: Table
@@ -22,7 +22,7 @@ class Words:
     sheet: Sheet | None = None
 
     @classmethod
-    def of(cls, row: Row, mark: str = ".") -> Words:
+    def of(cls, row: Row, mark: str = ".") -> Naming:
         """Names for one row, as the layout that prints it has them."""
         return cls(row.table, mark, row.sheet)
 
@@ -130,4 +130,4 @@ def noun(table: Table) -> str:
 
 def quantity(table: Table, value: float, mark: str = ".") -> str:
     """A value in SI units as text in the table's unit: ``38.4 GigaOPS``."""
-    return Words(table, mark).quantity(value)
+    return Naming(table, mark).quantity(value)
