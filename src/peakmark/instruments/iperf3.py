@@ -100,7 +100,12 @@ def _tcp(end: Document) -> tuple[float, dict[str, Any]]:
 
 def _udp(end: Document) -> tuple[float, dict[str, Any]]:
     """In 3.12 ``end.sum`` holds the sender's rate with the receiver's losses; older ones have no ``sum_received``."""
-    packets = end.number("sum.packets")
+    packets = end.number("sum.packets", zero=True)
+    if not packets:
+        counted = end.number("sum_sent.seconds" if "sum_sent" in end.values else "sum.seconds", zero=True)
+        raise ParseError(
+            f"iperf3 sent no datagram in the {counted:.3g} s that it counted after its warm-up: the machine was busy"
+        )
     lost = end.number("sum.lost_packets", zero=True)
     details: dict[str, Any] = {
         "seconds": end.number("sum.seconds"),
