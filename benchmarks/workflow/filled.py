@@ -3,7 +3,6 @@ its numbers. What is timed reads, checks and shows records; how they came about 
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import sys
 from pathlib import Path
@@ -16,7 +15,6 @@ from peakmark.storage import integrity, records
 from peakmark.storage.results import Results
 
 Kind = tuple[str, str, str]
-_NUMBERS = itertools.count()
 
 
 def kind(cell: Cell) -> Kind:
@@ -37,10 +35,10 @@ def fill(checkout: TimedCheckout, config: str, name: str) -> int:
     for cell in sorted(campaign.planned, key=lambda one: (one.concurrency, one.block or 0)):
         if kind(cell) not in models and cell.repetition == 0:
             models[kind(cell)] = _measured(checkout, campaign, cell)
-    for cell in campaign.planned:
+    for number, cell in enumerate(campaign.planned):
         record, path = models[kind(cell)]
         if campaign.record_path(cell) != path:
-            _copy(record, path, cell, campaign.record_path(cell))
+            _copy(_varied(record, 1 + 1e-9 * number), path, cell, campaign.record_path(cell))
     return len(campaign.planned)
 
 
@@ -63,10 +61,9 @@ def _varied(value: Any, factor: float) -> Any:
     return value * factor if isinstance(value, float) else value
 
 
-def _copy(record: dict[str, Any], path: Path, cell: Cell, target: Path) -> None:
-    """The record as if it were that of ``cell``: its point in place of the model's, raw output beside it."""
-    twin: dict[str, Any] = _varied(record, 1 + 1e-9 * next(_NUMBERS))
-    model = Cell.from_json(record["cell"])
+def _copy(twin: dict[str, Any], path: Path, cell: Cell, target: Path) -> None:
+    """Make ``twin`` of the record at ``path`` that of ``cell``: its point in place of the model's, raw output beside it."""
+    model = Cell.from_json(twin["cell"])
     twin["cell"] = cell.to_json()
     for measurement in twin["measurements"]:
         if measurement["block"] == model.block:

@@ -192,7 +192,7 @@ def _actions(
     lengths = [timedelta(seconds=float(context["seconds"] or 0)) for context in contexts]
     known = [name for name in ("plan.json", "config.json") if name in files]
     measured = [f"{folder}/" for folder in ("cells", "attempts", "machine") if folder in folders]
-    reports = [name for name in ("report.pdf", "report.html") if name in files] + ["tables/"] * ("tables" in folders)
+    outputs = [name for name in ("report.pdf", "report.html") if name in files] + ["tables/"] * ("tables" in folders)
     yield _entity(
         "#measuring",
         "CreateAction",
@@ -212,7 +212,7 @@ def _actions(
         description="Tables and report were made from the records; peakmark report makes them again.",
         instrument=_ref(HOME),
         object=_refs([*known, *measured]),
-        result=_refs(reports),
+        result=_refs(outputs),
         endTime=_time(document.newest(results)),
         agent=_one_or_all(authors),
     )

@@ -26,6 +26,6 @@ def fitted(table: Table, values: Iterable[float]) -> Table:
     least = min(values, default=0.0)
     factor = table.factor
     if table.unit == "s" and least > 0:
-        factor = next((larger for larger in _TIMES if least * larger >= 1), _TIMES[-1])
+        factor = next((scale for scale in _TIMES if least * scale >= 1), _TIMES[-1])
     unit = UNITS[table.unit, factor]
     return replace(table, factor=factor, shown="" if unit == table.quantity else unit)

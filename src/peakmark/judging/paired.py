@@ -46,11 +46,11 @@ def turns(points: Iterable[Point]) -> dict[int, Turn]:
 def pairs(before: Turns, after: Turns) -> list[tuple[float, float]]:
     """The values of the repetitions that both sides have, one right after the other on one host."""
     both = [(before[number], after[number]) for number in sorted(before.keys() & after.keys())]
-    return [(own.value, other.value) for own, other in both if own.host == other.host and _gap(own, other) <= GAP_S]
+    return [(turn.value, other.value) for turn, other in both if turn.host == other.host and _gap(turn, other) <= GAP_S]
 
 
-def _gap(own: Turn, other: Turn) -> float:
-    first, second = sorted((own, other), key=lambda turn: turn.begun)
+def _gap(turn: Turn, other: Turn) -> float:
+    first, second = sorted((turn, other), key=lambda each: each.begun)
     return second.begun - first.ended
 
 

@@ -305,7 +305,7 @@ class Queue:
         if node in self._unusable:
             return JobReason("unusable", (node, self._unusable[node]))
         if job.is_stuck:
-            nodes = "; ".join(str(JobReason("unusable", node)) for node in list(self._unusable.items())[:4])
+            nodes = "; ".join(str(JobReason("unusable", entry)) for entry in list(self._unusable.items())[:4])
             return JobReason("waits for", (job.reason, nodes)) if nodes else JobReason("waits", (job.reason,))
         return None
 

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,9 +27,8 @@ PART = 1000
 """Records that one process reads at a time."""
 
 
-def survey(directory: Path, cells: Iterable[Cell]) -> dict[str, Finding]:
+def survey(directory: Path, planned: Sequence[Cell]) -> dict[str, Finding]:
     """Cell id -> what is known of its record, for all cells of a plan. What findings say must not be changed: they share it."""
-    planned = list(cells)
     folder = directory / "cells"
     if not folder.is_dir():
         return {cell.id: Finding(integrity.ABSENT) for cell in planned}
@@ -55,10 +54,12 @@ def _kept() -> Iterator[None]:
     """What is read meanwhile is there to stay: the search for garbage in it, again and again, took a fifth of the time."""
     searched = gc.isenabled()
     gc.disable()
-    yield
-    gc.freeze()
-    if searched:
-        gc.enable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        if searched:
+            gc.enable()
 
 
 def _begin() -> None:

@@ -80,6 +80,24 @@ def test_other_options_are_told_with_both_values(tmp_path: Path) -> None:
     assert "seconds 1.0, now 2.0" in finding.reason
 
 
+@pytest.mark.parametrize("before, now", [(1, True), (0, False), (1, 1.0)])
+def test_options_that_only_python_calls_equal_are_others(before: object, now: object, tmp_path: Path) -> None:
+    measured, asked = (dataclasses.replace(CELL, options={**CELL.options, "odd": value}) for value in (before, now))
+    path = stored(tmp_path, measured)
+    assert integrity.look(path, measured).state == integrity.GOOD
+    assert integrity.look(path, asked).state == integrity.OTHER
+
+
+def test_a_folder_that_is_called_as_a_record_is_listed(tmp_path: Path) -> None:
+    path = stored(tmp_path)
+    (path.parent / "7.json").mkdir()
+    (path.parent / "7.raw").mkdir()
+    (path.parent / "7.raw" / "8.json").touch()
+    (path.parent / ".9.json").touch()
+    names = [Path(name).name for name in integrity.record_names(tmp_path, "cells")]
+    assert names == sorted([path.name, "7.json"])
+
+
 def test_a_changed_output_behind_a_record_is_seen_and_a_lost_one_is_no_contradiction(tmp_path: Path) -> None:
     path = stored(tmp_path)
     raw = path.with_suffix(".raw") / "0.stdout"
