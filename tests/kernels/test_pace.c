@@ -12,7 +12,7 @@
 #include "cpu/kernel.h"
 #include "cpu/pace.h"
 
-enum { LATENCY = 5, PAIRS = PACED_PASSES / 2 };
+enum { LATENCY = 5, PAIRS = PACED_PASSES / 2, CALL = 100000 }; /* cycles of a call */
 
 static struct pace built(void) {
     struct pace pace = {.load_cycles = LATENCY, .load_seconds = LATENCY / 3e9, .overhead = 0};
@@ -23,7 +23,7 @@ static struct pace built(void) {
 /* A sample of a core with this clock whose chain of `links` takes `stretch` times as long as its loads. */
 static void sample(struct pace *pace, double hz, double stretch, bool is_long) {
     unsigned links = is_long ? 9 : 6;
-    pace_add(pace, links, PAIRS, stretch * links * LATENCY * PAIRS / hz, is_long);
+    pace_add(pace, links, PAIRS, stretch * links * LATENCY * PAIRS / hz, CALL / hz, is_long);
 }
 
 static void the_clock_of_calm_samples(void **state) {
@@ -98,6 +98,41 @@ static void a_chain_that_does_not_bind_tells_nothing(void **state) {
     assert_true(pace_held_up(&pace));
 }
 
+/* Something else had the pipes in half of the calls, each of which took twice as long: two thirds were left.
+ */
+static void calls_that_take_longer_than_calm_ones_had_less_of_the_pipes(void **state) {
+    (void)state;
+    struct pace pace = built();
+    assert_true(pace_share(&pace, 1) == 1);
+    for (int i = 0; i < 40; i++) {
+        double hz = i < 20 ? 2.6e9 : 2.9e9;
+        pace_add(&pace, 6, PAIRS, 6.0 * LATENCY * PAIRS / hz, (i % 2 + 1) * CALL / hz, false);
+        if (pace_wants_long(&pace)) {
+            sample(&pace, hz, 1, true);
+        }
+    }
+    const double calm = CALL / 2.75e9;
+    assert_true(pace_share(&pace, 1.5 * calm) > 0.66 && pace_share(&pace, 1.5 * calm) < 0.68);
+    assert_true(pace_share(&pace, calm) > 0.99 && pace_share(&pace, calm) < 1.01);
+    assert_false(pace_held_up(&pace));
+}
+
+/* A neighbour may hide the latency at the beginning: who held the work up is told all the same. */
+static void without_a_latency_no_clock_but_who_held_it_up(void **state) {
+    (void)state;
+    struct pace pace = built();
+    pace.load_cycles = 0;
+    for (int i = 0; i < 40; i++) {
+        sample(&pace, 3e9, 40.0 / 30, false);
+        if (pace_wants_long(&pace)) {
+            sample(&pace, 3e9, 1, true);
+        }
+    }
+    assert_true(pace_hz(&pace) == 0);
+    assert_true(pace_share(&pace, 1) == 1);
+    assert_true(pace_held_up(&pace));
+}
+
 static void long_runs_are_sampled_to_their_end(void **state) {
     (void)state;
     struct pace pace = built();
@@ -120,7 +155,7 @@ static void the_chain_is_a_quarter_longer_than_the_work(void **state) {
     assert_int_equal(pace_links(&pace, 23.9 / 3e9, true), 9);
     assert_true(pace_links(&pace, 1e-3, false) == 0); /* interrupted: longer than any chain */
     assert_true(pace_links(&pace, 0, false) == 0);
-    pace.load_cycles = 0;
+    pace.load_seconds = 0;
     assert_true(pace_links(&pace, 24 / 3e9, false) == 0);
 }
 
@@ -186,6 +221,8 @@ int main(void) {
         cmocka_unit_test(what_slows_most_samples_is_not_the_clock),
         cmocka_unit_test(the_mean_follows_a_clock_that_moves),
         cmocka_unit_test(a_chain_that_does_not_bind_tells_nothing),
+        cmocka_unit_test(calls_that_take_longer_than_calm_ones_had_less_of_the_pipes),
+        cmocka_unit_test(without_a_latency_no_clock_but_who_held_it_up),
         cmocka_unit_test(long_runs_are_sampled_to_their_end),
         cmocka_unit_test(the_chain_is_a_quarter_longer_than_the_work),
         cmocka_unit_test(a_load_takes_whole_cycles),

@@ -9,6 +9,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -249,6 +251,26 @@ def test_work_that_a_neighbour_held_up_is_no_pair_of_the_peak() -> None:
         ours = Run((Measurement("DP", "", None, 1, "rate", 1e9, "op/s", details),))
         pair, wrong = Runner(KERNELS, Path(), facts, {})._pair(peak, ours, None)
         assert (pair.ratio is None, wrong) == (bool(held_up), why)
+
+
+def test_a_peak_that_was_spoiled_gets_more_turns() -> None:
+    """As many whole pairs as were asked for, if three times as many turns have them; other rows get no more."""
+
+    @dataclass
+    class Crowded(Runner):
+        calm: int = 1
+        turns: int = 0
+
+        def turn(self, rows: Sequence[Row]) -> list[tuple[Pair, str]]:
+            self.turns += 1
+            whole = self.turns % self.calm == 0 or rows[0].against != pairs.PEAK
+            return [(Pair(1.0, 1.0) if whole else Pair(None, None), "" if whole else "held up")]
+
+    peak, other = (next(one for one in ROWS if (one.against == pairs.PEAK) is wanted) for wanted in (True, False))
+    for row, calm, expected in ((peak, 1, 5), (peak, 2, 10), (peak, 9, 15), (other, 9, 5)):
+        runner, lines = Crowded(KERNELS, Path(), {"limits": {"cpus_allowed": [0]}}, {}, calm=calm), list[Line]()
+        command.measure(runner, [row], 5, 0.0, lines)
+        assert (runner.turns, len(lines[0].pairs)) == (expected, expected)
 
 
 def test_the_peak_is_that_of_the_clock_under_the_work() -> None:

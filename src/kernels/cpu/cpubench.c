@@ -15,6 +15,9 @@
 #include <immintrin.h>
 #endif
 
+/* Of the pipes, below which something else on the core held the work up; repeated calls differ by less. */
+#define SHARE_LEAST 0.95
+
 struct settings {
     const struct kernel *kernel;
     uint64_t seed;
@@ -33,6 +36,7 @@ struct worker {
     uint64_t tail_sum;
     uint64_t paced; /* calls of PACED_PASSES passes that told the clock */
     uint64_t paced_sum;
+    uint64_t paced_ns;
     struct pace pace;
 };
 
@@ -85,8 +89,9 @@ static uint64_t run_paced(const struct kernel *kernel, struct worker *worker, do
     kernel->paced(PACED_PASSES, &worker->operands, worker->start, worker->paced_result, links,
                   &worker->pace.itself);
     uint64_t stop = clock_now();
-    pace_add(&worker->pace, links, PACED_PASSES / 2, (double)(stop - start) * 1e-9, is_long);
+    pace_add(&worker->pace, links, PACED_PASSES / 2, (double)(stop - start) * 1e-9, seconds, is_long);
     worker->paced++;
+    worker->paced_ns += stop - start;
     worker->paced_sum += sum_words(worker->paced_result, kernel->vector_bytes * kernel->accumulators);
     return PACED_PASSES;
 }
@@ -123,7 +128,7 @@ static void run(struct team_member *member) {
     const struct kernel *kernel = ((const struct settings *)member->context)->kernel;
     struct worker *worker = member->state;
     const uint64_t per_pass = (uint64_t)kernel->operations * kernel->accumulators;
-    worker->paced = worker->paced_sum = worker->tail = 0;
+    worker->paced = worker->paced_sum = worker->paced_ns = worker->tail = 0;
     pace_restart(&worker->pace);
     run_calls(member, kernel, worker);
     if (member->limit != UINT64_MAX && member->limit - member->work < per_pass * PASSES_PER_CALL &&
@@ -155,8 +160,12 @@ static void finish(struct team_member *member) {
     if (w == NULL || team_failed(member)) {
         return;
     }
+    pace_end(&w->pace);
     member->clock_hz_loaded = pace_hz(&w->pace);
-    member->held_up = pace_held_up(&w->pace);
+    const double passes = (double)w->calls * PASSES_PER_CALL + (double)w->tail;
+    const double call = (double)(member->cpu_ns - w->paced_ns) * 1e-9 * PASSES_PER_CALL / passes;
+    const double share = pace_share(&w->pace, call);
+    member->held_up = pace_held_up(&w->pace) || share < SHARE_LEAST;
     if (!is_right(kernel, w, PASSES_PER_CALL, w->calls, w->checksum, w->tail > 0 ? NULL : w->result) ||
         !is_right(kernel, w, PACED_PASSES, w->paced, w->paced_sum, w->paced_result) ||
         !is_right(kernel, w, w->tail, w->tail > 0, w->tail_sum, w->result)) {

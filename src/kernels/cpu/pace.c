@@ -56,27 +56,30 @@ bool pace_wants_long(const struct pace *pace) {
 }
 
 unsigned pace_links(const struct pace *pace, double seconds, bool is_long) {
-    if (pace->load_cycles == 0 || !(seconds > 0)) {
+    if (!(pace->load_seconds > 0) || !(seconds > 0)) {
         return 0;
     }
     double links = seconds / pace->load_seconds * (is_long ? LONG_CHAIN : SHORT_CHAIN);
     return links < CHAIN_LINKS_MAX ? (unsigned)links + 1 : 0;
 }
 
-void pace_add(struct pace *pace, unsigned links, uint64_t pairs, double seconds, bool is_long) {
-    double hz = (double)links * pace->load_cycles * (double)pairs / (seconds - pace->overhead);
+void pace_add(struct pace *pace, unsigned links, uint64_t pairs, double seconds, double before,
+              bool is_long) {
+    const double loads = (double)links * (double)pairs / (seconds - pace->overhead);
     if (is_long) {
-        pace->long_ratio[pace->long_count++] = hz / pace->hz[pace->count - 1];
+        pace->long_ratio[pace->long_count++] = loads / pace->loads[pace->count - 1];
         return;
     }
     if (pace->count == PACE_SAMPLES) { /* every second one stays */
         for (unsigned i = 0; i < PACE_SAMPLES / 2; i++) {
-            pace->hz[i] = pace->hz[2 * i];
+            pace->loads[i] = pace->loads[2 * i];
+            pace->before[i] = pace->before[2 * i];
         }
         pace->count /= 2;
         pace->every *= 2;
     }
-    pace->hz[pace->count++] = hz;
+    pace->before[pace->count] = before;
+    pace->loads[pace->count++] = loads;
 }
 
 /*
@@ -97,17 +100,24 @@ bool pace_held_up(const struct pace *pace) {
     return pace->long_count >= SAMPLES_MIN && longer_by_shorter(pace) >= 1 + AGREEMENT;
 }
 
+void pace_end(struct pace *pace) {
+    double seconds;
+    if (pace->load_cycles == 0) {
+        pace->load_cycles = clock_load_cycles(&seconds);
+    }
+}
+
 double pace_hz(const struct pace *pace) {
     double sorted[PACE_SAMPLES], sum = 0;
     unsigned kept = 0;
     const double lengths = longer_by_shorter(pace);
-    if (pace->count < SAMPLES_MIN || lengths == 0 || lengths >= 1 + AGREEMENT) {
+    if (pace->load_cycles == 0 || pace->count < SAMPLES_MIN || lengths == 0 || lengths >= 1 + AGREEMENT) {
         return 0;
     }
     /* The mean follows a clock that moves, as the rate does. Whatever else happens makes a sample longer: a
      * neighbour on the core's other thread in his bursts slows the work beyond its chain, most samples even.
      * So the highest eighth begins among those that nothing happened to. */
-    sort_samples(sorted, pace->hz, pace->count);
+    sort_samples(sorted, pace->loads, pace->count);
     const double calm = sorted[pace->count - 1 - pace->count / 8];
     for (unsigned i = 0; i < pace->count; i++) {
         if (sorted[i] > (1 - NEAR) * calm && sorted[i] < (1 + NEAR) * calm) {
@@ -115,5 +125,18 @@ double pace_hz(const struct pace *pace) {
             kept++;
         }
     }
-    return sum / kept;
+    return sum / kept * pace->load_cycles;
+}
+
+double pace_share(const struct pace *pace, double seconds) {
+    double calls[PACE_SAMPLES], clocks[PACE_SAMPLES];
+    const double hz = pace_hz(pace);
+    if (hz == 0 || !(seconds > 0)) {
+        return 1;
+    }
+    /* The fastest calls and the highest clock belong together: what is left are the cycles of a calm call. */
+    sort_samples(calls, pace->before, pace->count);
+    sort_samples(clocks, pace->loads, pace->count);
+    const unsigned few = pace->count / 8;
+    return calls[few] * clocks[pace->count - 1 - few] * pace->load_cycles / hz / seconds;
 }
