@@ -29,8 +29,9 @@ rule measure:
     threads: RUN.threads
     resources:
         **RUN.resources,
+    # Snakemake asks for a function's signature again for each cell, and of a method twice.
     params:
-        words=RUN.words,
+        words=lambda wildcards: RUN.words(wildcards),
     shell:
         MEASURE
         + " --plan results/{wildcards.campaign}/plan.json --cell {wildcards.cell:q} 2> {log:q}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from functools import cached_property
 
 from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
@@ -24,6 +25,7 @@ _NAMES = {
 }
 """What a part of an id begins with, what else it may hold, and both as a pattern for people: compiling them would take
 longer than all else that is done with a cell."""
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 _WORDS = {"subsystem": SUBSYSTEMS, "word": ("", "numa", "socket", "cores", "cpus")}
 
 
@@ -87,7 +89,7 @@ class Cell:
         """Path of the record below ``cells/``, without ``.json``; unique in a campaign."""
         return f"{self.row}/{self.repetition}"
 
-    @property
+    @cached_property
     def row(self) -> str:
         """What the repetitions of one measurement share: the id without the repetition."""
         return f"{self.subsystem}/{self.instrument}/{self.point}/{self.node}"
@@ -111,7 +113,7 @@ class Cell:
         unused = REFERENCES[self.instrument].unused if self.instrument in REFERENCES else ()
         options = {name: value for name, value in self.options.items() if name not in unused}
         content = {**self.to_json(), "options": options}
-        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return _canonical(content)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:
