@@ -31,7 +31,7 @@ rule measure:
         **RUN.resources,
     # Snakemake asks for a function's signature again for each cell, and of a method twice.
     params:
-        words=lambda wildcards: RUN.words(wildcards),
+        fingerprint=lambda wildcards: RUN.fingerprint(wildcards),
     shell:
         MEASURE
         + " --plan results/{wildcards.campaign}/plan.json --cell {wildcards.cell:q} 2> {log:q}"
@@ -51,7 +51,7 @@ rule measure_job:
     resources:
         **RUN.resources,
     params:
-        words=RUN.job_words,
+        fingerprint=RUN.job_fingerprint,
     shell:
         MEASURE
         + " --plan results/{wildcards.campaign}/plan.json --job {wildcards.job:q} 2> {log:q}"

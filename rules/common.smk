@@ -7,7 +7,7 @@ from peakmark.config import given
 from peakmark.measuring import build
 from peakmark.reporting import makers
 from peakmark.running import head, run
-from peakmark.running.told import or_sentence
+from peakmark.running.mistakes import or_sentence
 from peakmark.tables import captions
 
 

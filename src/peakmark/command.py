@@ -45,8 +45,8 @@ def _said(text: str, code: int) -> int:
 def end_cleanly() -> None:
     """SIGTERM ends as an error does: programs ended, scratch files removed."""
 
-    def told(*_: object) -> None:
+    def terminated(*_: object) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise Terminated
 
-    signal.signal(signal.SIGTERM, told)
+    signal.signal(signal.SIGTERM, terminated)

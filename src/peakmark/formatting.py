@@ -67,7 +67,7 @@ def typeset(text: str, mark: str = ".") -> str:
     Versions (``glibc 2.36``, ``6.1.0``), paths and names of keys stay as they are.
     """
     text = _MICRO.sub(" µs", _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text)))
-    return text if mark == "." else _DECIMAL.sub(lambda found: found[1] or f"{found[2]}{mark}{found[3]}", text)
+    return text if mark == "." else _DECIMAL.sub(lambda match: match[1] or f"{match[2]}{mark}{match[3]}", text)
 
 
 def percent(fraction: float, mark: str = ".") -> str:

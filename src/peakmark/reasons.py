@@ -19,7 +19,7 @@ class Reason(PeakmarkError):
     """
 
     def __init__(self, reason: str, **values: Any) -> None:
-        super().__init__(*(words(reason, values) if values else (reason,)))
+        super().__init__(*(worded(reason, values) if values else (reason,)))
         self.code, self.values = reason if values else None, values
 
 
@@ -157,7 +157,7 @@ class _Value:
 _FORMS: dict[str, Callable[[Any], str]] = {"size": format_size, "GB": gigabytes}
 
 
-def words(code: str, values: Mapping[str, Any]) -> tuple[str, str]:
+def worded(code: str, values: Mapping[str, Any]) -> tuple[str, str]:
     """What is so, and what can be done about it."""
     forms = {name: _Value(value) for name, value in values.items()}
     fact, remedy = WORDS[code]

@@ -46,10 +46,10 @@ def version() -> str:
     return f"{__version__}+{answer.stdout.strip()}"
 
 
-def command(*words: str) -> list[str]:
-    """argv of ``peakmark WORDS`` in a process of its own: this installation's, and as quick to start as the rules' own, see
+def command(*arguments: str) -> list[str]:
+    """argv of ``peakmark ARGUMENTS`` in a process of its own: this installation's, and as quick to start as the rules' own, see
     ``__main__``."""
-    return [sys.executable, "-S", str(Path(__file__).with_name("__main__.py")), *words]
+    return [sys.executable, "-S", str(Path(__file__).with_name("__main__.py")), *arguments]
 
 
 def program(name: str) -> str:

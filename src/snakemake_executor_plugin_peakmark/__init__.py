@@ -17,8 +17,8 @@ from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.settings import CommonSettings
 
 from peakmark.errors import sentence
+from peakmark.running.mistakes import Mistake
 from peakmark.running.task import Task
-from peakmark.running.told import Told
 
 common_settings = CommonSettings(
     non_local_exec=True,
@@ -37,7 +37,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
         from peakmark.running.run import Run  # not before Snakemake has gone to the folder of --directory
 
         if Run.current is None or Run.current.plan.cluster is None:
-            raise Told("the executor peakmark runs the Snakefile of peakmark, on a cluster, and nothing else")
+            raise Mistake("the executor peakmark runs the Snakefile of peakmark, on a cluster, and nothing else")
         self.run_of = Run.current
         self.queue = self.run_of.queue(say=lambda sentence: self.logger.warning(f"peakmark: {sentence}"))
         self.infos: dict[Path, SubmittedJobInfo] = {}

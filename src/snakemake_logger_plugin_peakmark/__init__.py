@@ -29,7 +29,7 @@ from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 from peakmark.config import given
 from peakmark.formatting import duration
 from peakmark.running import folders, progress
-from peakmark.running.told import Told, or_sentence
+from peakmark.running.mistakes import Mistake, or_sentence
 
 PLAIN_STEP = 0.1
 """Without a terminal a line is printed each time this share of the expected time has passed."""
@@ -49,9 +49,9 @@ class LogHandlerSettings(LogHandlerSettingsBase):
         or_sentence(lambda: _begin(sys.argv[1:]))
 
 
-def _begin(words: Sequence[str]) -> None:
-    given.check_command_line(words)
-    folders.check_state(Path((given.named(words, ("--directory", "-d")) or ["."])[-1]))
+def _begin(arguments: Sequence[str]) -> None:
+    given.check_command_line(arguments)
+    folders.check_state(Path((given.named(arguments, ("--directory", "-d")) or ["."])[-1]))
     folders.give_cache()
     # What Snakemake's own log has no room for is said by the campaign's, once, not in forty lines for each message.
     logging.raiseExceptions = False
@@ -96,7 +96,7 @@ class LogHandler(LogHandlerBase):
             pass  # repeats, with the whole command, what the failure line and the log have said
         elif event is None and record.getMessage().startswith("Nothing to be done"):
             self._say("nothing to do: every cell is measured and the report is newer than all of them")
-            self._last_words()
+            self._last_time_left()
         elif event == LogEvent.ERROR or (event is None and record.levelno >= WARNING):
             self._trouble(self.format(record).strip("\n"))
         elif event is None and record.levelno >= INFO:
@@ -117,14 +117,14 @@ class LogHandler(LogHandlerBase):
         # A dry run prints its plan on standard output, where nobody looks for what is wrong.
         self._say(text, Console(stderr=True, highlight=False) if self.common_settings.stdout else None)
 
-    def _last_words(self) -> None:
+    def _last_time_left(self) -> None:
         """What a run that had something to do says when it ends."""
         from peakmark.running.run import Run
 
         if Run.current is not None:
             try:
                 or_sentence(Run.current.last_words)
-            except Told as told:
+            except Mistake as told:
                 self._say(str(told))
 
     def _failure(self, values: dict[str, Any]) -> None:
@@ -259,11 +259,11 @@ class _Bar:
 
     def _show(self, done: int, total: int, what: str) -> None:
         left = self._left()
-        self.progress.update(self.task, completed=done, total=total, left=_words(left))  # type: ignore[arg-type] # asked
+        self.progress.update(self.task, completed=done, total=total, left=_time_left(left))  # type: ignore[arg-type] # asked
         share = done / max(total, 1)
         if share >= self.printed + PLAIN_STEP or done == total:
             self.printed = share
-            rest = _words(left) if done < total else {"jobs": "done"}.get(what, "")
+            rest = _time_left(left) if done < total else {"jobs": "done"}.get(what, "")
             self._tell(f"{done} of {total} {what}", rest)
 
     def _tell(self, done: str, rest: str) -> None:
@@ -296,7 +296,7 @@ def _name(values: dict[str, Any]) -> str:
     return str(values.get("rule_name", ""))
 
 
-def _words(seconds: float | None) -> str:
+def _time_left(seconds: float | None) -> str:
     if seconds is None:
         return ""
     return f"{duration(seconds)} left"

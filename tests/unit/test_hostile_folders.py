@@ -20,7 +20,7 @@ from tests.unit import campaign_data as make
 import snakemake_logger_plugin_peakmark as plugin
 from peakmark.errors import PeakmarkError
 from peakmark.running import folders
-from peakmark.running.told import Told, or_sentence
+from peakmark.running.mistakes import Mistake, or_sentence
 
 CELL = make.cell("cpubench", "DP", subsystem="cpu")
 
@@ -144,10 +144,10 @@ def test_the_snakefile_speaks_without_the_place_in_the_rules() -> None:
         try:
             try:
                 or_sentence(function)
-            except Told as told:
+            except Mistake as told:
                 told.__traceback__ = told.__traceback__  # as whoever passes it on does
                 raise
-        except Told as told:
+        except Mistake as told:
             text = format_exception_to_string(told, linemaps={__file__: {number: number for number in range(999)}})
             assert text.startswith(f"Error: {words}") and "\n" not in text
 

@@ -85,11 +85,11 @@ def machine(results: Results) -> dict[str, str]:
         "file system": ("storage", "filesystem"),
     }
 
-    def told(part: str, key: str) -> str:
+    def values_of(part: str, key: str) -> str:
         values = ((node.get(part) or {}).get(key) for node in results.facts.values())
         return ", ".join(sorted({str(value) for value in values if value is not None}))
 
-    return {name: told(part, key) for name, (part, key) in asked.items()}
+    return {name: values_of(part, key) for name, (part, key) in asked.items()}
 
 
 @dataclass(frozen=True)

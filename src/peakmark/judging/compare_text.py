@@ -11,7 +11,7 @@ from peakmark.formatting import listed, plural, significant
 from peakmark.judging import alike
 from peakmark.judging.compare import VERDICTS, Comparison, Verdict, compare, in_turn
 from peakmark.judging.notes import ORDER, merge, note
-from peakmark.judging.phrases import Told
+from peakmark.judging.phrases import Quoted
 from peakmark.judging.sides import Side, describe
 
 
@@ -79,7 +79,7 @@ def _remarked(before: Side, after: Side, comparisons: Sequence[Comparison]) -> d
     rows; notes that differ in their numbers alone are one.
     """
     remarks = [
-        (row, name, note("remark", remark=Told(text)))
+        (row, name, note("remark", remark=Quoted(text)))
         for row, comparison in enumerate(comparisons)
         for name, side in (("A", before), ("B", after))
         for text in (side.entries[comparison.point].remarks if side.bare else ())

@@ -39,7 +39,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
     if not measured:
         return []
     naming = Naming(measured[0].table, mark, sheet)
-    alike, right = _told(measured)
+    alike, right = _claimable(measured)
     all_points, over_all = strata.sentences(naming, right)
     by_topic = (
         ("Best and worst", _extremes(naming, right)),
@@ -69,7 +69,7 @@ def _few(measured: Sequence[Row], alike: Sequence[Row]) -> Iterator[str]:
 
 def together(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list[str]:
     """What rows say that are printed in several tables: each workload's own says nothing of another workload."""
-    _, right = _told([row for row in rows if row.own is not None])
+    _, right = _claimable([row for row in rows if row.own is not None])
     if not right:
         return []
     naming = Naming(right[0].table, mark, sheet)
@@ -77,7 +77,7 @@ def together(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -
     return [*(text for _, text in all_points), *_references(naming, right, over_all)]
 
 
-def _told(measured: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+def _claimable(measured: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """The rows of which something can be said, and those of them that no claim is refused."""
     alike = [row for row in measured if not row.mixed]
     return alike, [row for row in alike if row.level is not Level.WRONG]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from peakmark.judging.measured import DEFAULT, Measured
 from peakmark.judging.notes import Level, Note, note
-from peakmark.judging.phrases import Told, phrase
+from peakmark.judging.phrases import Quoted, phrase
 
 
 def lost_round_trips(row: Measured) -> Iterator[Note]:
@@ -50,4 +50,4 @@ def loopback(row: Measured) -> Iterator[Note]:
 def shaped(row: Measured) -> Iterator[Note]:
     shapes = {str((run.context.get("network") or {}).get("shaping") or "") for run in row.runs} - {""}
     if shapes:
-        yield note("shaped", Level.WRONG, shapes=Told("; ".join(sorted(shapes))))
+        yield note("shaped", Level.WRONG, shapes=Quoted("; ".join(sorted(shapes))))

@@ -70,7 +70,7 @@ def between(numbers: Sequence[Number]) -> Number:
     return replace(numbers[0], digits=digits, counted=max((number.counted for number in numbers), key=len))
 
 
-class Told(str):
+class Quoted(str):
     """What a program or a file said: the numbers in it are read, as nothing else tells which there are."""
 
     __slots__ = ()
@@ -94,7 +94,7 @@ class Phrase:
     values: tuple[tuple[str, Value], ...] = ()
 
 
-Value = str | int | float | Told | Phrase | tuple["Value", ...]
+Value = str | int | float | Quoted | Phrase | tuple["Value", ...]
 """What a field holds; several are listed, with ``and`` where that is their format, else with commas."""
 
 
@@ -119,7 +119,7 @@ def _value(value: Value, form: str, show: Show) -> str:
         return listed(each) if form == "and" else ", ".join(each)
     if isinstance(value, Phrase):
         return shown(PARTS[value.part], dict(value.values), show)
-    if isinstance(value, Told):
+    if isinstance(value, Quoted):
         return value.shown(show)
     return value if isinstance(value, str) else _number(value, form, show)
 

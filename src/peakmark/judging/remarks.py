@@ -14,7 +14,7 @@ from peakmark.formatting import natural, size
 from peakmark.judging import alike, checks, notes, ratios
 from peakmark.judging.measured import DEFAULT, Measured
 from peakmark.judging.notes import Level, Note, note
-from peakmark.judging.phrases import Told, phrase
+from peakmark.judging.phrases import Quoted, phrase
 from peakmark.judging.row import Row
 from peakmark.storage.results import Results
 
@@ -90,7 +90,7 @@ def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Note]:
         return
     refused = [str(record.data["reason"]) for record in results.refused if record.cell in planned]
     failed = [str(record.data["reason"]) for record in results.attempts if record.cell in planned]
-    reason = phrase("because", reason=Told((refused or failed)[-1])) if refused or failed else ""
+    reason = phrase("because", reason=Quoted((refused or failed)[-1])) if refused or failed else ""
     about = row.table.own.instrument
     if row.own is None:
         yield note("not-measured", case="whole", about=about, reason=reason)
@@ -162,13 +162,13 @@ def of_programs_and_limit(row: Row) -> Iterator[Note]:
             if _SAID.match(warning) and row.table.subsystem != "disk":
                 continue  # the checks say it too, with what to do about it
             often = phrase("runs", count=count, n=entry.summary.n) if count < entry.summary.n else ""
-            yield note("warning", about=name, warning=Told(warning), often=often)
+            yield note("warning", about=name, warning=Quoted(warning), often=often)
         if any(point.details.get("estimate") for point in entry.points):
             yield note("derived", about=name)
     if row.limit.note:
-        yield note("limit", remark=Told(row.limit.note))
+        yield note("limit", remark=Quoted(row.limit.note))
     if row.limit.finding:
-        yield note("machine", remark=Told(row.limit.finding))
+        yield note("machine", remark=Quoted(row.limit.finding))
     if len(row.ends) > 1:
         yield note("pairs", pairs=tuple(f"{client} → {server}" for client, server in row.ends))
 

@@ -21,7 +21,7 @@ from peakmark.config.published import Published
 from peakmark.formatting import listed, natural
 from peakmark.judging import alike, notes, on_cores, remarks
 from peakmark.judging.notes import note
-from peakmark.judging.phrases import Told
+from peakmark.judging.phrases import Quoted
 from peakmark.judging.row import Key, Point, Row, Series
 from peakmark.limits import Limit
 from peakmark.planning import looks
@@ -77,7 +77,7 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     key = published.beside(row.table.name, row.key.workload, row.key.block, row.key.concurrency, own)
     beside = {source.name: source.value(key) for source in sets}
     marks = [
-        note("published", source=source.name, remark=Told(text))
+        note("published", source=source.name, remark=Quoted(text))
         for source in sets
         for text in source.remarks.get(key, ())
     ]

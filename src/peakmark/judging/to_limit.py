@@ -39,8 +39,12 @@ def sentences(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _shares(rows: Sequence[Row], entry: Entry) -> list[Share]:
-    found = [(row.series[entry.instrument], row) for row in rows if entry.instrument in row.series]
-    return [(one.efficiency, row) for one, row in found if one.efficiency is not None and ratios.is_measured(one)]
+    measured = [(row.series[entry.instrument], row) for row in rows if entry.instrument in row.series]
+    return [
+        (series.efficiency, row)
+        for series, row in measured
+        if series.efficiency is not None and ratios.is_measured(series)
+    ]
 
 
 def _sentence(naming: Naming, entry: Entry, shares: Sequence[Share], whole: bool) -> str:

@@ -37,7 +37,7 @@ else:
 
     def dataclass(cls=None, *, frozen=False):
         """A class of named values, without inheritance. ``replace`` and the like of dataclasses take its objects too."""
-        return (lambda definition: _made(definition, frozen)) if cls is None else _made(cls, frozen)
+        return (lambda definition: _with_methods(definition, frozen)) if cls is None else _with_methods(cls, frozen)
 
     def replace(value, **changes):
         """The same with some values changed."""
@@ -54,7 +54,7 @@ else:
             return type(value)(map(_apart, value))
         return asdict(value) if "__dataclass_fields__" in vars(type(value)) else value
 
-    def _made(cls, frozen):
+    def _with_methods(cls, frozen):
         """The class with the methods of a dataclass, none of them compiled for it alone."""
         names = tuple(cls.__annotations__)
         kinds = {name: kind if isinstance(kind, field) else field(default=kind)

@@ -101,7 +101,7 @@ def _disks(host: Host, source: str) -> list[dict[str, Any]]:
 
 def _device(host: Host, disks: list[dict[str, Any]]) -> dict[str, Any]:
     """Facts of the disk; with several behind one filesystem only what all of them share, and no limit."""
-    facts = [_one(host, disk) for disk in disks]
+    facts = [_disk(host, disk) for disk in disks]
     merged = {key: facts[0][key] if all(fact[key] == facts[0][key] for fact in facts) else None for key in facts[0]}
     merged["size"] = sum(fact["size"] or 0 for fact in facts) or None
     if len(facts) > 1:
@@ -114,7 +114,7 @@ def _device(host: Host, disks: list[dict[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def _one(host: Host, disk: dict[str, Any]) -> dict[str, Any]:
+def _disk(host: Host, disk: dict[str, Any]) -> dict[str, Any]:
     name = str(disk["kname"])
     queue = f"/sys/block/{name}/queue"
     path = str(host.resolve(f"/sys/block/{name}") or "")

@@ -53,7 +53,7 @@ def cost(cell: Cell) -> Cost:
 def largest(cells: Iterable[Cell]) -> tuple[int, int]:
     """Bytes on scratch and of memory of the hungriest cells, as only one runs at a time on a node."""
     costs = [cost(cell) for cell in cells]
-    return max((one.disk_bytes for one in costs), default=0), max((one.memory_bytes for one in costs), default=0)
+    return max((each.disk_bytes for each in costs), default=0), max((each.memory_bytes for each in costs), default=0)
 
 
 class _Taken(NamedTuple):
@@ -132,19 +132,19 @@ class Durations:
         threads = min(grids.here(cell.word) if cell.word else cell.concurrency, self.cpus)
         # Of a disk and of messages, more in flight may still be faster.
         shared = cell.subsystem in ("cpu", "memory") and not cell.word and threads < cell.concurrency
-        one = cost(replace(cell, concurrency=threads) if shared else cell)
-        varying = one.seconds - one.fixed_s - one.wire_bits / SLOWEST_LINK + one.wire_bits / link
-        varying += one.waits_s / min(cell.concurrency, at_once) - one.waits_s
-        return one.fixed_s, max(varying, 0.0)
+        slow = cost(replace(cell, concurrency=threads) if shared else cell)
+        varying = slow.seconds - slow.fixed_s - slow.wire_bits / SLOWEST_LINK + slow.wire_bits / link
+        varying += slow.waits_s / min(cell.concurrency, at_once) - slow.waits_s
+        return slow.fixed_s, max(varying, 0.0)
 
     @cached_property
     def _rows(self) -> dict[tuple[Any, ...], _Row]:
         rows: dict[tuple[Any, ...], _Row] = {}
-        for one in self.findings.values():
-            if one.data is not None:
-                cell = Cell.from_json(one.data["cell"])
-                row = rows.setdefault(_spec(cell), _Row(cell, one.data["status"] == "ok", []))
-                row.seconds.append(float(one.data["context"]["seconds"]))
+        for finding in self.findings.values():
+            if finding.data is not None:
+                cell = Cell.from_json(finding.data["cell"])
+                row = rows.setdefault(_spec(cell), _Row(cell, finding.data["status"] == "ok", []))
+                row.seconds.append(float(finding.data["context"]["seconds"]))
         return rows
 
     @cached_property
@@ -164,14 +164,14 @@ class Durations:
     def _nearest(self, cell: Cell) -> _Taken:
         """How the measured cell came out that is most like this one; of its instrument at least."""
         like = self._kinds.get((cell.instrument, cell.workload)) or [
-            one for (instrument, _), ones in self._kinds.items() if instrument == cell.instrument for one in ones
+            row for (instrument, _), rows in self._kinds.items() if instrument == cell.instrument for row in rows
         ]
         if not like:
             return _Taken()
         least = min(_distance(cell, other) for other, _ in like)
-        ranked = sorted((one for one in like if _distance(cell, one[0]) == least), key=lambda one: one[0].concurrency)
-        below = [one for one in ranked if one[0].concurrency <= cell.concurrency]
-        above = [one for one in ranked if one[0].concurrency >= cell.concurrency]
+        ranked = sorted((row for row in like if _distance(cell, row[0]) == least), key=lambda row: row[0].concurrency)
+        below = [row for row in ranked if row[0].concurrency <= cell.concurrency]
+        above = [row for row in ranked if row[0].concurrency >= cell.concurrency]
         return _between_two(cell.concurrency, (below or above[:1])[-1], (above or below[-1:])[0])
 
 
@@ -183,7 +183,7 @@ def _between_two(threads: int, below: tuple[Cell, _Taken], above: tuple[Cell, _T
     low, here, high = map(math.log, counts)
     share = (here - low) / (high - low) if high > low else 0.0
 
-    return _Taken(*(one ** (1 - share) * other**share for one, other in zip(below[1], above[1], strict=True)))
+    return _Taken(*(lower ** (1 - share) * upper**share for lower, upper in zip(below[1], above[1], strict=True)))
 
 
 def _spec(cell: Cell) -> tuple[Any, ...]:
@@ -222,9 +222,9 @@ def _link(config: Mapping[str, Any], cluster: Cluster, directory: Path) -> float
         except (OSError, PeakmarkError):
             continue
         speeds = [
-            one["network"].get("speed_bps")
-            for host, one in known.items()
-            if (names == [None] or host in names) and isinstance(one.get("network"), Mapping)
+            node["network"].get("speed_bps")
+            for host, node in known.items()
+            if (names == [None] or host in names) and isinstance(node.get("network"), Mapping)
         ]
         if speeds and all(speeds):
             return float(min(speeds))
@@ -234,9 +234,12 @@ def _link(config: Mapping[str, Any], cluster: Cluster, directory: Path) -> float
 def _between(findings: Mapping[str, Finding]) -> float:
     """Seconds from the end of a record to the start of the next one, as they were on this machine."""
     times = sorted(
-        (datetime.fromisoformat(str(one.data["context"]["started"])).timestamp(), float(one.data["context"]["seconds"]))
-        for one in findings.values()
-        if one.data is not None
+        (
+            datetime.fromisoformat(str(finding.data["context"]["started"])).timestamp(),
+            float(finding.data["context"]["seconds"]),
+        )
+        for finding in findings.values()
+        if finding.data is not None
     )
     gaps = [later - start - seconds for (start, seconds), (later, _) in pairwise(times)]
     usual = [gap for gap in gaps if 0 <= gap < LONGEST_BETWEEN_S]

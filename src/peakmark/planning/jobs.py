@@ -132,10 +132,10 @@ def _megabytes(cells: Iterable[Cell], plan: planning.Plan) -> int:
 
 def options(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> list[str]:
     """Options of sbatch for the job of these cells. ``given``: partition and the like of the command line."""
-    return words(asked(cells, plan, given), plan)
+    return command_line(asked(cells, plan, given), plan)
 
 
-def words(asked: Mapping[str, str], plan: planning.Plan) -> list[str]:
+def command_line(asked: Mapping[str, str], plan: planning.Plan) -> list[str]:
     """Options as sbatch takes them, with those that the site wants for every job."""
     named = [f"--{name}={value}" if value else f"--{name}" for name, value in asked.items()]
     return [*named, *str(settings_of(plan.config).get("extra", "")).split()]
@@ -182,7 +182,7 @@ def resources(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, An
     return {
         "runtime": minutes(cells, plan),
         "mem_mb": megabytes(cells, plan),
-        "slurm_extra": " ".join(words(extra, plan)),
+        "slurm_extra": " ".join(command_line(extra, plan)),
         "nodes": 2 if both else None,
         "tasks": 2 if both else None,
         "mpi": "srun" if both else None,

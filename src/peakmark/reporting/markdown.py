@@ -37,9 +37,9 @@ def _blocks(nodes: Sequence[SyntaxTreeNode], name: str, cites: bool) -> list[Nod
 def _block(node: SyntaxTreeNode, name: str, cites: bool) -> Iterator[Node]:
     inside = node.children
     if node.type == "heading":
-        yield {"kind": "heading", "level": int(node.tag[1:]), "words": _words(inside[0].children, name, cites)}
+        yield {"kind": "heading", "level": int(node.tag[1:]), "words": _inline(inside[0].children, name, cites)}
     elif node.type == "paragraph":
-        yield {"kind": "paragraph", "words": _words(inside[0].children, name, cites)}
+        yield {"kind": "paragraph", "words": _inline(inside[0].children, name, cites)}
     elif node.type in ("bullet_list", "ordered_list"):
         items = [_blocks(item.children, name, cites) for item in inside]
         yield {"kind": "list", "ordered": node.type == "ordered_list", "items": items}
@@ -51,14 +51,14 @@ def _block(node: SyntaxTreeNode, name: str, cites: bool) -> Iterator[Node]:
         yield {"kind": "rule"}
     elif node.type == "table":
         head, *body = [
-            [_words(cell.children[0].children if cell.children else [], name, cites) for cell in row.children]
+            [_inline(cell.children[0].children if cell.children else [], name, cites) for cell in row.children]
             for part in inside
             for row in part.children
         ]
         yield {"kind": "table", "head": head, "rows": body}
 
 
-def _words(nodes: Sequence[SyntaxTreeNode], name: str, cites: bool) -> list[Node]:
+def _inline(nodes: Sequence[SyntaxTreeNode], name: str, cites: bool) -> list[Node]:
     return [word for node in nodes for word in _word(node, name, cites)]
 
 
@@ -68,9 +68,9 @@ def _word(node: SyntaxTreeNode, name: str, cites: bool) -> Iterator[Node]:
     elif node.type == "code_inline":
         yield {"kind": "code", "text": node.content}
     elif node.type in ("em", "strong"):
-        yield {"kind": node.type, "words": _words(node.children, name, cites)}
+        yield {"kind": node.type, "words": _inline(node.children, name, cites)}
     elif node.type == "link":
-        yield {"kind": "link", "to": str(node.attrs["href"]), "words": _words(node.children, name, cites)}
+        yield {"kind": "link", "to": str(node.attrs["href"]), "words": _inline(node.children, name, cites)}
     elif node.type == "softbreak":
         yield {"kind": "text", "text": " "}
     elif node.type == "hardbreak":

@@ -20,9 +20,9 @@ def _block(node: Node, top: int) -> str:
     kind = node["kind"]
     if kind == "heading":
         level = min(6, max(top + 1, top - 1 + node["level"]))
-        return f"<h{level}>{_words(node['words'])}</h{level}>"
+        return f"<h{level}>{_inline(node['words'])}</h{level}>"
     if kind == "paragraph":
-        return f"<p>{_words(node['words'])}</p>"
+        return f"<p>{_inline(node['words'])}</p>"
     if kind == "list":
         tag = "ol" if node["ordered"] else "ul"
         return f"<{tag}>{''.join(f'<li>{blocks(item, top)}</li>' for item in node['items'])}</{tag}>"
@@ -31,13 +31,13 @@ def _block(node: Node, top: int) -> str:
     if kind == "quote":
         return f"<blockquote>{blocks(node['blocks'], top)}</blockquote>"
     if kind == "table":
-        head = "".join(f'<th scope="col">{_words(cell)}</th>' for cell in node["head"])
-        body = "".join(f"<tr>{''.join(f'<td>{_words(cell)}</td>' for cell in row)}</tr>" for row in node["rows"])
+        head = "".join(f'<th scope="col">{_inline(cell)}</th>' for cell in node["head"])
+        body = "".join(f"<tr>{''.join(f'<td>{_inline(cell)}</td>' for cell in row)}</tr>" for row in node["rows"])
         return f'<div class="scroll"><table class="plain"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     return "<hr>"
 
 
-def _words(nodes: Sequence[Node]) -> str:
+def _inline(nodes: Sequence[Node]) -> str:
     return "".join(map(_word, nodes))
 
 
@@ -48,10 +48,10 @@ def _word(node: Node) -> str:
     if kind == "code":
         return f"<code>{escape(node['text'])}</code>"
     if kind in ("em", "strong"):
-        return f"<{kind}>{_words(node['words'])}</{kind}>"
+        return f"<{kind}>{_inline(node['words'])}</{kind}>"
     if kind == "cite":
         return f"[{escape(', '.join(node['keys']))}]"
     if kind == "link":
-        inside = _words(node["words"])
+        inside = _inline(node["words"])
         return f'<a href="{escape(node["to"])}">{inside}</a>' if node["to"].startswith(_LINKS) else inside
     return "<br>"

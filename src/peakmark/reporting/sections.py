@@ -35,14 +35,14 @@ class _Printed(NamedTuple):
 @dataclass(frozen=True)
 class Sections:
     """What the chapters are made of. ``widths``: see ``pictures``; ``page``: for the page, where each row of many nodes has a line
-    too, and nothing is left out that stands elsewhere; ``told``: the remedies that paper has named already.
+    too, and nothing is left out that stands elsewhere; ``named``: the remedies that paper has named already.
     """
 
     results: Results
     rows: Rows
     widths: pictures.Widths
     page: bool
-    told: set[str] = field(default_factory=set)
+    named: set[str] = field(default_factory=set)
 
     def build(self) -> list[dict[str, Any]]:
         """Title and parts of each chapter, in the order of the configured layout where there is one."""
@@ -141,7 +141,7 @@ class Sections:
             "title": grid.title,
             "name": captions.of_table(grid.title, members[0].table.subsystem),
             "table": page_tables.table(
-                grid if self.page else shorter.grid(grid, self.told), members, self.results.mark
+                grid if self.page else shorter.grid(grid, self.named), members, self.results.mark
             ),
             "findings": [],
             "figures": [],

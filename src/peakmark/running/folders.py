@@ -43,7 +43,7 @@ def check_room(directory: Path) -> None:
 def _check(path: Path, what: str) -> None:
     if why := _no_folder(path):
         raise PeakmarkError(f"{what}: {why}, {ELSEWHERE}")
-    there = next(one for one in (path, *path.absolute().parents) if one.exists())
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     if not os.access(there, os.W_OK | os.X_OK):
         which = "it" if there == path else there
         raise PeakmarkError(f"{what}: {which} cannot be written to; mend its rights, {ELSEWHERE}")
@@ -54,11 +54,11 @@ def _check(path: Path, what: str) -> None:
 def _no_folder(path: Path) -> str | None:
     """Why the path neither is a folder nor can become one."""
     try:
-        for one in (*reversed(path.parents), path):
-            which = "it" if one == path else one
-            if one.is_symlink() and not one.exists():
-                return f"{which} is a link to {one.readlink()}, which is not there; make that, or remove the link"
-            if one.exists() and not one.is_dir():
+        for part in (*reversed(path.parents), path):
+            which = "it" if part == path else part
+            if part.is_symlink() and not part.exists():
+                return f"{which} is a link to {part.readlink()}, which is not there; make that, or remove the link"
+            if part.exists() and not part.is_dir():
                 return f"{which} is a file; move it away"
     except OSError as error:
         return f"{error.filename} cannot be looked at ({error.strerror}); mend its rights"

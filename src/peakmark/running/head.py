@@ -163,7 +163,7 @@ def check(plan: Plan, given: Mapping[str, str], is_measured: Callable[[Cell], bo
         if int(asked["time"]) > int(longest.get(kind, {"time": "0"})["time"]):
             longest[kind] = asked
     for asked in longest.values():
-        options = jobs.words(asked, plan)
+        options = jobs.command_line(asked, plan)
         try:
             slurm.ask("sbatch", "--test-only", *options, text="#!/bin/sh\n")
         except slurm.SlurmError as error:

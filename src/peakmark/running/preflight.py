@@ -32,7 +32,7 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     Errors: ConfigError for what would let cells fail, or make an own kernel's row impossible.
     """
     asked = plan.config["site"]
-    return [*(site.conflicts(asked) if isinstance(asked, list) else ()), *_words(_empty(plan, cells))]
+    return [*(site.conflicts(asked) if isinstance(asked, list) else ()), *_lines(_empty(plan, cells))]
 
 
 def _empty(plan: Plan, cells: Iterable[Cell]) -> dict[str, str]:
@@ -48,7 +48,7 @@ def _empty(plan: Plan, cells: Iterable[Cell]) -> dict[str, str]:
     return {**empty, **_memory(rows), **_records(rows, place)}
 
 
-def _words(empty: dict[str, str]) -> list[str]:
+def _lines(empty: dict[str, str]) -> list[str]:
     """A line for each reason, with the first of its rows."""
     by_reason: dict[str, list[str]] = {}
     for row, reason in sorted(empty.items()):

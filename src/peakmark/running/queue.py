@@ -97,7 +97,7 @@ class Queue:
         return ended
 
     def _step(self) -> list[Ended]:
-        ended = [*self._submit(), *self._made()]
+        ended = [*self._submit(), *self._complete()]
         now = self.clock()
         # Where nothing else is in the queue, nodes stand idle until a row knows its own.
         wait = self.interval if self.active else LOOK_S
@@ -198,7 +198,7 @@ class Queue:
 
     # -- looking
 
-    def _made(self) -> list[Ended]:
+    def _complete(self) -> list[Ended]:
         """Jobs whose output is there: a record is whole or not there, so nobody waits until Slurm is asked again."""
         tasks = list(self.active.values()) if len(self.active) <= FEW else self._running
         over = [task for task in tasks if str(task.number) in self.active and task.is_made()]

@@ -20,7 +20,7 @@ _ENDED = {
     "exit code": "{}, exit code {}",
 }
 _SENTENCES = {
-    **{code: f"Slurm ended {{job}}: {words}" for code, words in _ENDED.items()},
+    **{code: f"Slurm ended {{job}}: {fact}" for code, fact in _ENDED.items()},
     "ended": "Slurm ended {job}: {}",
     "ended on": "Slurm ended {job} on {}: {}",
     "forgotten": "Slurm has forgotten {job} before anybody saw how it ended, and there is no record",

@@ -164,13 +164,13 @@ class Run:
 
     # -- what rules are told
 
-    def words(self, wildcards: Any) -> str:
-        """A cell whose words change is measured again."""
+    def fingerprint(self, wildcards: Any) -> str:
+        """What a cell is measured by: when it changes, the cell is measured again."""
         cell = self.cells[wildcards.cell]
         pair = ["--pair"] if self.plan.cluster and grouping.two_nodes(cell) else []
         return shlex.join(["--cell", cell.spec(), "--tool", *jobs.words_of(cell.instrument, self.plan), *pair])
 
-    def job_words(self, wildcards: Any) -> str:
+    def job_fingerprint(self, wildcards: Any) -> str:
         return jobs.fingerprint(self.plan.jobs[wildcards.job], self.plan)
 
     @property

@@ -1,7 +1,7 @@
 """Notes that differ in their numbers alone are one sentence with ranges."""
 
 from peakmark.judging.notes import Note, merge, note
-from peakmark.judging.phrases import Told, between, phrase
+from peakmark.judging.phrases import Quoted, between, phrase
 
 
 def spread(share: float) -> Note:
@@ -9,7 +9,7 @@ def spread(share: float) -> Note:
 
 
 def told(text: str) -> Note:
-    return note("remark", remark=Told(text))
+    return note("remark", remark=Quoted(text))
 
 
 def test_notes_that_differ_in_numbers_alone_share_a_sentence() -> None:

@@ -13,7 +13,7 @@ from peakmark.errors import PeakmarkError, sentence
 Result = TypeVar("Result")
 
 
-class Told(ApiError):
+class Mistake(ApiError):
     """Printed by Snakemake as one line: without a traceback there is no place in the rules that it would add."""
 
     @property
@@ -26,10 +26,10 @@ class Told(ApiError):
 
 
 def or_sentence(function: Callable[[], Result]) -> Result:
-    """What a user or his machine did wrong is told in a sentence. Errors: Told."""
+    """What a user or his machine did wrong is told in a sentence. Errors: Mistake."""
     try:
         return function()
     except PeakmarkError as error:
-        raise Told(str(error)) from None
+        raise Mistake(str(error)) from None
     except OSError as error:
-        raise Told(sentence(error)) from None
+        raise Mistake(sentence(error)) from None
