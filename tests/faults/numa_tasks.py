@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,13 @@ def pages(kernels: Path, cpus: list[int]) -> dict[str, dict[str, int]]:
                         f"rambench has touched {listed} of {POOL // PAGE} pages, exit code {process.returncode}"
                     )
                 time.sleep(0.05)
-            return {"maps": listed, "moved": _asked(process.pid)}
+            # Linux 6.1 tells nothing of a page that NUMA balancing has just unmapped, until its thread is there again.
+            answers: dict[int, int] = {}
+            while len(answers) < POOL // PAGE and time.monotonic() < end:
+                answers |= _asked(process.pid)
+                time.sleep(0.05)
+            moved = {str(node): count for node, count in Counter(answers.values()).items()}
+            return {"maps": listed, "moved": moved}
         finally:
             process.kill()
 
@@ -75,13 +82,13 @@ def _listed(pid: int) -> dict[str, int]:
     return found
 
 
-def _asked(pid: int) -> dict[str, int]:
-    """Every page of the same mappings that is there, by the node that move_pages says."""
+def _asked(pid: int) -> dict[int, int]:
+    """Address -> node of every page of the same mappings of which move_pages tells it."""
     ends = {}
     for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
         start, end = (int(word, 16) for word in line.split()[0].split("-"))
         ends[start] = end
-    found: dict[str, int] = {}
+    found: dict[int, int] = {}
     for start, _ in _buffers(pid):
         addresses = range(start, ends[start], PAGE)
         where = (ctypes.c_void_p * len(addresses))(*addresses)
@@ -89,6 +96,5 @@ def _asked(pid: int) -> dict[str, int]:
         call = ctypes.CDLL(None, use_errno=True).syscall
         if call(MOVE_PAGES[os.uname().machine], pid, ctypes.c_ulong(len(addresses)), where, None, states, 0) != 0:
             raise OSError(ctypes.get_errno(), "move_pages")
-        for node in (state for state in states if state >= 0):  # the others are not there
-            found[str(node)] = found.get(str(node), 0) + 1
+        found |= {address: node for address, node in zip(addresses, states, strict=True) if node >= 0}
     return found

@@ -31,7 +31,9 @@ class Limit:
 
     value     op/s, B/s, bit/s, 1/s: at most; s: at least. None when unknown: then the efficiency stays empty
     formula   in words with the numbers in it: ``2 cores x 3.2 GHz (observed clock) x 16 operations per cycle = ...``
+    detail    what stands in brackets behind it, and several formulas may share: how a core does so many operations
     source    where the numbers are from
+    cores     where the number of cores is from; "" where no such number is in the formula
     kind      measured (holds a clock measured beside the row), read (from this machine), site (site file), datasheet
               (table by CPU model: the most such a CPU can have), unknown
     reason    why it is unknown and how to supply it; None otherwise
@@ -51,6 +53,18 @@ class Limit:
     finding: str | None = None
     clock: str = ""
     missing: Missing | None = None
+    detail: str = ""
+    cores: str = ""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where the numbers are from, each part by itself."""
+        return (self.source, f"cores: {self.cores}") if self.cores else (self.source,)
+
+    @property
+    def explained(self) -> str:
+        """The formula with its detail."""
+        return f"{self.formula} ({self.detail})" if self.detail else self.formula
 
 
 @dataclass(frozen=True)

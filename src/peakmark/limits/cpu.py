@@ -29,18 +29,19 @@ def limit(question: Question) -> Limit:
         if line is None:
             return _unknown(question, design, cores * clock)
         per_cycle, source = float(line["operations_per_cycle"]), line["source"]
-        how = f" ({design}, {line['isa'].upper()}: {line['how']})"
+        how = f"{design}, {line['isa'].upper()}: {line['how']}"
     value = cores * clock * per_cycle
     # As wide multiplications lower the clock, that of the work itself says so.
     loaded = clock_name == "observed" and question.clock_loaded
     which = "clock observed under the work" if loaded else f"{clock_name} clock"
     formula = (
         f"{plural(cores, 'core')} x {quantity(clock, 'Hz')} ({which}) x {per_cycle:.4g} operations per cycle"
-        f" and core = {quantity(value, 'op/s')}{how}"
+        f" and core = {quantity(value, 'op/s')}"
     )
     fewer = f"{question.concurrency} threads on {plural(cores, 'core')}: the limit is that of the cores"
     note = fewer if question.concurrency > cores else None
-    return question.limit(value, formula, f"{source}; cores: {cores_source}", kind, note=note, clock=clock_name)
+    said = {"note": note, "clock": clock_name, "detail": how, "cores": cores_source}
+    return question.limit(value, formula, source, kind, **said)
 
 
 def microarchitecture(question: Question) -> str | None:

@@ -24,9 +24,9 @@ def limit(question: Question) -> Limit:
         return question.unknown(f"a link does not bound {what} usefully", *datasheet)
     value = question.fact("storage", "interface_limit")
     if value is not None:
-        formula = f"{question.fact('storage', 'interface_limit_formula')} (interface limit)"
-        note = "the limit of the interface, not of the medium"
-        return question.limit(float(value), formula, "link speed read from this machine", "read", note=note)
+        formula, source = question.fact("storage", "interface_limit_formula"), "link speed read from this machine"
+        said = {"note": "the limit of the interface, not of the medium", "detail": "interface limit"}
+        return question.limit(float(value), str(formula), source, "read", **said)
     seen = {
         None: "the device behind the scratch directory is not known",
         "network": f"{question.fact('storage', 'filesystem')} is a network file system: its disks cannot be seen",

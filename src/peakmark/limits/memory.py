@@ -191,9 +191,10 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
     rest = "" if parts[0].startswith(f"L{levels[0][0]}:") else " for what the levels above cannot hold"
     formula = (
         f"{size} per thread fits L{level}; {plural(cores, 'core')} x {quantity(clock, 'Hz')} ({clock_name} clock) x"
-        f" {working_set / cycles:.4g} B per cycle = {quantity(value, 'B/s')} ({parts[0]}{rest})"
+        f" {working_set / cycles:.4g} B per cycle = {quantity(value, 'B/s')}"
     )
-    return question.limit(value, formula, f"{parts[1]}; cores: {cores_source}", kind, clock=clock_name)
+    said = {"clock": clock_name, "detail": f"{parts[0]}{rest}", "cores": cores_source}
+    return question.limit(value, formula, parts[1], kind, **said)
 
 
 def _latency(question: Question) -> Limit:

@@ -1,11 +1,10 @@
 """Where the theoretical values of a table come from: each formula with its numbers once, and the rows it stands for.
 
-What stands in brackets at the end of several formulas, and what several sources have in common, is told once below them.
+The detail that several formulas share, and what several have as their source, is told once below them.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,44 +15,31 @@ from peakmark.judging.naming import Naming
 from peakmark.judging.row import Key, Row
 from peakmark.tables import presentation
 
-_CORES = re.compile(r"; (?=cores: )")  # before where the number of cores is from, which many sources end with
-
 
 def build(rows: Sequence[Row], printed: Mapping[Key, Sheet], mark: str = ".") -> dict[str, Any]:
     """Each formula once, with the rows it stands for, called as ``printed`` in a layout; sources are told once."""
     sources: dict[str, int] = {}
-    groups: dict[tuple[str, str, str], list[Row]] = {}
+    groups: dict[tuple[str, str, str, tuple[str, ...]], list[Row]] = {}
     said_below_table = len(presentation.unknown_reasons(rows)) == 1
     for row in rows:
         known = row.limit.value is not None
         if not known and said_below_table:
             continue
         formula = row.limit.formula if known else str(row.limit.reason)
-        groups.setdefault((formula, row.limit.kind, row.limit.source if known else ""), []).append(row)
+        sources_of = row.limit.sources if known else ()
+        groups.setdefault((formula, row.limit.detail, row.limit.kind, sources_of), []).append(row)
     lines = []
-    often = Counter(_split(formula)[1] for formula, _, _ in groups)
-    for (formula, kind, source), members in groups.items():
-        head, detail = _split(formula)
-        shown, cited = (head, [detail]) if detail and often[detail] > 1 else (formula, [])
-        cited += _CORES.split(source) if source else []
+    often = Counter(detail for _, detail, _, _ in groups)
+    for (formula, detail, kind, sources_of), members in groups.items():
+        apart = often[detail] > 1
+        shown = formula if apart or not detail else f"{formula} ({detail})"
+        cited = [*([detail] if detail and apart else []), *filter(None, sources_of)]
         numbers = ", ".join(str(sources.setdefault(entry, len(sources) + 1)) for entry in cited)
         which = "all rows" if len(members) == len(rows) else _which(members, printed)
         lines.append(
             {"rows": which, "formula": typeset(shown + _at_clocks(members), mark), "kind": kind, "source": numbers}
         )
     return {"lines": lines, "sources": [f"{number}. {typeset(source, mark)}." for source, number in sources.items()]}
-
-
-def _split(formula: str) -> tuple[str, str]:
-    """A formula without the brackets at its end, and what stands in them; nothing where it ends otherwise."""
-    if not formula.endswith(")"):
-        return formula, ""
-    depth = 0
-    for place in range(len(formula) - 1, -1, -1):
-        depth += {")": 1, "(": -1}.get(formula[place], 0)
-        if depth == 0:
-            return formula[:place].rstrip(), formula[place + 1 : -1]
-    return formula, ""
 
 
 def _at_clocks(rows: Sequence[Row]) -> str:

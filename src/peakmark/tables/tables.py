@@ -157,8 +157,8 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
             "level": series.summary.level if series.summary.n > 1 else None,
             "doubt": str(notes.worst(row.marks_of(instrument)) or ""),
             "theoretical": row.limit.value,
-            "theoretical_formula": row.limit.formula,
-            "theoretical_source": row.limit.source,
+            "theoretical_formula": row.limit.explained,
+            "theoretical_source": "; ".join(row.limit.sources),
             "efficiency": series.efficiency,
         }
         for row in rows

@@ -16,7 +16,7 @@ def test_zen_3_at_the_clock_measured_beside_the_row(workload: str, per_cycle: in
     assert limit.value == pytest.approx(2 * 3.2e9 * per_cycle)
     assert limit.kind == "measured"
     assert "2 cores x 3.2 GHz (observed clock)" in limit.formula
-    assert "Zen 3" in limit.formula
+    assert "Zen 3" in limit.explained
 
 
 def test_threads_beyond_the_cores_do_not_raise_the_limit() -> None:
@@ -108,7 +108,7 @@ def test_the_cores_of_a_row_are_those_its_records_tell() -> None:
     placed = {"cores": 2, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
     limit = cpu("DP", 2, first_job, clock_hz=3e9, placed=placed)
     assert limit.value == pytest.approx(2 * 3e9 * 16)
-    assert "cores its threads were placed on" in limit.source
+    assert "cores its threads were placed on" in limit.cores
     assert cpu("DP", 2, first_job, clock_hz=3e9).value == pytest.approx(3e9 * 16)  # a record of an earlier version
     assert cpu("DP", 2, VM, clock_hz=3e9, placed={**placed, "cores": 1}).value == pytest.approx(3e9 * 16)
 
@@ -116,4 +116,4 @@ def test_the_cores_of_a_row_are_those_its_records_tell() -> None:
 def test_cores_of_a_guest_are_not_called_physical() -> None:
     placed = {"cores": 2, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
     for limit in (cpu("DP", 2, VM, clock_hz=3e9), cpu("DP", 2, VM, clock_hz=3e9, placed=placed)):
-        assert "physical" not in limit.source and "virtual machine" in limit.source
+        assert "physical" not in limit.cores and "virtual machine" in limit.cores
