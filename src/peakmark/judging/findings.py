@@ -14,7 +14,7 @@ from peakmark.config.layouts import Sheet
 from peakmark.formatting import plural
 from peakmark.judging import beside, ratios, strata, to_limit, trends
 from peakmark.judging.measured import DEFAULT
-from peakmark.judging.naming import Naming, noun, repeated
+from peakmark.judging.naming import Naming, Topic, noun, repeated
 from peakmark.judging.notes import Level
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
 from peakmark.judging.row import Row
@@ -24,9 +24,10 @@ MANY = 4  # more names than this are counted instead
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence or two about a table, and what they are about."""
+    """One sentence or two about a table, what they are about, and how that is headed."""
 
-    topic: str
+    topic: Topic
+    heading: str
     text: str
 
 
@@ -42,19 +43,19 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
     alike, right = _claimable(measured)
     all_points, over_all = strata.sentences(naming, right)
     by_topic = (
-        ("Best and worst", _extremes(naming, right)),
-        (f"{noun(naming.table).title()}s", trends.scaling(naming, right)),
-        ("Block size", trends.blocks(naming, right)),
+        (Topic.EXTREMES, _extremes(naming, right)),
+        (Topic.THREADS, trends.scaling(naming, right)),
+        (Topic.BLOCKS, trends.blocks(naming, right)),
         *((topic, [text]) for topic, text in all_points),
-        ("Reference", _references(naming, right, over_all)),
-        ("Disagreement", _disagreements(naming, alike)),
-        ("Limit", to_limit.sentences(naming, alike)),
-        ("Machine", dict.fromkeys(f"{row.limit.finding}." for row in rows if row.limit.finding)),
-        ("Hosts", _mixed(measured)),
-        ("Doubt", _doubtful(naming, measured)),
-        ("Not claimed", _few(measured, alike)),
+        (Topic.REFERENCE, _references(naming, right, over_all)),
+        (Topic.DISAGREEMENT, _disagreements(naming, alike)),
+        (Topic.LIMIT, to_limit.sentences(naming, alike)),
+        (Topic.MACHINE, dict.fromkeys(f"{row.limit.finding}." for row in rows if row.limit.finding)),
+        (Topic.HOSTS, _mixed(measured)),
+        (Topic.DOUBT, _doubtful(naming, measured)),
+        (Topic.FEW, _few(measured, alike)),
     )
-    return [Finding(topic, text) for topic, texts in by_topic for text in texts]
+    return [Finding(topic, topic.heading(naming.table), text) for topic, texts in by_topic for text in texts]
 
 
 def _few(measured: Sequence[Row], alike: Sequence[Row]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from peakmark.formatting import listed, percent, plural
 from peakmark.judging import findings, fleet
 from peakmark.judging.findings import Finding
 from peakmark.judging.fleet import Rows, Slow, Spot
-from peakmark.judging.naming import Naming
+from peakmark.judging.naming import Naming, Topic
 from peakmark.judging.row import Row
 
 NAMED = 8
@@ -59,7 +59,9 @@ def of(rows: Sequence[Row], mark: str = ".") -> list[Finding]:
     """The findings of one table of many nodes: on the nodes, then what the rows of the typical node say."""
     typical = [replace(row, key=row.key._replace(node="any")) for row in fleet.typical(rows)]
     sentences = [
-        replace(finding, topic=f"{finding.topic}, typical node") if finding.topic in ("Limit", "Doubt") else finding
+        replace(finding, heading=f"{finding.heading}, typical node")
+        if finding.topic in (Topic.LIMIT, Topic.DOUBT)
+        else finding
         for finding in findings.of(typical, mark)
     ]
     return [*of_nodes(rows, mark), *sentences]
@@ -76,7 +78,8 @@ def of_nodes(rows: Sequence[Row], mark: str = ".") -> list[Finding]:
     text = f"Lowest and highest node differ by {percent(least.range, mark)}\u00a0% of their median ({naming.row(least.middle, on_all=True)})"
     if most is not least:
         text += f" to {percent(most.range, mark)}\u00a0% ({naming.row(most.middle, on_all=True)})"
-    return [Finding("Nodes", f"{text}."), *(Finding("Apart", text) for text in _apart(spots, mark))]
+    sentences = [(Topic.NODES, f"{text}."), *((Topic.APART, text) for text in _apart(spots, mark))]
+    return [Finding(topic, topic.heading(naming.table), sentence) for topic, sentence in sentences]
 
 
 def _apart(spots: Sequence[Spot], mark: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from peakmark.catalogue.fitting import UNITS
 from peakmark.catalogue.subsystems import SUBSYSTEMS
@@ -11,6 +12,29 @@ from peakmark.catalogue.tables import Series, Table
 from peakmark.config.layouts import Sheet, name_in, written
 from peakmark.formatting import plural, significant, size
 from peakmark.judging.row import Row
+
+
+class Topic(Enum):
+    """What a sentence about a table is about, by its heading."""
+
+    EXTREMES = "Best and worst"
+    THREADS = "Threads"
+    BLOCKS = "Block size"
+    WORKLOADS = "Workloads"
+    REFERENCE = "Reference"
+    UNDECIDED = "Not told apart"
+    DISAGREEMENT = "Disagreement"
+    LIMIT = "Limit"
+    MACHINE = "Machine"
+    HOSTS = "Hosts"
+    DOUBT = "Doubt"
+    FEW = "Not claimed"
+    NODES = "Nodes"
+    APART = "Apart"
+
+    def heading(self, table: Table) -> str:
+        """Threads are streams in some tables."""
+        return f"{noun(table).title()}s" if self is Topic.THREADS else self.value
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from peakmark import statistics
 from peakmark.formatting import significant
 from peakmark.judging import ratios
-from peakmark.judging.naming import Naming, noun
+from peakmark.judging.naming import Naming, Topic
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Key, Row, Series
 
@@ -99,18 +99,17 @@ def _rank_sums(ranks: NDArray[np.int64], n: int) -> NDArray[np.float64]:
     return shares
 
 
-def sentences(naming: Naming, rows: Sequence[Row]) -> tuple[list[tuple[str, str]], dict[str, str]]:
+def sentences(naming: Naming, rows: Sequence[Row]) -> tuple[list[tuple[Topic, str]], dict[str, str]]:
     """(topic, sentence) of each pair of workloads, of neighbouring block sizes, of numbers of threads and of the own program
     and a reference, as far as chance is ruled out: at 5 % for all comparisons of the table together, and of the own
     program's where it is not. Beside them, for each reference that is told apart, a clause for the sentence about it.
     """
     right = [row for row in rows if row.own is not None and row.level is not Level.WRONG and not row.mixed]
-    counted = f"{noun(naming.table).title()}s"
-    compared = [("Workloads", together) for together in _workloads(naming, right)]
+    compared = [(Topic.WORKLOADS, together) for together in _workloads(naming, right)]
     if any(not row.measured.summary.enough for row in right):
-        compared += [("Block size", together) for together in _blocks(naming, right)]
-        compared += [(counted, together) for together in _threads(naming, right)]
-        compared += [("Reference", together) for together in _references(naming, right)]
+        compared += [(Topic.BLOCKS, together) for together in _blocks(naming, right)]
+        compared += [(Topic.THREADS, together) for together in _threads(naming, right)]
+        compared += [(Topic.REFERENCE, together) for together in _references(naming, right)]
     holding = _holding([together for _, together in compared])
     said = [
         (topic, _sentence(naming, together))
@@ -128,7 +127,7 @@ def sentences(naming: Naming, rows: Sequence[Row]) -> tuple[list[tuple[str, str]
     ]
     if undecided:
         said.append(
-            ("Not told apart", f"Chance is not ruled out, at 5 % for all of these together: {'; '.join(undecided)}.")
+            (Topic.UNDECIDED, f"Chance is not ruled out, at 5 % for all of these together: {'; '.join(undecided)}.")
         )
     return said, {
         together.instrument: _clause(naming, together)

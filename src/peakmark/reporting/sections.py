@@ -12,6 +12,7 @@ from peakmark.config.layouts import Layout, Sheet
 from peakmark.judging import findings, fleet, fleet_text
 from peakmark.judging.drawn import figures_of, without_rows
 from peakmark.judging.findings import Finding
+from peakmark.judging.naming import Topic
 from peakmark.judging.row import Key, Row
 from peakmark.judging.rows import layout_of
 from peakmark.reporting import formulas, pictures, shorter
@@ -72,7 +73,8 @@ class Sections:
         built = formulas.build(typical, {}, mark)
         if built["lines"]:
             built["sources"].insert(0, f"Of {typical[0].key.node}, the node nearest to the median of all.")
-        parts[0] |= {"findings": list(map(vars, fleet_text.of(rows, mark))), "formulas": built}
+        said = [_as_data(finding.heading, finding.text) for finding in fleet_text.of(rows, mark)]
+        parts[0] |= {"findings": said, "formulas": built}
         for drawn in figures_of(table, rows):
             parts[0]["figures"] += filter(None, [pictures.of_nodes(drawn, self.widths, mark)])
         if self.page:
@@ -102,7 +104,7 @@ class Sections:
         distinct = len({printed.keys for printed in every})
         if distinct > 1:
             for text in findings.together(rows, mark, every[-1].sheet):
-                parts[-1]["findings"].append(vars(Finding(f"{distinct} tables together", text)))
+                parts[-1]["findings"].append(_as_data(f"{distinct} tables together", text))
         for drawn in figures_of(table, rows, layout):
             picture, keys = pictures.of_rows(drawn, self.widths, mark), {row.key for row in drawn.rows}
             if picture:
@@ -152,12 +154,17 @@ class Sections:
         """What the rows say, without what their notes say one by one, what page one says of the whole campaign, and on paper
         without the words of a column of the table.
         """
-        elsewhere = {"Disagreement"}
+        elsewhere = {Topic.DISAGREEMENT}
         if any(note.code == "few" and note.whole for row in rows for note in row.marks):
-            elsewhere.add("Not claimed")
+            elsewhere.add(Topic.FEW)
         if not self.page and grid.texts("doubt"):
-            elsewhere.add("Doubt")
-        return [vars(finding) for finding in every if finding.topic not in elsewhere]
+            elsewhere.add(Topic.DOUBT)
+        return [_as_data(finding.heading, finding.text) for finding in every if finding.topic not in elsewhere]
+
+
+def _as_data(heading: str, sentence: str) -> dict[str, str]:
+    """A finding as the template and the page take it."""
+    return {"topic": heading, "text": sentence}
 
 
 def _is_told_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:

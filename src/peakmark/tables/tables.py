@@ -170,7 +170,7 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
 def sentences(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
     """What the rows of each table say: table, topic, sentence."""
     find = fleet_text.of if fleet.is_many(rows) else findings.of
-    lines = [(name, finding.topic, finding.text) for name, table_rows in rows.items() for finding in find(table_rows)]
+    lines = [(name, finding.heading, finding.text) for name, table_rows in rows.items() for finding in find(table_rows)]
     return pd.DataFrame(lines, columns=["table", "topic", "sentence"])
 
 

@@ -54,7 +54,7 @@ def disk(
 
 
 def said(rows: Sequence[Row], topic: str) -> list[str]:
-    return [finding.text for finding in findings.of(rows) if finding.topic == topic]
+    return [finding.text for finding in findings.of(rows) if finding.heading == topic]
 
 
 GRID = {
@@ -106,7 +106,7 @@ def test_rows_that_overlap_are_not_ranked(tmp_path: Path) -> None:
 def test_three_repetitions_claim_nothing_of_single_rows(tmp_path: Path) -> None:
     rows = disk(tmp_path / "c", GRID, iozone={key: 0.9 * value for key, value in GRID.items()}, repetitions=3)
     found = findings.of(rows)
-    assert {finding.topic for finding in found} == {"Block size", "Threads", "Reference", "Not claimed"}
+    assert {finding.heading for finding in found} == {"Block size", "Threads", "Reference", "Not claimed"}
     assert "n = 3: too few repetitions" in said(rows, "Not claimed")[0]
     assert "shown" not in said(rows, "Reference")[0]
 
@@ -236,7 +236,9 @@ def test_the_report_shows_them_once_below_their_table(tmp_path: Path) -> None:
     assert [part["table"]["name"] for part in parts] == ["ws_runs", "ws_final"]
     assert parts[0]["findings"] == []
     sheet = next(sheet for sheet in layouts.load("disk-patterns-2020").sheets if sheet.name == "ws_final")
-    assert parts[1]["findings"] == [vars(finding) for finding in findings.of(rows, sheet=sheet)]
+    assert parts[1]["findings"] == [
+        {"topic": finding.heading, "text": finding.text} for finding in findings.of(rows, sheet=sheet)
+    ]
     assert "best with 16MB, 8 threads" in parts[1]["findings"][0]["text"]
     tables.build(tmp_path / "c")
     frame = pd.read_csv(tmp_path / "c" / "tables" / "findings.csv")

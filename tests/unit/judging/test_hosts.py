@@ -78,7 +78,7 @@ def test_a_row_that_mixes_hosts_is_not_claimed(mixing: Path) -> None:
     assert all(row.mixed and row.measured.efficiency for row in rows)  # alike in all that a limit is made of
     assert all(row.level is None for row in rows)  # or every row of a cluster of equal nodes would be in doubt
     assert "measured on 2 different hosts (a, b), and nothing is claimed" in rows[0].said(rows[0].remarks)[0]
-    assert [found.topic for found in findings.of(rows)] == ["Hosts"]
+    assert [found.heading for found in findings.of(rows)] == ["Hosts"]
     assert "2 of 2 rows mix hosts" in findings.of(rows)[0].text
 
 
@@ -123,7 +123,7 @@ def test_a_reference_that_ran_elsewhere_has_no_ratio(tmp_path: Path) -> None:
     (row,) = build_rows(Results.read(make.write(tmp_path / "c", records)))["cpu"]
     assert ratios.best(row) is None
     assert ratios.text(row) == ""
-    assert not {"Reference", "Disagreement"} & {found.topic for found in findings.of([row])}
+    assert not {"Reference", "Disagreement"} & {found.heading for found in findings.of([row])}
     assert "disagreement" not in {note.code for note in row.marks}
 
 
