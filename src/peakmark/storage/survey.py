@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import functools
 import gc
+import marshal
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -74,18 +74,28 @@ def _read(folder: Path, part: Sequence[Cell]) -> list[Finding]:
 
 
 class _Once:
-    """Gives for each value that JSON knows the first one that equals it, so that a pickle too holds it once."""
+    """Gives for each text, list and object of JSON the first one that equals it, so that a pickle too holds it once."""
 
     def __init__(self) -> None:
-        # By the identities of their members, which are the first of their kind and kept here.
-        self.known: dict[Any, Any] = {}
+        # Lists and objects by their bytes, which tell 1, 1.0 and true apart.
+        self.known: dict[str | bytes, Any] = {}
 
     def of(self, value: Any) -> Any:
-        known = self.known
-        if isinstance(value, dict):
-            own = {sys.intern(key): self.of(member) for key, member in value.items()}
-            return known.setdefault((*own, *map(id, own.values())), own)
-        if isinstance(value, list):
-            members = [self.of(member) for member in value]
-            return known.setdefault((list, *map(id, members)), members)
-        return known.setdefault((type(value), value), value)
+        kind = type(value)
+        if kind is str:
+            return self.known.setdefault(value, value)
+        if kind is not dict and kind is not list:
+            return value
+        known, content = self.known, marshal.dumps(value, 2)  # later versions tell apart what equals
+        if content not in known:
+            if kind is dict:
+                known[content] = {
+                    known.setdefault(key, key): member if type(member) in _NUMBERS else self.of(member)
+                    for key, member in value.items()
+                }
+            else:
+                known[content] = list(map(self.of, value))
+        return known[content]
+
+
+_NUMBERS = frozenset((int, float, bool))  # which a pickle holds each time
