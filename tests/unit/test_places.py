@@ -118,7 +118,7 @@ def test_a_remark_has_its_places() -> None:
     assert [code for code in codes if f'"{code}"' not in tested] == [], "a test names it"
     assert set(notes.SHARED) <= set(codes)
     assert {name.partition(" ")[0] for name in phrases.NOTES} == set(codes), "data/notes.csv"
-    written = "".join(path.read_text() for path in (PACKAGE / "judging").glob("*.py"))
+    written = "".join(path.read_text() for room in ("judging", "limits") for path in (PACKAGE / room).glob("*.py"))
     cases = [name.partition(" ")[2] for name in phrases.NOTES]
     unused = [name for name in (*filter(None, cases), *phrases.PARTS) if f'"{name}"' not in written]
     assert unused == [], "data/notes.csv, data/phrases.csv"

@@ -10,6 +10,7 @@ from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import listed, plural
 from peakmark.judging import notes
 from peakmark.judging.notes import Note, merge
+from peakmark.judging.phrases import Phrase, worded
 from peakmark.judging.row import Row
 from peakmark.judging.verdict import Rows, Verdict, candidates
 from peakmark.statistics import ENOUGH
@@ -19,7 +20,7 @@ def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> 
     """Sentences for the first page, the weightiest first."""
     measured = [row for table in rows.values() for row in table if row.own is not None]
     # What keeps the machine itself below what its CPUs could have.
-    findings = dict.fromkeys(row.limit.finding for row in measured if row.limit.finding)
+    findings = dict.fromkeys(worded(Phrase(*row.limit.finding)) for row in measured if row.limit.finding)
     return [
         *_nothing_sure(verdicts),
         *_doubtful(measured),

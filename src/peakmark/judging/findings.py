@@ -16,6 +16,7 @@ from peakmark.judging import beside, ratios, strata, to_limit, trends
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.naming import Naming, Topic, noun, repeated
 from peakmark.judging.notes import Level
+from peakmark.judging.phrases import Phrase, worded
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
 from peakmark.judging.row import Row
 
@@ -50,7 +51,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         (Topic.REFERENCE, _references(naming, right, over_all)),
         (Topic.DISAGREEMENT, _disagreements(naming, alike)),
         (Topic.LIMIT, to_limit.sentences(naming, alike)),
-        (Topic.MACHINE, dict.fromkeys(f"{row.limit.finding}." for row in rows if row.limit.finding)),
+        (Topic.MACHINE, dict.fromkeys(f"{worded(Phrase(*row.limit.finding))}." for row in rows if row.limit.finding)),
         (Topic.HOSTS, _mixed(measured)),
         (Topic.DOUBT, _doubtful(naming, measured)),
         (Topic.FEW, _few(measured, alike)),

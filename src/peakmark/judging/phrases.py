@@ -103,6 +103,11 @@ def phrase(part: str, /, **values: Value) -> Phrase:
     return Phrase(part, tuple(values.items()))
 
 
+def worded(phrase: Phrase) -> str:
+    """A part of a sentence in words."""
+    return shown(PARTS[phrase.part], dict(phrase.values))
+
+
 def shown(template: str, values: Mapping[str, Value], show: Show = str) -> str:
     """The words with their values, of which numbers are printed by ``show``, in the order in which they stand there."""
     parts = []

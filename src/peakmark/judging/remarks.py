@@ -14,7 +14,7 @@ from peakmark.formatting import natural, size
 from peakmark.judging import alike, checks, notes, ratios
 from peakmark.judging.measured import DEFAULT, Measured
 from peakmark.judging.notes import Level, Note, note
-from peakmark.judging.phrases import Quoted, phrase
+from peakmark.judging.phrases import Phrase, Quoted, phrase
 from peakmark.judging.row import Row
 from peakmark.storage.results import Results
 
@@ -165,10 +165,10 @@ def of_programs_and_limit(row: Row) -> Iterator[Note]:
             yield note("warning", about=name, warning=Quoted(warning), often=often)
         if any(point.details.get("estimate") for point in entry.points):
             yield note("derived", about=name)
-    if row.limit.note:
-        yield note("limit", remark=Quoted(row.limit.note))
+    for remark in row.limit.remarks:
+        yield note("limit", remark=Quoted(remark) if isinstance(remark, str) else Phrase(*remark))
     if row.limit.finding:
-        yield note("machine", remark=Quoted(row.limit.finding))
+        yield note("machine", remark=Phrase(*row.limit.finding))
     if len(row.ends) > 1:
         yield note("pairs", pairs=tuple(f"{client} → {server}" for client, server in row.ends))
 

@@ -193,7 +193,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     limit = _limit(results, table, key, own_points, facts)
     reason = _no_one_limit(results, table, key, own_points, hosts)
     if reason:
-        limit = replace(limit, value=None, kind="unknown", reason=reason, note=None, finding=None)
+        limit = replace(limit, value=None, kind="unknown", reason=reason, remarks=(), finding=None)
     series = {
         name: _series(results, tuple(sorted(points, key=lambda point: point.repetition)), limit, centre)
         for name, points in sorted(draft.points.items())

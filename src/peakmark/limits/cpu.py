@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from peakmark import data
 from peakmark.formatting import plural
-from peakmark.limits.base import Kind, Limit, Question
+from peakmark.limits.base import Kind, Limit, Question, Remark
 from peakmark.units import quantity
 
 # Two fused units of the ISA's width: right for most designs, wrong for some. Only ever an estimate.
@@ -38,9 +38,13 @@ def limit(question: Question) -> Limit:
         f"{plural(cores, 'core')} x {quantity(clock, 'Hz')} ({which}) x {per_cycle:.4g} operations per cycle"
         f" and core = {quantity(value, 'op/s')}"
     )
-    fewer = f"{question.concurrency} threads on {plural(cores, 'core')}: the limit is that of the cores"
-    note = fewer if question.concurrency > cores else None
-    said = {"note": note, "clock": clock_name, "detail": how, "cores": cores_source}
+    fewer = Remark("limit of cores", (("threads", question.concurrency), ("cores", cores)))
+    said = {
+        "remarks": (fewer,) if question.concurrency > cores else (),
+        "clock": clock_name,
+        "detail": how,
+        "cores": cores_source,
+    }
     return question.limit(value, formula, source, kind, **said)
 
 
@@ -120,8 +124,5 @@ def _unknown(question: Question, design: str | None, cycles: float) -> Limit:
     if widest is None or lanes is None:
         return question.unknown(fact, key)
     estimate = cycles * widest * lanes
-    note = (
-        f"an estimate, not used for any efficiency: two {question.fact('cpu', 'isa_best')} multiply-add units"
-        f" would give {quantity(estimate, 'op/s')}"
-    )
-    return question.unknown(fact, key, note=note)
+    guess = Remark("limit guessed", (("isa", str(question.fact("cpu", "isa_best"))), ("rate", estimate)))
+    return question.unknown(fact, key, "", guess)

@@ -31,5 +31,7 @@ def limit(question: Question) -> Limit | None:
             where = ", ".join(f"{name} = {names[name]:.10g}" for name in sorted(names_in(entry["formula"])))
             formula = f"{entry['formula']} = {quantity(value, entry['unit'], 8)}" + (f" with {where}" if where else "")
             source = f"formula set {chosen} of site file {question.site.get('name', '')}".strip()
-            return Limit(value, entry["unit"], formula, source, "site", note=entry.get("note"))
+            return Limit(
+                value, entry["unit"], formula, source, "site", remarks=tuple(filter(None, [entry.get("note")]))
+            )
     return None

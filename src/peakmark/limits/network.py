@@ -36,11 +36,11 @@ def limit(question: Question) -> Limit:
     )
     value = rate * share
     formula = f"{quantity(rate, 'bit/s')} line rate x {share_text} = {quantity(value, 'bit/s')}"
-    source, note = question.site_source("network"), None
+    source, remarks = question.site_source("network"), ()
     if kind == "read":
         source = f"{question.fact('network', 'interface')} of this machine"
-        note = question.fact("network", "speed_note")
-    return question.limit(value, formula, f"{source}; IPv4, MTU {mtu}", kind, note=note)
+        remarks = tuple(filter(None, [question.fact("network", "speed_note")]))
+    return question.limit(value, formula, f"{source}; IPv4, MTU {mtu}", kind, remarks=remarks)
 
 
 def tcp_share(mtu: int, frame: int = FRAME["ethernet"]) -> tuple[float, str]:
