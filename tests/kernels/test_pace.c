@@ -114,6 +114,7 @@ static void calls_that_take_longer_than_calm_ones_had_less_of_the_pipes(void **s
     const double calm = CALL / 2.75e9;
     assert_true(pace_share(&pace, 1.5 * calm) > 0.66 && pace_share(&pace, 1.5 * calm) < 0.68);
     assert_true(pace_share(&pace, calm) > 0.99 && pace_share(&pace, calm) < 1.01);
+    assert_true(pace_share(&pace, -calm) == 1);
     assert_false(pace_held_up(&pace));
 }
 

@@ -163,7 +163,7 @@ static void finish(struct team_member *member) {
     pace_end(&w->pace);
     member->clock_hz_loaded = pace_hz(&w->pace);
     const double passes = (double)w->calls * PASSES_PER_CALL + (double)w->tail;
-    const double call = (double)(member->cpu_ns - w->paced_ns) * 1e-9 * PASSES_PER_CALL / passes;
+    const double call = ((double)member->cpu_ns - (double)w->paced_ns) * 1e-9 * PASSES_PER_CALL / passes;
     const double share = pace_share(&w->pace, call);
     member->held_up = pace_held_up(&w->pace) || share < SHARE_LEAST;
     if (!is_right(kernel, w, PASSES_PER_CALL, w->calls, w->checksum, w->tail > 0 ? NULL : w->result) ||

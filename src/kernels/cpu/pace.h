@@ -65,7 +65,7 @@ bool pace_held_up(const struct pace *pace);
 /*
  * Which share of the pipes the work had, whose calls took `seconds` each: the cycles of calls that nothing
  * held up, beside those of all. Below 1 although the thread ran: something else on the core had its turns.
- * 1 where no clock is told.
+ * 1 where no clock is told, or no time is left for calls: of a paced one that waited for its CPU.
  */
 double pace_share(const struct pace *pace, double seconds);
 
