@@ -71,19 +71,19 @@ def test_published_theoretical_values_come_out(
     digits = len(f"{value:.12g}".replace(".", "").strip("0"))
     assert limit.value / scale == pytest.approx(value, rel=0.6 * 10 ** (1 - min(digits, 8)) if digits > 3 else 1e-9)
     assert formulas in limit.source
-    assert limit.note
+    assert limit.remarks
 
 
 def test_the_mixed_units_are_named() -> None:
     facts = site.load(SITES / "hyperion.yaml", "report-1")
     iops = limits.for_row("disk", "RR", "", 1024, 1, "iops", {}, facts)
-    assert iops.note is not None and "1/s^2" in iops.note
+    assert "1/s^2" in str(iops.remarks)
     memory = limits.for_row("memory", "RWS", "pool", 1024, 1, "throughput", {}, facts)
-    assert memory.note is not None and "GiB/s printed as GB/s" in memory.note
+    assert "GiB/s printed as GB/s" in str(memory.remarks)
     other = site.load(SITES / "prometheus.yaml", "report-2")
     for workload in ("RR", "WS"):
         swapped = limits.for_row("disk", workload, "", 1 << 20, 1, "throughput", {}, other)
-        assert swapped.note is not None and "reading and writing changed places" in swapped.note
+        assert "reading and writing changed places" in str(swapped.remarks)
 
 
 def test_without_formulas_the_limits_of_the_same_machine_are_computed() -> None:
