@@ -117,9 +117,8 @@ def measure(runner: Runner, rows: Sequence[Row], turns: int, settle_s: float, li
 
 def _spoiled(line: Line, turns: int) -> bool:
     """Whether a peak has fewer pairs than were asked for."""
-    return (
-        line.row.against == pairs.PEAK and bool(line.pairs) and len([pair for pair in line.pairs if pair.ratio]) < turns
-    )
+    whole = line.comparison.n if line.comparison else 0
+    return line.row.against == pairs.PEAK and bool(line.pairs) and whole < turns
 
 
 def _ended(number: int, _frame: FrameType | None) -> None:

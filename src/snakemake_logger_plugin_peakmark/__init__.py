@@ -96,7 +96,7 @@ class LogHandler(LogHandlerBase):
             pass  # repeats, with the whole command, what the failure line and the log have said
         elif event is None and record.getMessage().startswith("Nothing to be done"):
             self._say("nothing to do: every cell is measured and the report is newer than all of them")
-            self._last_time_left()
+            self._last_words()
         elif event == LogEvent.ERROR or (event is None and record.levelno >= WARNING):
             self._trouble(self.format(record).strip("\n"))
         elif event is None and record.levelno >= INFO:
@@ -117,15 +117,15 @@ class LogHandler(LogHandlerBase):
         # A dry run prints its plan on standard output, where nobody looks for what is wrong.
         self._say(text, Console(stderr=True, highlight=False) if self.common_settings.stdout else None)
 
-    def _last_time_left(self) -> None:
+    def _last_words(self) -> None:
         """What a run that had something to do says when it ends."""
         from peakmark.running.run import Run
 
         if Run.current is not None:
             try:
                 or_sentence(Run.current.last_words)
-            except Mistake as told:
-                self._say(str(told))
+            except Mistake as mistake:
+                self._say(str(mistake))
 
     def _failure(self, values: dict[str, Any]) -> None:
         name = _name(values)

@@ -116,9 +116,8 @@ class Terminal:
     def take(self) -> None:
         """In the child: the leader of a session whose terminal this is, as a shell's foreground job nearly is."""
         os.setsid()
-        signal.signal(
-            signal.SIGHUP, signal.SIG_DFL
-        )  # whoever tests under nohup has it ignored, and children inherit that
+        # Whoever tests under nohup has it ignored, and children inherit that.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
 
     def close(self) -> None:
