@@ -18,13 +18,9 @@ ENDED_BADLY = frozenset(
     f"BOOT_FAIL CANCELLED DEADLINE FAILED NODE_FAIL {OUT_OF_MEMORY} PREEMPTED REVOKED SPECIAL_EXIT TIMEOUT".split()
 )
 """States that a job does not leave, COMPLETED apart; in all others it waits or runs."""
+NODE_LOST = frozenset(["BOOT_FAIL", "NODE_FAIL", "PREEMPTED"])
+"""Ends that say nothing of the job itself."""
 WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"])
-_GONE = ("ReqNodeNotAvail", "DOWN", "DRAINED", "NodeDown", "BadConstraints")
-_STUCK = (
-    *(*_GONE, "PartitionDown", "PartitionInactive", "Held", "held"),
-    *("Invalid", "NotAllowed", "PartitionNodeLimit", "PartitionTimeLimit"),
-)
-"""Words in Slurm's reason why a job waits that no other job's end will change."""
 NOT_TO_USE = ("down", "drain", "fail", "error", "unknown", "inval", "power", "maint", "no_respond", "future")
 
 
@@ -42,7 +38,8 @@ class SlurmError(PeakmarkError):
 
 @dataclass(frozen=True)
 class Node:
-    """A node as sinfo has it. ``memory`` in MiB, ``limit`` of its partition in minutes (None: no limit)."""
+    """A node as sinfo has it. ``memory`` in MiB, ``limit`` of its partition in minutes (None: no limit), ``layout``:
+    sockets, cores and threads (``2:32:1``)."""
 
     name: str
     partition: str
@@ -51,6 +48,8 @@ class Node:
     state: str
     limit: int | None
     features: frozenset[str]
+    layout: str = ""
+    gres: str = ""
 
     @property
     def usable(self) -> bool:
@@ -72,21 +71,6 @@ class Job:
     def waits(self) -> bool:
         """Whether it has not begun."""
         return self.state in WAITING
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether no end of another job lets this one begin."""
-        return self.state == "REQUEUE_HOLD" or any(word in self.reason for word in _STUCK)
-
-    @property
-    def lacks_nodes(self) -> bool:
-        """Whether the nodes that it asks for take no jobs, or not this one."""
-        return any(word in self.reason for word in _GONE)
-
-    @property
-    def waits_for_others(self) -> bool:
-        """Whether it waits for the end of other jobs, and not for a limit or for one of its own kind."""
-        return self.reason in ("Resources", "Priority")
 
 
 def ask(*argv: str, limit_s: float = LIMIT_S, text: str | None = None) -> str:
@@ -132,7 +116,7 @@ def nodes(partition: str | None) -> list[Node]:
     Errors: SlurmError when there is no such partition, or no default one.
     """
     choice = [f"--partition={partition}"] if partition else []
-    lines = ask("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%T|%l|%f", *choice).splitlines()
+    lines = ask("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%T|%l|%z|%G|%f", *choice).splitlines()
     parsed = [(line, node) for line in lines if (node := _node(line)) is not None]
     there = [node for line, node in parsed if partition or line.split("|", 2)[1].endswith("*")]
     if not there:
@@ -147,11 +131,13 @@ def nodes(partition: str | None) -> list[Node]:
 def _node(line: str) -> Node | None:
     """A line of sinfo; None for what else a site's own sinfo has to say."""
     try:
-        name, partition, cpus, memory, state, limit, features = line.split("|", 6)
+        name, partition, cpus, memory, state, limit, layout, gres, features = line.split("|", 8)
         sizes = int(cpus.rstrip("+")), int(memory.rstrip("+"))
     except ValueError:
         return None
-    return Node(name, partition.rstrip("*"), *sizes, state, minutes(limit), frozenset(features.split(",")))
+    return Node(
+        name, partition.rstrip("*"), *sizes, state, minutes(limit), frozenset(features.split(",")), layout, gres
+    )
 
 
 def jobs(states: str | None = None) -> list[Job]:
@@ -170,13 +156,26 @@ def submit(options: Iterable[str], script: str, limit_s: float = LIMIT_S) -> str
     return ask("sbatch", "--parsable", *options, text=script, limit_s=limit_s).strip().partition(";")[0]
 
 
-def unusable() -> dict[str, str]:
-    """Node -> its state and the reason that Slurm has for it, of those that take no job now. Errors: SlurmError."""
+_AWAY = frozenset(
+    "DOWN DRAIN DRAINED DRAINING ERROR FAIL FAILING FUTURE INVAL INVALID_REG MAINT NO_RESPOND NOT_RESPONDING".split()  # noqa: SIM905
+)
+"""Words of a node's state with which it begins no job until somebody or something changes it."""
+
+
+def nodes_away(names: Iterable[str]) -> dict[str, str]:
+    """Node -> its state and the reason that an administrator gave, of those that begin no job now.
+
+    Raises:
+        SlurmError: Slurm does not answer.
+    """
     states = {}
-    for line in ask("sinfo", "--noheader", "--Node", "--format=%N|%T|%E").splitlines():
-        name, state, reason = (*line.split("|", 2), "", "")[:3]  # a reason may have several lines
-        if any(word in state.lower() for word in NOT_TO_USE):
-            states[name] = state if reason in ("none", "") else f"{state}: {reason}"
+    for line in ask("scontrol", "--oneliner", "show", "node", hostlist(names)).splitlines():
+        state = re.search(r"\bState=(\S+)", line)
+        node = re.match(r"NodeName=(\S+)", line)
+        if node is None or state is None or not _AWAY & set(re.split(r"[+*~#$@^-]", state[1])):
+            continue
+        reason = re.search(r"\bReason=(.*?)(?: \[\S+@\S+\])?(?=\s+[A-Z]\w*=|\s*$)", line)
+        states[node[1]] = f"{state[1]} ({reason[1]})" if reason else state[1]
     return states
 
 
@@ -240,10 +239,10 @@ def address(node: str) -> str:
     return address[1] if address else node
 
 
-def cancel(numbers: Sequence[str], waiting: bool = False) -> None:
-    """``waiting``: only those that have not begun. Errors: SlurmError."""
+def cancel(numbers: Sequence[str]) -> None:
+    """End jobs. Errors: SlurmError."""
     for first in range(0, len(numbers), 500):
-        ask("scancel", *(["--state=PENDING"] if waiting else []), *numbers[first : first + 500])
+        ask("scancel", *numbers[first : first + 500])
 
 
 def minutes(text: str) -> int | None:

@@ -12,7 +12,7 @@ from peakmark import slurm
 @pytest.fixture
 def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder first on PATH for commands that print the file of their name, as those of sites do that wrap Slurm's."""
-    for name in ("squeue", "sinfo"):
+    for name in ("squeue", "sinfo", "scontrol"):
         program = tmp_path / name
         program.write_text(f'#!/bin/sh\nexec cat "{tmp_path}/{name}.says"\n')
         program.chmod(0o755)
@@ -32,14 +32,25 @@ def test_a_job_of_mine_with_any_bytes_in_its_comment_is_a_job(says: Path) -> Non
     assert slurm.jobs() == []
 
 
-def test_a_reason_of_several_lines_hides_no_node(says: Path) -> None:
-    (says / "sinfo.says").write_bytes(b"n1|drained|disk \xb5\nsecond line, see ticket 4\nn2|idle|none\nn3|down|a|b\n")
-    assert slurm.unusable() == {"n1": "drained: disk \ufffd", "n3": "down: a|b"}
+NODES = b"""\
+NodeName=n1 Arch=x86_64 CPUTot=2 State=IDLE+DRAIN ThreadsPerCore=1 Reason=disk \xb5 [root@2026-11-23T01:02:03] Comment=a
+NodeName=n2 Arch=x86_64 CPUTot=2 State=ALLOCATED ThreadsPerCore=1
+NodeName=n3 State=DOWN*+NOT_RESPONDING ThreadsPerCore=1
+NodeName=n4 State=IDLE+CLOUD+POWERED_DOWN ThreadsPerCore=1
+NodeName=n5 State=MIXED+PLANNED ThreadsPerCore=1
+NodeName=n6 State=IDLE# ThreadsPerCore=1
+"""
+
+
+def test_nodes_are_away_by_their_state_alone(says: Path) -> None:
+    (says / "scontrol.says").write_bytes(NODES)
+    assert slurm.nodes_away(["n1", "n2"]) == {"n1": "IDLE+DRAIN (disk \ufffd)", "n3": "DOWN*+NOT_RESPONDING"}
 
 
 def test_lines_that_are_no_nodes_are_passed_over(says: Path) -> None:
     (says / "sinfo.says").write_bytes(
-        b"Maintenance on Monday\nn2|main*|2+|4000+|idle|1:00|a,b\nn1|other|x|1|idle|1:00|a\nn1|main*|1|1200|down|1:00|a\n"
+        b"Maintenance on Monday\nn2|main*|2+|4000+|idle|1:00|1:2:1|(null)|a,b\nn1|other|x|1|idle|1:00|1:1:1||a\n"
+        b"n1|main*|1|1200|down|1:00|1:1:1|gpu:1|a\n"
     )
     assert [(node.name, node.cpus, node.partition, node.usable) for node in slurm.nodes(None)] == [
         ("n1", 1, "main", False),

@@ -41,7 +41,8 @@ def _plan(options: argparse.Namespace) -> int:
     values = given.read(options.configfile, options.config)
     where = cluster.from_environment()
     if options.slurm and where is None:
-        where = cluster.find(plan.complete(values, on_cluster=True), options.partition)
+        completed = plan.complete(values, on_cluster=True)
+        where = cluster.find(completed, options.partition, plan.RESULTS / completed["campaign"])
     planned = plan.make(values, where)
     if options.write is not None:
         planfile.write_new(options.write, planned.to_json())

@@ -24,8 +24,9 @@ from peakmark.config import site
 from peakmark.errors import PeakmarkError
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import SLOWEST_LINK, Cost
+from peakmark.instruments.common import MEMORY_SHARE
 from peakmark.planning import grids
-from peakmark.planning.cluster import ANY, Cluster
+from peakmark.planning.cluster import ANY, Cluster, settings_of
 from peakmark.storage import facts
 from peakmark.storage.integrity import GOOD, Finding
 
@@ -54,6 +55,20 @@ def largest(cells: Iterable[Cell]) -> tuple[int, int]:
     """Bytes on scratch and of memory of the hungriest cells, as only one runs at a time on a node."""
     costs = [cost(cell) for cell in cells]
     return max((each.disk_bytes for each in costs), default=0), max((each.memory_bytes for each in costs), default=0)
+
+
+def megabytes(cells: Iterable[Cell], config: Mapping[str, Any]) -> int:
+    """Memory of a job in MB (10^6 B): the estimate with what programs leave free, and room for Python and the tool itself."""
+    factor = float(settings_of(config).get("memory_factor", 1.0))
+    return math.ceil((largest(cells)[1] / MEMORY_SHARE / 1e6 + 512) * factor)
+
+
+def needs(cells: Iterable[Cell], config: Mapping[str, Any]) -> tuple[int, int]:
+    """CPUs and memory (MiB) that a node must have for the cells. What a word means is the node's."""
+    plain = [replace(cell, word="") for cell in cells]
+    if not plain:
+        return 0, 0
+    return max(cell.concurrency for cell in plain), math.ceil(megabytes(plain, config) * 1e6 / (1 << 20))
 
 
 class _Taken(NamedTuple):

@@ -11,7 +11,6 @@ from typing import Any
 
 from peakmark import slurm
 from peakmark.cell import Cell
-from peakmark.instruments.common import MEMORY_SHARE
 from peakmark.planning import durations
 from peakmark.planning import plan as planning
 from peakmark.planning.cluster import ANY, Cluster, settings_of
@@ -72,38 +71,28 @@ def threads(cells: Sequence[Cell], plan: planning.Plan) -> int:
     wanted = max(cell.concurrency for cell in cells)
     if plan.cluster is None:
         return wanted
-    there = min(cpus for cpus, _ in _sizes(cells, plan, plan.cluster))
+    there, _ = _size(cells, plan.cluster)
     return there if any(cell.word for cell in cells) else min(wanted, there)
 
 
-def _sizes(cells: Sequence[Cell], plan: planning.Plan, cluster: Cluster) -> list[tuple[int, int]]:
-    """CPUs and memory (MiB) of the nodes on which the job may run: the least of all where it takes two, those with the most
-    CPUs where a word may mean all of them.
-    """
-    if two_nodes(cells[0]):
-        return [(cluster.cpus, cluster.memory)]
-    if cells[0].node != ANY:
-        return [cluster.size_of(cells[0].node)]
-    kinds = cluster.fitting(*needs(cells, plan))
-    most = max((kind["cpus"] for kind in kinds), default=0) if any(cell.word for cell in cells) else 0
-    sizes = [(kind["cpus"], kind["memory"]) for kind in kinds if kind["cpus"] >= most]
-    return sizes or [(cluster.cpus, cluster.memory)]
+def _size(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
+    """CPUs and memory (MiB) of the nodes on which the job may run: the least of all where two of any class must do."""
+    node = cells[0].node
+    if two_nodes(cells[0]) and (node != ANY or not cluster.excluded(2)):
+        return cluster.cpus, cluster.memory
+    return cluster.size_of(node)
 
 
-def needs(cells: Iterable[Cell], plan: planning.Plan) -> tuple[int, int]:
-    """CPUs and memory (MiB) that a node must have where Slurm chooses it: for the cells, and for all that will run there
-    because these do. What a word means is the node's.
-    """
-    rows = {row: cell for cell in cells for row, cell in plan.beside(cell).items()}
-    plain = [replace(cell, word="") for cell in rows.values()]
-    return max(cell.concurrency for cell in plain), math.ceil(_megabytes(plain, plan) * 1e6 / (1 << 20))
-
-
-def too_small(cells: Sequence[Cell], plan: planning.Plan) -> list[str]:
-    """The nodes that Slurm must not choose, where it has larger ones."""
-    if plan.cluster is None or cells[0].node != ANY or two_nodes(cells[0]):
-        return []
-    return plan.cluster.too_small(*needs(cells, plan))
+def eligible(cells: Sequence[Cell], plan: planning.Plan) -> tuple[tuple[str, ...], int]:
+    """The nodes on which Slurm may run a job, and how many of them it takes."""
+    count = 2 if two_nodes(cells[0]) else 1
+    if plan.cluster is None:
+        return (), count
+    node = cells[0].node
+    if node == ANY:
+        return tuple(plan.cluster.eligible(count)), count
+    peer = plan.peers.get(node) if count == 2 else None
+    return ((node,), 1) if peer is None else ((node, peer), 2)
 
 
 def minutes(cells: Iterable[Cell], plan: planning.Plan) -> int:
@@ -117,17 +106,10 @@ def minutes(cells: Iterable[Cell], plan: planning.Plan) -> int:
 def megabytes(cells: Sequence[Cell], plan: planning.Plan) -> int:
     """Memory in MB (10^6 B): what is needed, at most the whole node. A word may mean all CPUs of the node."""
     if plan.cluster is None:
-        return _megabytes(cells, plan)
-    sizes = _sizes(cells, plan, plan.cluster)
-    cpus = min(cpus for cpus, _ in sizes)
-    there = [replace(cell, concurrency=cpus, word="") if cell.word else cell for cell in cells]
-    return min(_megabytes(there, plan), *(memory for _, memory in sizes))
-
-
-def _megabytes(cells: Iterable[Cell], plan: planning.Plan) -> int:
-    """Memory in MB: the estimate with what programs leave free, and room for Python and the tool itself."""
-    factor = float(settings_of(plan.config).get("memory_factor", 1.0))
-    return math.ceil((durations.largest(cells)[1] / MEMORY_SHARE / 1e6 + 512) * factor)
+        return durations.megabytes(cells, plan.config)
+    cpus, memory = _size(cells, plan.cluster)
+    counted = [replace(cell, concurrency=cpus, word="") if cell.word else cell for cell in cells]
+    return min(durations.megabytes(counted, plan.config), memory)
 
 
 def options(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> list[str]:
@@ -156,15 +138,15 @@ def asked(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) 
     if how == "per_cpu":
         cpus = threads(cells, plan)
         if plan.cluster is not None and exclusive:
-            cpus = min(cpus for cpus, _ in _sizes(cells, plan, plan.cluster))
+            cpus, _ = _size(cells, plan.cluster)
         named["mem-per-cpu"] = f"{math.ceil(megabytes(cells, plan) / cpus)}M"
     elif how != "none":
         named["mem"] = "0" if exclusive else f"{megabytes(cells, plan)}M"
     if cells[0].node != ANY:
         peer = plan.peers.get(cells[0].node) if nodes == 2 else None
         named["nodelist"] = ",".join(filter(None, (cells[0].node, peer)))
-    elif small := too_small(cells, plan):  # a node of its own is all that Slurm would look for
-        named["exclude"] = slurm.hostlist(small)
+    elif plan.cluster is not None and (excluded := plan.cluster.excluded(nodes)):
+        named["exclude"] = slurm.hostlist(excluded)
     if any(alone(cell, settings) for cell in cells):
         named["dependency"] = "singleton"
     return named

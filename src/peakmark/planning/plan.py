@@ -17,7 +17,7 @@ from peakmark.config.repetitions import Criterion
 from peakmark.errors import ConfigError
 from peakmark.instruments import REGISTRY, iozone
 from peakmark.planning import adaptive, durations, grids, grouping
-from peakmark.planning.cluster import ANY, Cluster, on_this_machine, peers
+from peakmark.planning.cluster import Cluster, on_this_machine, peers
 from peakmark.planning.durations import Durations
 from peakmark.reasons import Unavailable
 from peakmark.storage.results import Results
@@ -102,26 +102,6 @@ class Plan:
         nodes = self.cluster.nodes if self.cluster else ()
         return peers(nodes, str(self.config["peers"]), int(self.config["seed"]))
 
-    def together(self, cell: Cell) -> str:
-        """What the cells of the plan share that belong on one node wherever Slurm runs them."""
-        return grouping.together(cell, self._wide)
-
-    @cached_property
-    def _wide(self) -> frozenset[str]:
-        return grouping.wide(self.cells)
-
-    def beside(self, cell: Cell) -> Mapping[str, Cell]:
-        """Row -> a cell of it, of all rows whose cells run where this one does; its own alone where the plan names the node."""
-        return self._neighbours.get(self.together(cell)) or {cell.row: cell}
-
-    @cached_property
-    def _neighbours(self) -> dict[str, dict[str, Cell]]:
-        rows: dict[str, dict[str, Cell]] = {}
-        for cell in self.cells:
-            if cell.node == ANY:
-                rows.setdefault(self.together(cell), {}).setdefault(cell.row, cell)
-        return rows
-
     @cached_property
     def jobs(self) -> dict[str, list[Cell]]:
         """Name -> cells of the jobs that measure several; empty where each cell has a job, or there is no cluster."""
@@ -205,6 +185,12 @@ def build(completed: Mapping[str, Any], cluster: Cluster | None = None, resumes:
                 "give them different blocks, variants or concurrency, or put them in one grid"
             )
     ordered = tuple(grids.interleaved(cells.values(), completed["seed"]))
+    if cluster is not None:
+        # Last: a job that waits for two free nodes keeps one idle.
+        ordered = tuple(sorted(ordered, key=grouping.two_nodes))
+        pair = any(map(grouping.two_nodes, ordered))
+        one_node = [cell for cell in ordered if not grouping.two_nodes(cell)]
+        cluster = cluster.choose(*durations.needs(one_node, completed), pair)
     adaptive_rows = {row: criterion for row, criterion in criteria.items() if criterion is not None}
     named = tuple(references[name] for name in sorted(references))
     return Plan(completed, ordered, named, cluster, adaptive_rows, grids.impossible(ordered), resumes)

@@ -9,7 +9,7 @@ from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config.repetitions import Criterion
 from peakmark.formatting import duration, listed, plural
-from peakmark.planning import durations, grouping, jobs
+from peakmark.planning import durations, grouping
 from peakmark.planning import plan as planning
 from peakmark.planning.cluster import ANY, Cluster, settings_of
 from peakmark.units import format_size, gigabytes
@@ -125,14 +125,14 @@ def _cluster(plan: planning.Plan, cluster: Cluster) -> list[str]:
         node_seconds += busy * (2 if grouping.two_nodes(cell) else 1)
         per_node[cell.node] += busy / (count if cell.node == ANY else 1)
     wall = max([alone, *per_node.values()])
-    sizes = [kind["cpus"] for kind in cluster.kinds] or [cluster.cpus]
+    kinds = [cluster.chosen] if cluster.chosen else cluster.kinds
+    sizes = [kind["cpus"] for kind in kinds] or [cluster.cpus]
     cpus = (f"{min(sizes)} to " if min(sizes) < max(sizes) else "") + plural(max(sizes), "CPU")
-    chosen = "chosen by Slurm" if cluster.nodes == (ANY,) else shown(cluster.nodes)
     limit = f", jobs of at most {duration(cluster.limit * 60.0)}" if cluster.limit else ""
     most = "at most " if plan.criteria else ""
     lines = [
         f"partition     {cluster.partition}: {plural(cluster.count, 'node')} can be used now, {cpus} each{limit}",
-        f"nodes         {chosen}",
+        f"nodes         {node_names(cluster)}",
         f"jobs          {most}{many}",
         f"node-hours    {most}{node_seconds / 3600:.2f}",
         f"wall time     {most}{duration(wall)} when the nodes are free, of it {duration(alone)} one cell at a time",
@@ -140,7 +140,7 @@ def _cluster(plan: planning.Plan, cluster: Cluster) -> list[str]:
     lines += [f"too small     {sentence}" for sentence in _too_small(plan, cluster)]
     if cluster.left_out:
         names = shown(f"{name} ({state})" for name, state in cluster.left_out.items())
-        lines.append(f"left out      {names}; remove {plan.directory}/plan.json to choose anew")
+        lines.append(f"left out      {names}; another campaign: name chooses anew")
     return lines
 
 
@@ -158,34 +158,38 @@ def _too_small(plan: planning.Plan, cluster: Cluster) -> list[str]:
             short.append(f"{format_size(kind['memory'] << 20)} of memory for up to {format_size(memory)}")
         if short:
             lines.append(f"{shown(kind['nodes'])}: {listed(short)}")
-    return [*lines, *_left_to_others(plan, cluster)]
+    return [*lines, *_beyond_class(plan, cluster)]
 
 
-def _left_to_others(plan: planning.Plan, cluster: Cluster) -> list[str]:
-    """Where Slurm chooses the nodes: which of them rows leave to others, and which rows are too large for all."""
-    rows = {plan.together(cell): cell for cell in plan.cells if cell.node == ANY and not grouping.two_nodes(cell)}
-    needs = [jobs.needs([cell], plan) for cell in rows.values()]
-    where = [cluster.fitting(*need) for need in needs]
+def _beyond_class(plan: planning.Plan, cluster: Cluster) -> list[str]:
+    """What the rows need and the chosen class of nodes does not have."""
+    chosen = cluster.chosen
+    one_node = [cell for cell in plan.cells if cell.node == ANY and not grouping.two_nodes(cell)]
+    if chosen is None or not one_node:
+        return []
+    threads, _ = durations.needs(one_node, plan.config)
+    needs = {cell.row: durations.needs([cell], plan.config)[1] for cell in one_node}
+    hungry = [mib for mib in needs.values() if mib > chosen["memory"]]
     lines = []
-    for kind in cluster.kinds:
-        left = [need for need, kinds in zip(needs, where, strict=True) if kind not in kinds]
-        if left:
-            lines.append(
-                f"{shown(kind['nodes'])}: with {_size(kind['cpus'], kind['memory'])} too small for {len(left)} of"
-                f" {plural(len(needs), 'row')}, which need up to {_size(*map(max, zip(*left, strict=True)))}: Slurm is told"
-                " to choose others for them"
-            )
-    most = max((kind["cpus"] for kind in cluster.kinds), default=cluster.cpus)
-    threads = max((cpus for cpus, _ in needs), default=0)
-    if threads > most:
-        lines.append(f"all nodes: at most {plural(most, 'CPU')} for up to {threads} threads, which will share them")
-    hungry = [mib for (_, mib), kinds in zip(needs, where, strict=True) if all(kind["memory"] < mib for kind in kinds)]
-    if hungry and cluster.kinds:
+    if threads > chosen["cpus"]:
+        cpus = plural(chosen["cpus"], "CPU")
+        lines.append(f"all nodes: at most {cpus} for up to {threads} threads, which will share them")
+    if hungry:
         lines.append(
-            f"all nodes: {plural(len(hungry), 'row')} may need up to {gigabytes(max(hungry) << 20)} of memory, more than any"
-            " node with enough CPUs has: what does not fit there will end as not possible"
+            f"all nodes: {plural(len(hungry), 'row')} may need up to {gigabytes(max(hungry) << 20)} of memory, more than a"
+            " node has: what does not fit there will end as not possible"
         )
     return lines
+
+
+def node_names(cluster: Cluster) -> str:
+    """The nodes of the campaign in words."""
+    chosen = cluster.chosen
+    if chosen is None:
+        return shown(cluster.nodes)
+    text = f"any of {shown(chosen['nodes'])}, equal nodes of {_size(chosen['cpus'], chosen['memory'])}"
+    excluded = cluster.excluded(1)
+    return f"{text}; not used: {shown(excluded)}" if excluded else text
 
 
 def _size(cpus: int, mib: int) -> str:

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 
 from peakmark import slurm
 from peakmark.errors import PeakmarkError
+from peakmark.formatting import duration, plural
 from peakmark.planning.plan import Plan
 from peakmark.running import failures, present, progress, refusals
-from peakmark.running.binding import Rows
 from peakmark.running.reasons import JobReason
 from peakmark.running.task import Ended, Task
 
@@ -33,6 +33,8 @@ FEW = 64
 """So many outputs are looked for each time, which costs a shared filesystem less than squeue costs the controller."""
 LATER_S = 3.0
 NODES_S = 10.0
+IDLE_S = 600.0
+"""So long no job runs before the user hears why Slurm lets them wait."""
 SILENT_S = 20.0
 CANCEL_S = 20.0
 MISSES = 2
@@ -45,17 +47,17 @@ class Queue:
     """All jobs of a run.
 
     adopted     comment -> number of jobs that an earlier run has left in the queue
-    rows        the nodes of rows, where Slurm chooses them
     max_jobs    most that are in Slurm's queue at a time
-    give_up_s   how long a job may wait for a node that takes none
+    give_up_s   how long a job may wait for a node that is away
+    retries     how often a job is submitted again whose node was lost or taken by another job
     say         gets a sentence for the user
     """
 
     plan: Plan
     adopted: dict[str, str] = field(default_factory=dict)
-    rows: Rows = field(default_factory=Rows)
     max_jobs: int = MAX_JOBS
     give_up_s: float = 3600.0
+    retries: int = 2
     say: Callable[[str], None] = print
     clock: Callable[[], float] = time.monotonic
 
@@ -67,7 +69,8 @@ class Queue:
         self._submit_at = self._nodes_at = 0.0
         self._silent_since: float | None = None
         self._said: set[Hashable] = set()
-        self._unusable: dict[str, str] = {}
+        self._away: dict[str, str] = {}
+        self._idle_since: float | None = None
         self._running: list[Task] = []
         self._pool = ThreadPoolExecutor(AT_ONCE, "sbatch")
         self._turn = threading.Lock()
@@ -81,7 +84,6 @@ class Queue:
         else:
             task.number = number
             self.active[number] = task
-            self.rows.took_over(task)
 
     @property
     def hands_over(self) -> bool:
@@ -99,9 +101,7 @@ class Queue:
     def _step(self) -> list[Ended]:
         ended = [*self._submit(), *self._complete()]
         now = self.clock()
-        # Where nothing else is in the queue, nodes stand idle until a row knows its own.
-        wait = self.interval if self.active else LOOK_S
-        if (self.active or self.rows.ask) and now >= self._looked + wait:
+        if self.active and now >= self._looked + self.interval:
             ended += self._look(now)
             present.tell(self.plan, self._running)
             self.interval = min(max(LOOK_S, SHARE * (self.clock() - now)), LONGEST_S)
@@ -115,7 +115,7 @@ class Queue:
         self._over = True
         if self._turn.acquire(timeout=CANCEL_S):  # where Slurm does not answer, a step takes longer
             self._turn.release()
-        comments = {task.comment for task in (*self.waiting, *self.rows.back()) if task.unanswered}
+        comments = {task.comment for task in self.waiting if task.unanswered}
         with contextlib.suppress(slurm.SlurmError):
             lost = [job.number for job in slurm.jobs() if job.comment in comments] if comments else []
             slurm.cancel([*self.active, *lost])
@@ -138,7 +138,6 @@ class Queue:
                 self._push(tasks)
                 self._wait(silence)
                 return
-            tasks = [task for task in tasks if self.rows.lets(task)]
             for task, refusal in zip(tasks, self._pool.map(self._hand_over, tasks), strict=True):
                 task.unanswered = refusal is not None and refusals.unanswered(refusal)
                 if task.number is not None:
@@ -146,18 +145,13 @@ class Queue:
                 elif self._over:
                     self._push([task])
                 elif refusal is None:
-                    self._push(self.rows.without(task))
                     yield Ended(task)
                 elif refusals.later(refusal):
                     self._push([task])
                     self._wait(refusal)
-                elif task.nodes:
-                    self._leave(task, refusals.reason(refusal))
-                    self._push([task.again()])
                 else:
                     why = refusals.reason(refusal)
                     self._keep_refusal(task, why)
-                    self._push(self.rows.without(task))  # it gets no nodes: another one of its row decides them
                     yield Ended(task, why)
 
     def _push(self, tasks: Iterable[Task]) -> None:
@@ -169,8 +163,7 @@ class Queue:
         if self._over or task.number is not None or task.is_made():
             return None
         try:
-            where = (f"--nodelist={task.nodes}",) if task.nodes else ()
-            task.number = slurm.submit((*task.options, *where, f"--comment={task.comment}"), task.script)
+            task.number = slurm.submit((*task.options, f"--comment={task.comment}"), task.script)
         except slurm.SlurmError as error:
             return error
         return None
@@ -223,17 +216,15 @@ class Queue:
         self._running = list(itertools.islice(running, FEW))
         for number, task in list(self.active.items()):
             job = known.get(number)
-            if task.leaves and job is not None and job.state == "CANCELLED":
-                del self.active[number]
-                self._push([task.again()])
-                continue
             outcome = self._forgotten(task) if job is None else self._judge(task, job, now)
-            if outcome is not None:
-                del self.active[number]
-                ended.append(outcome)
-        self._push(self.rows.look(known, self.active))
-        if ended:
+            if outcome is None:
+                continue
+            del self.active[number]
             self._submit_at = 0.0  # there may be room again
+            if job is not None and outcome.why is not None and self._may_retry(task, job):
+                self._push([task.retry()])
+            else:
+                ended.append(outcome)
         return ended + self._give_up(known, now)
 
     def _judge(self, task: Task, job: slurm.Job, now: float) -> Ended | None:
@@ -272,59 +263,58 @@ class Queue:
         self._keep_refusal(task, why)
         return Ended(task, why)
 
-    # -- nodes that take no jobs
+    def _may_retry(self, task: Task, job: slurm.Job) -> bool:
+        """Whether the cell may well succeed on another node, or later."""
+        if job.state not in slurm.NODE_LOST or task.retries >= self.retries:
+            return False
+        self.say(str(JobReason("retry", (job.nodes, job.state, task.retries + 1, self.retries), job.number)))
+        return True
+
+    # -- jobs that wait
 
     def _give_up(self, known: Mapping[str, slurm.Job], now: float) -> list[Ended]:
-        there = [(task, known[number]) for number, task in self.active.items() if number in known]
-        pending = [(task, job) for task, job in there if job.waits]
+        """End jobs whose nodes have been away for too long; what else Slurm lets wait may go on waiting."""
+        found = [(task, known[number]) for number, task in self.active.items() if number in known]
+        pending = [(task, job) for task, job in found if job.waits]
+        self._tell_idle(pending, all(job.waits for _, job in found), now)
         if not pending:
             return []
-        if now >= self._nodes_at or any(job.is_stuck and task.stuck_since is None for task, job in pending):
+        if now >= self._nodes_at:
+            names = {name for task, _ in pending for name in task.nodes}
             self._nodes_at = now + min(NODES_S, self.give_up_s / 4)
             with contextlib.suppress(slurm.SlurmError):
-                self._unusable = slurm.unusable()
-        self._leave_nodes(pending, now)
+                self._away = slurm.nodes_away(names) if names else {}
         ended = []
-        for task, job in pending:
-            why = None if task.leaves else self._why_stuck(task, job)
-            if why is None:
-                task.stuck_since = None
+        waiting: dict[str, int] = {}
+        for task, _ in pending:
+            away = [name for name in task.nodes if name in self._away]
+            if len(task.nodes) - len(away) >= task.node_count:
+                task.away_since = None
                 continue
-            if task.stuck_since is None:
-                task.stuck_since = now
-                self._tell(why, JobReason("for ever", (why, f"{self.give_up_s:g}")))
-            elif now - task.stuck_since >= self.give_up_s:
-                over = JobReason("given up", (why, f"{self.give_up_s:g}"))
-                ended += [Ended(member, over) for member in (task, *self.rows.without(task))]
+            states = "; ".join(f"{name} is {self._away[name]}" for name in away[:4])
+            waiting[states] = waiting.get(states, 0) + 1
+            if task.away_since is None:
+                task.away_since = now
+            elif now - task.away_since >= self.give_up_s:
+                ended.append(Ended(task, JobReason("given up", (states, duration(self.give_up_s)))))
+        for states, count in waiting.items():
+            clock = datetime.datetime.now().strftime("%H:%M")
+            values = (plural(count, "job waits", "jobs wait"), clock, states, duration(self.give_up_s))
+            self._tell(states, JobReason("nodes away", values))
         self._drop(ended)
         return ended
 
-    def _why_stuck(self, task: Task, job: slurm.Job) -> JobReason | None:
-        """Why no end of another job lets this one begin; None where it just waits."""
-        node = task.cells[0].node
-        if node in self._unusable:
-            return JobReason("unusable", (node, self._unusable[node]))
-        if job.is_stuck:
-            nodes = "; ".join(str(JobReason("unusable", entry)) for entry in list(self._unusable.items())[:4])
-            return JobReason("waits for", (job.reason, nodes)) if nodes else JobReason("waits", (job.reason,))
-        return None
-
-    def _leave_nodes(self, pending: Iterable[tuple[Task, slurm.Job]], now: float) -> None:
-        """Take jobs out of Slurm's queue that wait for nodes of their row which they will not get soon."""
-        leaving = []
-        for task, job in pending:
-            why = self.rows.why_leave(task, job, self._unusable, now) if task.nodes and not task.leaves else None
-            if why is not None:
-                self._leave(task, why)
-                leaving.append(task)
-        with contextlib.suppress(slurm.SlurmError):
-            slurm.cancel([str(task.number) for task in leaving], waiting=True)
-            for task in leaving:
-                task.leaves = True
-
-    def _leave(self, task: Task, why: JobReason) -> None:
-        self.rows.leave(task)
-        self._tell(task.nodes, JobReason("left", (task.nodes, why)))
+    def _tell_idle(self, pending: Sequence[tuple[Task, slurm.Job]], none_runs: bool, now: float) -> None:
+        """Say why nothing happens, where no job has run for a while."""
+        if not pending or not none_runs:
+            self._idle_since = None
+            return
+        if self._idle_since is None:
+            self._idle_since = now
+        elif now - self._idle_since >= IDLE_S:
+            reason = pending[0][1].reason
+            jobs = plural(len(pending), "job waits", "jobs wait")
+            self._tell(reason, JobReason("idle", (duration(IDLE_S), jobs, reason)))
 
     def _drop(self, ended: Iterable[Ended]) -> None:
         for end in ended:

@@ -28,13 +28,11 @@ _SENTENCES = {
     "refused": "Slurm takes no such job: {}; {}",
     "later": "Slurm takes no further jobs for now ({}): {} are in its queue, the rest follows as it takes them",
     "silent": "{}: waiting until it answers; jobs go on meanwhile",
-    "unusable": "{} is {}",
-    "waits": "Slurm says {}",
-    "waits for": "Slurm says {} ({})",
-    "for ever": "jobs wait, and would for ever: {}; given up after {} s (give_up_after)",
-    "given up": "{}; given up after {} s of waiting (give_up_after)",
-    "others": "others have had {} for {}",
-    "left": "rows that began on {} go on wherever there is room, and say that they mix hosts: {}",
+    "nodes away": "{} since {}: {}. They begin when it is back. If it stays away for {} (give_up_after), their cells "
+    "fail, and the same command measures them later",
+    "given up": "{}, for {} now (give_up_after)",
+    "idle": "no job has run for {}: {}, and Slurm says {!r}. squeue --me lists them, Ctrl-C ends them",
+    "retry": "{job} ended on {}: {}. It is submitted again ({} of {} retries)",
 }
 STATES = frozenset(_ENDED)
 """Ends of a job that have a sentence of their own."""

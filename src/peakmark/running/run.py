@@ -21,8 +21,8 @@ from peakmark.measuring import build, code, guard, job, lock
 from peakmark.planning import adaptive, cluster, grouping, jobs, plan
 from peakmark.planning.cluster import Cluster, settings_of
 from peakmark.planning.plan import Plan
-from peakmark.planning.plan_text import shown
-from peakmark.running import binding, folders, head, preflight, progress, resume
+from peakmark.planning.plan_text import node_names
+from peakmark.running import folders, head, preflight, progress, resume
 from peakmark.running.queue import MAX_JOBS, Queue
 from peakmark.running.task import Task, written
 from peakmark.storage import decisions, integrity, planfile
@@ -57,6 +57,8 @@ class Run:
         completed = plan.complete(config, on_cluster=remote or cluster.VARIABLE in os.environ, checked=not main)
         where = _cluster(completed, self.given) if main and remote else _inherited(main)
         self.plan: Plan = plan.build(completed, where, resumes=main)
+        if self.plan.cluster is not None:
+            cluster.to_environment(self.plan.cluster)
         self.folder = str(self.plan.directory)
         self.cells = {cell.id: cell for cell in self.plan.cells}
         if main:
@@ -215,7 +217,9 @@ class Run:
         absent = len(cells) == 1 and self.findings[cells[0].id].state == integrity.ABSENT
         before = None if absent else written(output)
         comment = jobs.comment(self.plan, cells)
-        return Task(self.places[cells[0].id], cells, output, comment, options, script(command), before)
+        nodes, count = jobs.eligible(cells, self.plan)
+        place = self.places[cells[0].id]
+        return Task(place, cells, output, comment, options, script(command), nodes, count, before)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -227,8 +231,8 @@ class Run:
         sys.setswitchinterval(0.001)
         most = int(settings_of(self.plan.config).get("max_jobs", MAX_JOBS))
         seconds = parse_duration("give_up_after", self.plan.config["give_up_after"])
-        rows = binding.Rows(self.plan.together, binding.known(self.plan, self.findings))
-        self.opened = Queue(self.plan, rows=rows, max_jobs=most, give_up_s=seconds, say=say)
+        retries = int(self.plan.config["retries"])
+        self.opened = Queue(self.plan, max_jobs=most, give_up_s=seconds, retries=retries, say=say)
         return self.opened
 
     # -- beginning
@@ -288,10 +292,8 @@ class Run:
         progress.estimates = {path: seconds_of(cells) for path, cells in each.items() if cells}
         if self.plan.cluster is not None and each:
             cells = plural(sum(map(len, each.values())), "cell")
-            nodes = self.plan.cluster.nodes
-            chosen = "that Slurm chooses" if nodes == (cluster.ANY,) else shown(nodes)
             time_left = duration(sum(progress.estimates.values()))
-            where = f"through Slurm, partition {self.plan.cluster.partition}, on nodes {chosen}"
+            where = f"through Slurm, partition {self.plan.cluster.partition}, on {node_names(self.plan.cluster)}"
             output.tell(f"{cells} {where}; {time_left} of measuring, then the report")
 
 
@@ -303,12 +305,9 @@ def _settle() -> None:
 
 
 def _cluster(completed: Mapping[str, Any], given: Mapping[str, str]) -> Cluster:
-    """The cluster, asked by the process that submits and handed to jobs that read the Snakefile again."""
+    """The cluster, asked by the process that submits."""
     os.environ.pop(guard.OWNER, None)
-    earlier = plan.RESULTS / completed["campaign"] / "plan.json"
-    there = cluster.find(completed, given.get("partition"), earlier)
-    cluster.to_environment(there)
-    return there
+    return cluster.find(completed, given.get("partition"), plan.RESULTS / completed["campaign"])
 
 
 def _inherited(main: bool) -> Cluster | None:

@@ -13,11 +13,10 @@ from peakmark.running.reasons import JobReason
 class Task:
     """A job to be: ``place`` in the plan's order, ``output`` that it makes, all that sbatch is told.
 
+    nodes       those on which Slurm may run it, of which it takes ``node_count``
     before      when the output that is there already was written (ns), None where there is none
     unanswered  sbatch was called and got no answer: Slurm may have the job
-    nodes       those of its row, where Slurm has chosen them for another job; empty where it is free or the plan names one
-    leaves      it is being taken out of Slurm's queue, to wait for any nodes
-    others_since  since when none but others have been seen on them
+    away_since  since when too many of its nodes have been away
     """
 
     place: int
@@ -26,21 +25,21 @@ class Task:
     comment: str
     options: tuple[str, ...]
     script: str
+    nodes: tuple[str, ...] = ()
+    node_count: int = 1
     before: int | None = None
     number: str | None = None
     misses: int = 0
     unanswered: bool = False
-    nodes: str = ""
-    leaves: bool = False
-    others_since: float | None = None
-    stuck_since: float | None = None
+    retries: int = 0
+    away_since: float | None = None
 
     def __lt__(self, other: Task) -> bool:
         return self.place < other.place
 
-    def again(self) -> Task:
-        """The same to be handed over once more, wherever there is room."""
-        return replace(self, number=None, misses=0, nodes="", leaves=False, others_since=None, stuck_since=None)
+    def retry(self) -> Task:
+        """The same, to be submitted once more."""
+        return replace(self, number=None, misses=0, away_since=None, retries=self.retries + 1)
 
     def is_made(self) -> bool:
         """Whether the output is there, and is not the one from before."""

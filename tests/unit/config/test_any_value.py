@@ -23,7 +23,7 @@ GRID = {"repetitions": {"min": 6, "max": 7, "until": "2%", "within": "1 h"}, "se
 
 
 EVERY_KEY: dict[str, Any] = {
-    "campaign": "c", "seed": 1, "nodes": "any", "fan_out": "cell", "peers": "ring", "give_up_after": "1 h", "interface": "lo", "seconds": 0.1, "warmup": 0.1,
+    "campaign": "c", "seed": 1, "nodes": "any", "fan_out": "cell", "peers": "ring", "give_up_after": "1 h", "retries": 2, "interface": "lo", "seconds": 0.1, "warmup": 0.1,
     "scale": 0.5, "repetitions": 2, "reference_repetitions": 1, "isa": "auto", "placement": "compact", "scratch": "/tmp",
     "site": None, "formula_set": None, "tools_on": "nodes", "tools": {"fio": "/bin/fio"},
     "modules": {"hpl": ["hpl/2.3"]},

@@ -22,7 +22,8 @@ def where(**changes: Any) -> Cluster:
         "limit": 60,
         "count": 3,
     }
-    return Cluster(**{**values, **changes})
+    kinds = [{"usable": len(kind["nodes"]), "chosen": False, **kind} for kind in changes.pop("kinds", [])]
+    return Cluster(**{**values, **changes, "kinds": kinds})
 
 
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: Cluster | None = None, **config: Any) -> plan.Plan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from peakmark import slurm
 from peakmark.errors import ConfigError
 from peakmark.planning import cluster, jobs, plan, plan_text
 from peakmark.planning.cluster import Cluster
+from peakmark.storage import facts
 
 
 def test_both_ends_of_a_pair_are_in_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,18 +51,68 @@ def test_the_plan_names_nodes_that_are_too_small(tmp_path: Path, monkeypatch: py
     assert "n1, n2: 2 CPUs for up to 128 threads" in line and "of memory for up to" in line and "n3" not in line
 
 
-def test_the_plan_says_which_nodes_rows_leave_to_others_and_what_no_node_has(
+def test_the_plan_says_which_class_of_nodes_it_uses_and_what_that_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = made(tmp_path, monkeypatch, where(kinds=KINDS), cpu=[CPU], memory=[POOL])
-    (line,) = too_small(one)
-    assert "n1, n2: with 2 CPUs and 0.5 GB too small for 2 of 3 rows, which need up to 128 CPUs and 1.7 GB" in line
-    assert "3 nodes can be used now, 2 to 256 CPUs each" in plan_text.describe(one)
+    (line,) = (line for line in plan_text.describe(one).splitlines() if line.startswith("nodes "))
+    assert "any of n3" in line and "256 CPUs" in line and "not used: n1, n2" in line
+    assert not too_small(one)
     larger = [{**CPU, "concurrency": [512]}], [{**POOL, "pool": "128GiB"}]
     found = too_small(made(tmp_path, monkeypatch, where(kinds=KINDS[1:]), cpu=larger[0], memory=larger[1]))
-    assert "all nodes: at most 256 CPUs for up to 512 threads, which will share them" in found[0]
-    assert "all nodes: 1 row may need up to 153.2 GB of memory" in found[1] and "not possible" in found[1]
-    assert not too_small(made(tmp_path, monkeypatch, where(kinds=KINDS[1:]), cpu=[CPU], memory=[POOL]))
+    assert "256 CPUs for up to 512 threads" in found[0]
+    assert "1 row" in found[1] and "153.2 GB" in found[1] and "not possible" in found[1]
+
+
+def described(name: str, **changes: Any) -> slurm.Node:
+    values: dict[str, Any] = {
+        "cpus": 8,
+        "memory": 4000,
+        "state": "idle",
+        "features": frozenset(["a"]),
+        "layout": "1:8:1",
+    }
+    return slurm.Node(name=name, partition="main", limit=None, **{**values, **changes})
+
+
+def test_nodes_are_equal_by_what_slurm_knows_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [
+        described("n1"),
+        described("n2", memory=3900),  # firmware keeps some for itself
+        described("n3", memory=2000),
+        described("n4", features=frozenset(["b"])),
+        described("n5", layout="2:4:1"),
+        described("n6", gres="gpu:1"),
+        described("n10", state="down"),
+    ]
+    kinds = chooser(monkeypatch, found)("any").kinds
+    assert [kind["nodes"] for kind in kinds if len(kind["nodes"]) > 1] == [["n1", "n2", "n10"]]
+    assert sorted(len(kind["nodes"]) for kind in kinds) == [1, 1, 1, 1, 3]
+    first = next(kind for kind in kinds if "n1" in kind["nodes"])
+    assert (first["memory"], first["usable"]) == (3900, 2)
+
+
+def test_facts_tell_apart_what_slurm_takes_for_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = {"n1": "Xeon 6248", "n2": "EPYC 7763", "n3": "Xeon 6248"}
+    for host, model in models.items():
+        (tmp_path / "machine").mkdir(exist_ok=True)
+        facts.write(tmp_path / "machine" / f"{host}.json", {"cpu": {"model_name": model, "threads": 8}})
+    choose = chooser(monkeypatch, nodes("n1", "n2", "n3"))
+    assert [kind["nodes"] for kind in choose("any").kinds] == [["n1", "n2", "n3"]]
+    assert sorted(kind["nodes"] for kind in choose("any", tmp_path).kinds) == [["n1", "n3"], ["n2"]]
+
+
+def test_a_second_run_keeps_the_class_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [*nodes("n1", "n2"), described("m1", cpus=16), described("m2", cpus=16)]
+    choose = chooser(monkeypatch, found)
+    first = choose("any").choose(1, 1, pair=False)
+    assert first.chosen is not None
+    (tmp_path / "plan.json").write_text(json.dumps({"cluster": first.to_json()}))
+    away = [replace(node, state="down") if node.name in first.chosen["nodes"] else node for node in found]
+    again = chooser(monkeypatch, away)("any", tmp_path).choose(1, 1, pair=False)
+    assert again.chosen is not None and again.chosen["nodes"] == first.chosen["nodes"]
+    larger = chooser(monkeypatch, found)("any", tmp_path).choose(16, 1, pair=False)
+    assert larger.chosen is not None and larger.chosen["nodes"] == ["m1", "m2"]
 
 
 def nodes(*names: str, state: str = "idle") -> list[slurm.Node]:
@@ -104,8 +156,8 @@ def test_a_choice_that_cannot_be_met_is_one_sentence(monkeypatch: pytest.MonkeyP
 
 def test_a_second_run_keeps_the_nodes_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = chooser(monkeypatch, nodes("n1", "n2"))("all")
-    path = tmp_path / "plan.json"
-    path.write_text(json.dumps({"cluster": first.to_json()}))
+    path = tmp_path
+    (path / "plan.json").write_text(json.dumps({"cluster": first.to_json()}))
     later = [*nodes("n1", "n3"), *nodes("n2", state="down")]
     assert chooser(monkeypatch, later)("all", path).nodes == ("n1", "n2")
     assert set(chooser(monkeypatch, later)({"sample": 2}, path).nodes) == {"n1", "n3"}, "another choice is a new one"
@@ -115,6 +167,6 @@ def test_a_second_run_keeps_the_nodes_of_the_first(tmp_path: Path, monkeypatch: 
     "cluster", [{"nodes": ["n9"]}, 5, ["asked"], {"asked": "all", "partition": "main", "nodes": 5}]
 )
 def test_a_damaged_plan_keeps_no_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Any) -> None:
-    path = tmp_path / "plan.json"
-    path.write_text(json.dumps({"cluster": cluster}))
+    path = tmp_path
+    (path / "plan.json").write_text(json.dumps({"cluster": cluster}))
     assert chooser(monkeypatch, nodes("n1", "n2"))("all", path).nodes == ("n1", "n2")

@@ -11,7 +11,7 @@ from tests.unit.planning.planned import CPU, DISK, NETWORK, asked, made, where
 
 from peakmark import slurm
 from peakmark.cell import Cell
-from peakmark.planning import cluster, grouping, jobs, plan
+from peakmark.planning import cluster, grouping, jobs
 
 
 def test_many_threads_do_not_ask_for_more_cpus_than_a_node_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,67 +20,65 @@ def test_many_threads_do_not_ask_for_more_cpus_than_a_node_has(tmp_path: Path, m
     assert jobs.megabytes(one.cells, made(tmp_path, monkeypatch, where(memory=100), cpu=[CPU])) == 100
 
 
-def test_small_nodes_are_left_to_cells_that_fit_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds = [{"cpus": 1, "memory": 8000, "nodes": ["n1"]}, {"cpus": 2, "memory": 300, "nodes": ["n2", "n3"]}]
-    kinds += [{"cpus": 4, "memory": 4000, "nodes": ["n4"]}]
-    there = where(cpus=1, memory=300, kinds=kinds)
-    cpu = {"workloads": ["DP"], "concurrency": [1, 2, 128]}
-    one = made(tmp_path, monkeypatch, there, cpu=[cpu], disk=[DISK], network=[NETWORK])
-
-    def left_out(cells: list[Cell]) -> list[str]:
-        return [word for word in jobs.options(cells, one, {}) if word.startswith("--exclude")]
-
-    found = {cell.concurrency: left_out([cell]) for cell in one.cells if cell.subsystem == "cpu"}
-    assert found == {1: ["--exclude=n[2-3]"], 2: ["--exclude=n[1-3]"], 128: ["--exclude=n[1-3]"]}
-    assert left_out([cell for cell in one.cells if cell.subsystem == "cpu"]) == ["--exclude=n[1-3]"]
-    assert not left_out([cell for cell in one.cells if cell.subsystem == "network"]), (
-        "it takes two, whatever their size"
-    )
-    assert there.too_small(4, 8000) == ["n1", "n2", "n3"], "no node has both: those with the CPUs"
-    nearly = where(kinds=[{"cpus": 128, "memory": mib, "nodes": [f"n{mib}"]} for mib in (128000, 256900, 257000)])
-    assert nearly.too_small(1, 300000) == ["n128000"], "one node alone would have all that is too large for any"
-    assert nearly.too_small(1, 257000) == ["n128000", "n256900"]
-    threads = {cell.concurrency: jobs.threads([cell], one) for cell in one.cells if cell.subsystem == "cpu"}
-    assert threads == {1: 1, 2: 2, 128: 4}
+SMALL = {"cpus": 2, "memory": 8000, "nodes": ["n1", "n2", "n3"]}
+LARGE = {"cpus": 128, "memory": 64000, "nodes": ["n4", "n5"]}
+SINGLE = {"cpus": 256, "memory": 64000, "nodes": ["n6"]}
 
 
-def test_a_row_begins_only_where_all_of_it_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """HPL's matrix and pmbw's power of two are larger than what the own kernel takes, and are on the same node."""
-    kinds = [{"cpus": 2, "memory": 1400, "nodes": ["n1"]}, {"cpus": 2, "memory": 64000, "nodes": ["n2"]}]
-    memory = {"workloads": ["RS"], "variants": ["pool"], "blocks": ["1MiB"], "pool": "700MiB", "concurrency": [1]}
-    alone = made(tmp_path, monkeypatch, where(kinds=kinds), memory=[memory])
-    beside = made(
-        tmp_path,
-        monkeypatch,
-        where(kinds=kinds),
-        memory=[{**memory, "references": {"pmbw": {}}}],
-        tools={"pmbw": "/p"},
-        reference_repetitions=1,
-    )
+@pytest.mark.parametrize(
+    ("kinds", "concurrency", "excluded", "pair_excluded"),
+    [
+        ([SMALL, LARGE], 2, "n[4-5]", "n[4-5]"),  # both hold all rows: the larger class
+        ([SMALL, LARGE], 64, "n[1-3]", "n[1-3]"),
+        ([SMALL, LARGE, SINGLE], 512, "n[1-5]", ""),  # none has so many: the nearest; two nodes of any class
+        ([SMALL], 512, "", ""),
+        ([{**SMALL, "usable": 0}, LARGE], 2, "n[1-3]", "n[1-3]"),
+        ([SMALL, {**LARGE, "chosen": True}], 2, "n[1-3]", "n[1-3]"),  # an earlier run has chosen it
+        ([SMALL, {**LARGE, "memory": 100}], 64, "n[1-3]", "n[1-3]"),  # CPUs before memory
+    ],
+)
+def test_any_node_is_one_of_the_class_that_holds_all_rows(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kinds: list[dict[str, Any]],
+    concurrency: int,
+    excluded: str,
+    pair_excluded: str,
+) -> None:
+    cpu = {"workloads": ["DP"], "concurrency": [1, concurrency]}
+    one = made(tmp_path, monkeypatch, where(cpus=2, kinds=kinds), cpu=[cpu], disk=[DISK], network=[NETWORK])
 
-    def left_out(one: plan.Plan) -> dict[str, bool]:
-        return {cell.instrument: "--exclude=n1" in jobs.options([cell], one, {}) for cell in one.cells}
+    def exclude(cell: Cell) -> str:
+        words = (word for word in jobs.options([cell], one, {}) if word.startswith("--exclude="))
+        return next(words, "").removeprefix("--exclude=")
 
-    assert left_out(alone) == {"rambench": False}
-    assert left_out(beside) == {"rambench": True, "pmbw": True}
-    named = made(
-        tmp_path,
-        monkeypatch,
-        where(nodes=("n1",), kinds=kinds),
-        memory=[{**memory, "references": {"pmbw": {}}}],
-        tools={"pmbw": "/p"},
-    )
-    assert left_out(named) == {"rambench": False, "pmbw": False}
+    assert {exclude(cell) for cell in one.cells if not grouping.two_nodes(cell)} == {excluded}
+    assert {exclude(cell) for cell in one.cells if grouping.two_nodes(cell)} == {pair_excluded}
+    for cell in one.cells:
+        nodes, count = jobs.eligible([cell], one)
+        assert len(nodes) >= count and not set(nodes) & set(cluster_names(exclude(cell)))
+
+
+def cluster_names(text: str) -> list[str]:
+    """``n[1-3]`` -> n1, n2, n3."""
+    first, last = text.removeprefix("n[").removesuffix("]").split("-") if text else ("1", "0")
+    return [f"n{number}" for number in range(int(first), int(last) + 1)]
+
+
+def test_jobs_that_need_two_free_nodes_come_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While such a job waits, one of its nodes is idle."""
+    one = made(tmp_path, monkeypatch, cpu=[CPU], network=[NETWORK], disk=[DISK], repetitions=3)
+    order = [grouping.two_nodes(cell) for cell in one.cells]
+    assert order == sorted(order) and set(order) == {False, True}
 
 
 def test_a_word_asks_for_the_memory_of_all_cpus_of_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """How many threads it means on the machine that plans says nothing of the nodes."""
     memory = {"workloads": ["RWS"], "variants": ["block"], "blocks": ["64MiB"], "concurrency": ["cores"]}
-    kinds = [{"cpus": 128, "memory": 256000, "nodes": ["n1"]}, {"cpus": 2, "memory": 4000, "nodes": ["n2"]}]
+    kinds = [{"cpus": 128, "memory": 256000, "nodes": ["n1"]}]
     one = made(tmp_path, monkeypatch, where(cpus=2, kinds=kinds), memory=[memory])
     assert jobs.megabytes(one.cells, one) == pytest.approx(128 * 129 * 1.048576 / 0.9 + 512, abs=2)
     assert jobs.threads(one.cells, one) == 128
-    assert not [word for word in jobs.options(one.cells, one, {}) if word.startswith("--exclude")], "it fits any node"
 
 
 @pytest.mark.parametrize(
@@ -214,8 +212,7 @@ def test_a_program_that_fills_several_rows_holds_them_on_one_node(
         one = made(tmp_path, monkeypatch, tools=tools, **on, **changes)
         found: dict[str, set[str]] = {}
         for cell in one.cells:
-            found.setdefault(one.together(cell), set()).add(cell.row)
-            assert cell.row in one.beside(cell)
+            found.setdefault(grouping.together(cell, grouping.wide(one.cells)), set()).add(cell.row)
         in_job = {cell.id: name for name, cells in one.jobs.items() for cell in cells}
         assert all(len({in_job.get(cell.id) for cell in one.cells if cell.row in rows}) == 1 for rows in found.values())
         return sorted(found.values(), key=lambda rows: (len(rows), sorted(rows)))

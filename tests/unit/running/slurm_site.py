@@ -48,7 +48,7 @@ class Site:
         monkeypatch.setattr(slurm, "cancel", self.cancel)
         monkeypatch.setattr(progress, "started", None)
         monkeypatch.setattr(queues, "AT_ONCE", 1)  # numbers in the order of the cells
-        monkeypatch.setattr(slurm, "unusable", lambda: self.nodes)
+        monkeypatch.setattr(slurm, "nodes_away", lambda _names: self.nodes)
         monkeypatch.setattr(slurm, "job", lambda _: {"BatchHost": "n1", "ExitCode": "1:0"})
 
     def submit(self, options: Any, _script: str) -> str:
@@ -76,18 +76,8 @@ class Site:
             for number, (state, why) in self.states.items()
         ]
 
-    def cancel(self, numbers: Any, waiting: bool = False) -> None:
+    def cancel(self, numbers: Any) -> None:
         self.cancelled.extend(numbers)
-        for number in numbers if waiting else ():
-            if self.states[number][0] == "PENDING":
-                self.states[number] = ("CANCELLED", "None")
-
-    def wanted(self) -> list[str]:
-        """The nodes that each job has asked for."""
-        return [
-            next((word.partition("=")[2] for word in words if word.startswith("--nodelist")), "")
-            for words in self.submitted
-        ]
 
 
 def filled(one: plan.Plan, site: Site, **more: Any) -> tuple[Queue, list[str]]:
@@ -95,7 +85,8 @@ def filled(one: plan.Plan, site: Site, **more: Any) -> tuple[Queue, list[str]]:
     queue = Queue(one, say=said.append, clock=lambda: site.now, **more)
     for place, cell in enumerate(one.cells):
         output = Path(one.record_name(cell))
-        queue.add(Task(place, (cell,), output, jobs.comment(one, [cell]), ("--nodes=1",), "#!/bin/bash\n"))
+        comment = jobs.comment(one, [cell])
+        queue.add(Task(place, (cell,), output, comment, ("--nodes=1",), "#!/bin/bash\n", nodes=("n1",)))
     return queue, said
 
 

@@ -18,7 +18,8 @@ from peakmark.running import head
 
 
 def three(*nodes: str) -> Cluster:
-    return where(nodes=nodes, kinds=[{"cpus": 8, "memory": 4000, "nodes": ["n1", "n2", "n3"]}])
+    kinds = [{"cpus": 8, "memory": 4000, "nodes": ["n1", "n2", "n3"]}]
+    return where(nodes=nodes, kinds=kinds)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_a_killed_job_of_several_cells_measures_none_any_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site
 ) -> None:
     one = made(tmp_path, monkeypatch, where(nodes=("n1", "n2")), cpu=[CPU], repetitions=3, fan_out="node")
-    queue = Queue(one, clock=lambda: site.now)
+    queue = Queue(one, clock=lambda: site.now, retries=0)
     presents = []
     for place, (name, cells) in enumerate(one.jobs.items()):
         task = Task(place, tuple(cells), job.output_path(one.directory, name), jobs.comment(one, cells), (), "")
@@ -210,7 +210,7 @@ def test_a_forgotten_job_is_known_by_what_it_made(four: plan.Plan, site: Site) -
 
 @pytest.mark.parametrize("state", sorted(slurm.ENDED_BADLY))
 def test_every_bad_end_is_told(four: plan.Plan, site: Site, state: str) -> None:
-    queue, _ = filled(four, site)
+    queue, _ = filled(four, site, retries=0)
     steps(queue, site, 1)
     site.states["1"] = (state, "None")
     (ended,) = steps(queue, site, 2)
@@ -246,20 +246,52 @@ def test_who_has_made_a_record_is_not_asked_for(
     assert set(queue.active) == {"1", "3", "4"}
 
 
-@pytest.mark.parametrize(
-    "reason", ["ReqNodeNotAvail, UnavailableNodes:n1", "Nodes required for job are DOWN, DRAINED or reserved", "Held"]
-)
-def test_a_node_that_takes_no_jobs_is_given_up_after_a_while(four: plan.Plan, site: Site, reason: str) -> None:
+@pytest.mark.parametrize("reason", ["Priority", "ReqNodeNotAvail, UnavailableNodes:n1", "JobHeldAdmin"])
+def test_a_job_is_given_up_when_its_node_stays_away_and_never_for_slurms_reason(
+    four: plan.Plan, site: Site, reason: str
+) -> None:
     queue, said = filled(four, site, give_up_s=30.0)
     steps(queue, site, 2)
-    site.states = dict.fromkeys(site.states, ("PENDING", reason)) | {"1": ("PENDING", "Priority")}
-    site.nodes = {"n1": "drained: bad disk"}
-    assert steps(queue, site, 20) == [] and len(said) == 1 and "bad disk" in said[0]
+    site.states = dict.fromkeys(site.states, ("PENDING", reason))
+    assert steps(queue, site, 100) == [] and not said, "its node is up"
+    site.nodes = {"n1": "DOWN (bad disk)"}
+    assert steps(queue, site, 20) == [] and len(said) == 1 and "4 jobs wait" in said[0] and "bad disk" in said[0]
+    site.nodes = {}
+    assert steps(queue, site, 20) == []
+    site.nodes = {"n1": "DOWN (bad disk)"}
+    assert steps(queue, site, 20) == [], "the time counts anew"
     ended = steps(queue, site, 30)
-    assert len(ended) == 3 and all("given up after 30 s" in str(one.why) for one in ended)
-    assert sorted(site.cancelled) == ["2", "3", "4"] and set(queue.active) == {"1"}
+    assert len(ended) == 4 and sorted(site.cancelled) == ["1", "2", "3", "4"] and not queue.active
     (path,) = attempts.paths(four.directory, four.cells[1])
     assert "bad disk" in records.read(path)["reason"]
+
+
+def test_a_job_of_any_node_waits_while_enough_of_its_class_are_up(four: plan.Plan, site: Site) -> None:
+    queue, said = filled(four, site, give_up_s=30.0)
+    for task in queue.waiting:
+        task.nodes = ("n1", "n2", "n3")
+    queue.waiting[0].node_count = 2
+    site.nodes = {"n1": "DOWN", "n2": "DRAIN"}
+    ended = steps(queue, site, 60)
+    assert len(ended) == 1 and ended[0].task.node_count == 2 and len(said) == 1
+
+
+def test_who_waits_for_long_hears_what_slurm_says(four: plan.Plan, site: Site) -> None:
+    queue, said = filled(four, site)
+    steps(queue, site, 2)
+    site.states = dict.fromkeys(site.states, ("PENDING", "JobHeldAdmin"))
+    assert steps(queue, site, 700) == [] and len(said) == 1 and "JobHeldAdmin" in said[0] and not site.cancelled
+
+
+@pytest.mark.parametrize("state", sorted(slurm.NODE_LOST))
+def test_a_job_whose_node_was_lost_is_submitted_again(four: plan.Plan, site: Site, state: str) -> None:
+    queue, said = filled(four, site, retries=2)
+    steps(queue, site, 1)
+    for number in ("1", "5", "6"):
+        site.states[number] = (state, "None")
+        ended = steps(queue, site, 2)
+    assert len(ended) == 1 and state in str(ended[0].why) and len(site.submitted) == 6 and len(said) == 2
+    assert len(list(attempts.paths(four.directory, four.cells[0]))) == 3, "each is on record"
 
 
 def test_the_jobs_of_an_earlier_run_are_taken_over(four: plan.Plan, site: Site) -> None:
