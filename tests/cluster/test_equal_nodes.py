@@ -1,0 +1,109 @@
+"""Rows whose repetitions Slurm spreads over equal nodes, beside jobs of another user."""
+
+import contextlib
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from testcluster import Cluster, why_not
+from tests import presets
+
+from workflow import Workflow
+
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+
+
+@pytest.fixture(scope="module")
+def equal() -> Iterator[Cluster]:
+    if reason := why_not():
+        pytest.skip(reason)
+    with Cluster.running(2) as cluster:
+        yield cluster
+
+
+class Others:
+    """Another user's exclusive jobs of some seconds, on one node or on any, until it is ended."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.count = 0
+        self.idle = Counter[str]()
+        self.cancelled: set[str] = set()
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._submit), threading.Thread(target=self._look)]
+
+    def __enter__(self) -> "Others":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _submit(self) -> None:
+        draw = random.Random(1)  # noqa: S311 - when jobs come, not a secret
+        while not self._over.wait(draw.uniform(5.0, 15.0)):
+            where = draw.choice(["", *(f"--nodelist={name}" for name in self.cluster.layout.names)])
+            words = ["sbatch", "--exclusive", "--mem=0", "--output=/dev/null", "--chdir=/tmp", *filter(None, [where])]
+            self.cluster.run([*NOBODY, *words, f"--wrap=sleep {draw.randint(2, 8)}"])
+            self.count += 1
+
+    def _look(self) -> None:
+        """How often a node had no job while some waited that any node could run."""
+        while not self._over.wait(1.0):
+            ended = self.cluster.run(["squeue", "--noheader", "--user=root", "--states=CANCELLED", "--format=%i"])
+            self.cancelled.update(ended.stdout.split())
+            lines = self.cluster.run(["squeue", "--noheader", "--format=%T|%N|%D|%u"]).stdout.splitlines()
+            jobs = [line.split("|") for line in lines]
+            if not any(state == "PENDING" and nodes == "1" and user == "root" for state, _, nodes, user in jobs):
+                continue
+            busy = {node for _, node, _, _ in jobs}
+            self.idle["looks"] += 1
+            self.idle["idle"] += sum(name not in busy for name in self.cluster.layout.names)
+
+
+@contextlib.contextmanager
+def timed() -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    print(f"{time.monotonic() - began:.0f} s")
+
+
+def measured_once_on_both(cluster: Cluster, workflow: Workflow, others: Others) -> None:
+    """No job was cancelled, both nodes had their share, and no row is void for its hosts."""
+    records = workflow.records()
+    assert not others.cancelled and not workflow.attempts()
+    hosts = Counter(record["context"]["host"] for name, record in records.items() if "/netbench/" not in name)
+    assert set(hosts) == set(cluster.layout.names) and min(hosts.values()) > len(records) / 5, hosts
+    analysis = (workflow.results / "tables" / "measurements.csv").read_text()
+    assert "hosts differ" not in analysis and "different hosts" not in analysis
+    print(json.dumps(hosts))
+
+
+def test_repetitions_of_a_row_run_on_all_nodes_of_the_class(equal: Cluster, tmp_path: Path) -> None:
+    workflow = Workflow.make(equal, tmp_path / "checkout")
+    workflow.configure(cpu=[{"workloads": ["DP", "SP"], "concurrency": [1, 2]}], repetitions=6, seconds=0.3)
+    with Others(equal) as others:
+        done = workflow.snakemake()
+    assert done.returncode == 0, done.stderr
+    measured_once_on_both(equal, workflow, others)
+
+
+@pytest.mark.trouble
+def test_quick_beside_the_jobs_of_another_user(equal: Cluster, tmp_path: Path) -> None:
+    workflow = Workflow.make(equal, tmp_path / "checkout")
+    with timed(), Others(equal) as others:
+        done = workflow.preset("quick", "scale=0.25")
+    assert done.returncode == 0, done.stdout + done.stderr
+    presets.assert_whole(workflow.results, workflow.records())
+    print(
+        f"{others.count} jobs of others; a node was idle in {others.idle['idle']} of {2 * others.idle['looks']} looks"
+    )
+    measured_once_on_both(equal, workflow, others)
