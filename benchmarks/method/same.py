@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.method.sides import Bench, Surroundings
-from peakmark.catalogue.tables import BY_NAME
+from peakmark.instruments.tables import BY_NAME
 from peakmark.cell import Cell
 from peakmark.files import write_text
 from peakmark.judging import compare

@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping
 from functools import cached_property
 
-from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.errors import ConfigError
 from peakmark.lean import Any, dataclass, field
@@ -110,10 +109,7 @@ class Cell:
 
     def spec(self) -> str:
         """Canonical one-line JSON: what decides whether a finished cell is still valid."""
-        unused = REFERENCES[self.instrument].unused if self.instrument in REFERENCES else ()
-        options = {name: value for name, value in self.options.items() if name not in unused}
-        content = {**self.to_json(), "options": options}
-        return _canonical(content)
+        return _canonical(self.to_json())
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:

@@ -24,8 +24,9 @@ from benchmarks.kernels.table import Line
 from tests.unit import campaign_data
 
 from peakmark import machine, yamlfile
-from peakmark.instruments import REGISTRY, rambench
+from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Measurement
+from peakmark.instruments.programs import rambench
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.planning import plan

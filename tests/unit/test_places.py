@@ -13,11 +13,9 @@ import pytest
 from tests.unit.instruments.test_outputs import GOOD
 
 from peakmark import data
-from peakmark.bundling import crate
-from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.tables import TABLES
-from peakmark.instruments import REGISTRY
+from peakmark.instruments import REGISTRY, references
+from peakmark.instruments.tables import TABLES
 from peakmark.judging import notes, phrases
 from peakmark.judging.checks import CHECKS
 from peakmark.reporting import method_text
@@ -69,7 +67,7 @@ def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
         assert f'"{workload}"' in (ROOT / "tests/kernels/emulated/run.py").read_text(), "tests/kernels/emulated/run.py"
 
 
-@pytest.mark.parametrize("name", REFERENCES)
+@pytest.mark.parametrize("name", references())
 def test_a_reference_tool_has_its_places(name: str) -> None:
     instrument = REGISTRY[name]
     assert any((UNIT / "data" / name).iterdir()), "real output"
@@ -83,12 +81,12 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
         config["properties"]["modules"]["propertyNames"]["enum"],
         config["$defs"]["grids"]["items"]["properties"]["references"]["propertyNames"]["enum"],
     )
-    assert all(sorted(enum) == sorted(REFERENCES) for enum in enums), "config/schema/config.schema.json"
+    assert all(sorted(enum) == sorted(references()) for enum in enums), "config/schema/config.schema.json"
     keys = config["$defs"]["grids"]["items"]["properties"]["references"]["additionalProperties"]["properties"]
-    assert set(REFERENCES[name].options) <= set(keys)
+    assert set(references()[name].options) <= set(keys)
     shipped = (ROOT / "config" / "config.yaml").read_text()
     assert re.search(rf"^ +{name}: ", shipped, re.MULTILINE), "config/config.yaml"
-    assert REFERENCES[name].heading in (ROOT / "docs" / "campaigns.md").read_text(), "docs/campaigns.md"
+    assert references()[name].heading in (ROOT / "docs" / "campaigns.md").read_text(), "docs/campaigns.md"
     assert name in WITHOUT_SPACK or SPACK.get(name, name) in (ROOT / "envs" / "spack.yaml").read_text().split(), (
         "envs/spack.yaml"
     )
@@ -97,7 +95,7 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
     assert f'"{name}"' in (UNIT / "planning" / "test_plan.py").read_text(), "tests/unit/planning/test_plan.py"
     broken = (ROOT / "tests" / "faults" / "test_tools.py").read_text()
     assert name == "pmbw" or f'"{name}"' in broken, "tests/faults/test_tools.py"
-    assert name in crate.HOMES or set(instrument.executables) & set(crate.HOMES), "bundling/crate.py"
+    assert instrument.heading and instrument.rows and instrument.columns and instrument.homes, "its own module"
 
 
 def _codes() -> Iterator[tuple[str, str]]:
@@ -179,7 +177,9 @@ def test_what_a_site_says_of_its_jobs_has_its_places() -> None:
     keys = [key for _, key in _keys(schema("site")["properties"]["slurm"])]
     page = (ROOT / "docs" / "cluster.md").read_text()
     assert [key for key in keys if f"`{key}" not in page] == [], "docs/cluster.md"
-    read = "".join((PACKAGE / "planning" / f"{name}.py").read_text() for name in ("jobs", "grouping", "cluster"))
+    read = "".join(
+        (PACKAGE / "planning" / f"{name}.py").read_text() for name in ("jobs", "grouping", "cluster", "durations")
+    )
     read += "".join(path.read_text() for path in (PACKAGE / "running").glob("*.py"))
     assert [key for key in keys if f'"{key}"' not in read] == [], "planning/jobs.py"
 

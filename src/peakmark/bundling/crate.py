@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from peakmark import data
 from peakmark.config import people
+from peakmark.instruments import references
 from peakmark.reporting import document
 from peakmark.resources import version
 from peakmark.storage.results import Results
@@ -36,17 +37,7 @@ _KINDS = {
     ".jpg": "image/jpeg",
     ".yaml": "application/yaml",
 }
-HOMES = {
-    "hpcc": "https://hpcchallenge.org/hpcc/",
-    "xhpl": "https://netlib.org/benchmark/hpl/",
-    "pmbw": "https://panthema.net/2013/pmbw/",
-    "likwid-bench": "https://github.com/RRZE-HPC/likwid",
-    "iozone": "https://www.iozone.org/",
-    "fio": "https://github.com/axboe/fio",
-    "iperf3": "https://github.com/esnet/iperf",
-    "qperf": "https://github.com/linux-rdma/qperf",
-    "ping": "https://github.com/iputils/iputils",
-}
+HOMES = {program: page for tool in references().values() for program, page in tool.homes.items()}
 """Program, as its records call it -> where it comes from."""
 _PARTS = {line["part"]: (line["name"], line["description"]) for line in data.table("bundle")}
 """File or folder of a bundle -> what it is called, and what it is."""

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from peakmark import output, schemas
-from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import AUTO, WORKLOADS
 from peakmark.config import repetitions
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed
+from peakmark.instruments import references
 from peakmark.resources import schema
 from peakmark.units import parse_duration, parse_size
 
@@ -162,16 +162,17 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
     for key, subsystems in ONLY_OF.items():
         if key in grid and subsystem not in subsystems:
             raise ConfigError(f"{where}.{key} is of no use: {key} belongs to {listed(subsystems)}, remove it")
+    tools_of = references()
     fitting = [
-        name for name, tool in REFERENCES.items() if any(coverage.subsystem == subsystem for coverage in tool.rows)
+        name for name, tool in tools_of.items() if any(coverage.subsystem == subsystem for coverage in tool.rows)
     ]
-    heeded = dict.fromkeys(key for tool in REFERENCES.values() for key in tool.options)
+    heeded = dict.fromkeys(key for tool in tools_of.values() for key in tool.options)
     for name, narrow in grid.get("references", {}).items():
         if name not in fitting:
             raise ConfigError(f"{where}.references has {name}: allowed for {subsystem} are {', '.join(fitting)}")
         for key in heeded:
-            if key in narrow and key not in REFERENCES[name].options:
-                tools = [other for other, tool in REFERENCES.items() if key in tool.options]
+            if key in narrow and key not in tools_of[name].options:
+                tools = [other for other, tool in tools_of.items() if key in tool.options]
                 raise ConfigError(
                     f"{where}.references.{name}.{key} is of no use: {key} belongs to {listed(tools)}, remove it"
                 )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.tables import BY_NAME, Table
 from peakmark.errors import ConfigError
+from peakmark.instruments.tables import BY_NAME, Table
 
 RESERVED = ("overview", "fleet")
 HALVES = ("pool", "block")  # of the memory's usual figures

@@ -10,12 +10,12 @@ from typing import Any
 
 from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
-from peakmark.catalogue.tables import BY_NAME, Series, Table
 from peakmark.catalogue.workloads import KERNELS, WORKLOADS
 from peakmark.config import drawings
 from peakmark.config.drawings import Drawing
 from peakmark.errors import ConfigError
 from peakmark.formatting import size
+from peakmark.instruments.tables import BY_NAME, Series, Table
 from peakmark.resources import ROOT
 from peakmark.schemas import problem, sentence
 from peakmark.units import format_size, parse_size

@@ -10,8 +10,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from peakmark.catalogue.tables import BY_NAME
 from peakmark.errors import ConfigError
+from peakmark.instruments.tables import BY_NAME
 from peakmark.resources import ROOT
 from peakmark.statistics import median
 from peakmark.units import parse_size

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from peakmark.catalogue.fitting import UNITS
-from peakmark.catalogue.tables import Table
 from peakmark.figures import style
+from peakmark.instruments.fitting import UNITS
+from peakmark.instruments.tables import Table
 from peakmark.judging.naming import Naming, noun
 from peakmark.judging.row import Row
 

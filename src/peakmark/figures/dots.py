@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.tables import Table
 from peakmark.figures import style
 from peakmark.formatting import percent
+from peakmark.instruments.tables import Table
 from peakmark.judging import fleet, verdict
 from peakmark.judging.fleet import Spot
 from peakmark.judging.naming import Naming

@@ -9,10 +9,10 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from peakmark.catalogue.tables import TABLES
 from peakmark.config import layouts
 from peakmark.figures import bars, dots, panels, style, together
 from peakmark.formatting import percent
+from peakmark.instruments.tables import TABLES
 from peakmark.judging import fleet, ratios
 from peakmark.judging.drawn import Drawn, figures_of
 from peakmark.judging.judged import Judged

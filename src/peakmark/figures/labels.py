@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from peakmark.catalogue.tables import Table
 from peakmark.figures import style
+from peakmark.instruments.tables import Table
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
 

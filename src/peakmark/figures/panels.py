@@ -10,10 +10,10 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
-from peakmark.catalogue.tables import Table
 from peakmark.figures import across, labels, single, style
 from peakmark.figures.across import Across
 from peakmark.formatting import significant
+from peakmark.instruments.tables import Table
 from peakmark.judging.naming import Naming
 from peakmark.judging.row import Row, Series
 from peakmark.judging.rows import published_names

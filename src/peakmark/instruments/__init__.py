@@ -12,46 +12,39 @@ from peakmark.errors import PeakmarkError
 from peakmark.instruments.base import Tool
 from peakmark.instruments.common import Instrument
 
-__all__ = ["REGISTRY", "Instrument", "present"]
+__all__ = ["REGISTRY", "Instrument", "present", "references"]
 
-_CLASSES = {
-    "cpubench": "CpuBench",
-    "rambench": "RamBench",
-    "diskbench": "DiskBench",
-    "netbench": "NetBench",
-    "hpl": "Hpl",
-    "pmbw": "Pmbw",
-    "likwid-bench": "LikwidBench",
-    "iozone": "Iozone",
-    "fio": "Fio",
-    "iperf3": "Iperf3",
-    "qperf": "Qperf",
-    "ping": "Ping",
-}
-"""Name -> class, in the module of that name."""
-
-
-@cache
-def _load(name: str) -> Instrument:
-    kind = _CLASSES[name]
-    instrument: Instrument = getattr(import_module(f"{__name__}.{name.replace('-', '_')}"), kind)()
-    return instrument
+_PROGRAMS = Path(__file__).parent / "programs"
 
 
 class _Registry(Mapping[str, Instrument]):
-    """Name -> instrument."""
+    """Name -> instrument: a module of ``programs`` each, in the order of their names."""
 
     def __getitem__(self, name: str) -> Instrument:
-        return _load(name)
+        if name not in set(self):
+            raise KeyError(name)
+        module = import_module(f"{__name__}.programs.{name.replace('-', '_')}")
+        instrument: Instrument = module.INSTRUMENT
+        return instrument
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_CLASSES)
+        return iter(_names())
 
     def __len__(self) -> int:
-        return len(_CLASSES)
+        return len(_names())
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    return tuple(sorted(path.stem.replace("_", "-") for path in _PROGRAMS.glob("[!_]*.py")))
 
 
 REGISTRY: Mapping[str, Instrument] = _Registry()
+
+
+def references() -> dict[str, Instrument]:
+    """The reference tools by name."""
+    return {name: instrument for name, instrument in REGISTRY.items() if instrument.reference}
 
 
 def present(kernels: Path) -> dict[str, Tool]:

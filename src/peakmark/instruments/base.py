@@ -14,6 +14,26 @@ from peakmark.lean import Any, dataclass, field
 
 
 @dataclass(frozen=True)
+class Coverage:
+    """Rows a reference tool can stand beside.
+
+    subsystem        the subsystem of the rows
+    workloads        their workloads
+    variants         their variants; empty: any
+    cell             None: one cell per workload. Otherwise the workload name of a cell that fills all of them at once
+    per_block        False: one execution serves every block size
+    per_concurrency  False: one execution, at concurrency 1, serves every concurrency
+    """
+
+    subsystem: str
+    workloads: tuple[str, ...]
+    variants: tuple[str, ...] = ()
+    cell: str | None = None
+    per_block: bool = True
+    per_concurrency: bool = True
+
+
+@dataclass(frozen=True)
 class Tool:
     """A program found on this machine. ``version`` is its own word, ``unknown`` if it has none."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
-from peakmark.instruments.base import Command, Completed, Cost, Invocation, Parsed, Tool, Workspace
+from peakmark.instruments.base import Command, Completed, Cost, Coverage, Invocation, Parsed, Tool, Workspace
 from peakmark.lean import Any, ClassVar, host_name
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.units import parse_size
@@ -263,6 +263,17 @@ class Instrument:
     two_nodes    whether a cell takes two nodes in Slurm and loopback on one machine
     package      Debian package that carries it, for the command that would fill an empty column
     version      argument that makes it tell its version, and where that stands in the answer
+
+    Of reference tools only:
+
+    heading      what its columns are called
+    rows         those it can stand beside; like for like only
+    options      keys of a configuration that it heeds beside those of every reference; another one would be passed over
+    unused       options of every cell that it has no use for
+    instead      the tool that fills rows whose block is larger than its build takes
+    columns      tables in which it has a column, and its place among the references there
+    readings     figure -> a sentence on how to read its points there
+    homes        executable -> web page of the program
     """
 
     name: ClassVar[str]
@@ -273,6 +284,14 @@ class Instrument:
     package: ClassVar[str | None] = None
     variants: ClassVar[tuple[str, ...]] = ("",)
     version: ClassVar[tuple[str, str]]
+    heading: ClassVar[str] = ""
+    rows: ClassVar[tuple[Coverage, ...]] = ()
+    options: ClassVar[tuple[str, ...]] = ()
+    unused: ClassVar[frozenset[str]] = frozenset()
+    instead: ClassVar[str | None] = None
+    columns: ClassVar[Mapping[str, int]] = {}
+    readings: ClassVar[Mapping[str, str]] = {}
+    homes: ClassVar[Mapping[str, str]] = {}
 
     def has_variant(self, variant: str) -> bool:
         return variant in self.variants

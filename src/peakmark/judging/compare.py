@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from peakmark import statistics
-from peakmark.catalogue.tables import BY_NAME, TABLES, Table
 from peakmark.formatting import natural
+from peakmark.instruments.tables import BY_NAME, TABLES, Table
 from peakmark.judging import alike, chance, paired, sides
 from peakmark.judging.alike import Unlike
 from peakmark.judging.sides import Entry, Point, Side

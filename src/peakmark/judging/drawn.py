@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from peakmark.catalogue.tables import Table
 from peakmark.config.drawings import Drawing
 from peakmark.config.layouts import Layout
+from peakmark.instruments.tables import Table
 from peakmark.judging.row import Row, Series
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peakmark import statistics
-from peakmark.catalogue.tables import Table
 from peakmark.formatting import natural
+from peakmark.instruments.tables import Table
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 

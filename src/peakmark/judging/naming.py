@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from peakmark.catalogue.fitting import UNITS
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.tables import Series, Table
 from peakmark.config.layouts import Sheet, name_in, written
 from peakmark.formatting import plural, significant, size
+from peakmark.instruments.fitting import UNITS
+from peakmark.instruments.tables import Series, Table
 from peakmark.judging.row import Row
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from peakmark import statistics
-from peakmark.catalogue.tables import Series as Program
-from peakmark.catalogue.tables import Table
 from peakmark.formatting import significant
+from peakmark.instruments.tables import Series as Program
+from peakmark.instruments.tables import Table
 from peakmark.judging.row import Point, Row, Series
 
 NOT_ALIKE = ("ping",)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from peakmark.catalogue.tables import Table
 from peakmark.config.layouts import Sheet
 from peakmark.formatting import natural
+from peakmark.instruments.tables import Table
 from peakmark.judging import notes
 from peakmark.judging.measured import Run
 from peakmark.judging.notes import Level, Note

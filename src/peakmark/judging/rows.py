@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from peakmark import limits
-from peakmark.catalogue.fitting import fitted
-from peakmark.catalogue.tables import TABLES, Table
 from peakmark.cell import Cell
 from peakmark.config import layouts, published
 from peakmark.config.layouts import Layout
 from peakmark.config.published import Published
 from peakmark.formatting import listed, natural
+from peakmark.instruments.fitting import fitted
+from peakmark.instruments.tables import TABLES, Table
 from peakmark.judging import alike, notes, on_cores, remarks
 from peakmark.judging.notes import note
 from peakmark.judging.phrases import Quoted

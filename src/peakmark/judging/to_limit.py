@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from peakmark import statistics
-from peakmark.catalogue.tables import Series as Entry
 from peakmark.formatting import percent
+from peakmark.instruments.tables import Series as Entry
 from peakmark.judging import beside, ratios
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.naming import Naming

@@ -67,7 +67,7 @@ def settled(cell: Cell, seats: Topology, cpus: list[int], memory: int) -> Cell:
         held = topology.reach(seats, cpus[: cell.concurrency])["last_level_bytes"]
         cell = replace(cell, options={**cell.options, "pool": pool(cell, held, memory)})
     if cell.automatic:
-        from peakmark.instruments.rambench import LINE  # late: most cells do without that program
+        from peakmark.instruments.programs.rambench import LINE  # late: most cells do without that program
 
         held = max(topology.reach(seats, [cpu])["last_level_bytes"] for cpu in cpus[: cell.concurrency])
         chosen = area(cell.concurrency, held, memory)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import AUTO, KERNELS, POOLS
 from peakmark.cell import Cell, Scalar
@@ -137,7 +136,7 @@ def _check_possible(where: str, cell: Cell) -> None:
 def _covered(name: str, subsystem: str) -> str:
     """What a tool has: ``it has RS, WS, RWS (block or pool)``."""
     parts = []
-    for row in (row for row in REFERENCES[name].rows if row.subsystem == subsystem):
+    for row in (row for row in REGISTRY[name].rows if row.subsystem == subsystem):
         named = " or ".join(filter(None, row.variants))
         parts.append(", ".join(row.workloads) + (f" ({named})" if named else ""))
     return f"it has {'; '.join(parts)}"
@@ -191,7 +190,7 @@ class _Grid:
     def beside(self, name: str, narrow: Mapping[str, Any], largest: int | None) -> Iterator[Planned]:
         """Cells of one reference; where its build takes no such block, those of the tool that fills the rows, with as much
         data, unless the grid has that one beside it anyway."""
-        instead = REFERENCES[name].instead
+        instead = REGISTRY[name].instead
         asked = narrow.get("blocks", self.keys.get("blocks", ()))
         above = [block for block in asked if largest is not None and block != AUTO and parse_size(block) > largest]
         if len(above) < len(asked) or not asked:
@@ -209,7 +208,7 @@ class _Grid:
         count, criterion = _repetitions(narrow.get("repetitions", self.config["reference_repetitions"]))
         seen: set[_Point] = set()
         for beside in _points(self.subsystem, narrowed):
-            rows = (row for row in REFERENCES[name].rows if row.subsystem == self.subsystem)
+            rows = (row for row in REGISTRY[name].rows if row.subsystem == self.subsystem)
             filled = (row for row in rows if beside.workload in row.workloads)
             coverage = next((row for row in filled if not row.variants or beside.variant in row.variants), None)
             if coverage is None:
@@ -227,6 +226,8 @@ class _Grid:
                     options["budget_s"] = self._time(narrow["budget_s"], min(narrow["budget_s"], SHORTEST_HPL_S))
                 if "count" in narrow:
                     options["count"] = self._count(narrow["count"])
+                for key in REGISTRY[name].unused:
+                    options.pop(key, None)
                 yield self._cell(name, point, repetition, options), criterion
             seen.add(point)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from peakmark.catalogue.references import REFERENCES, Coverage
 from peakmark.cell import Cell
-from peakmark.instruments import REGISTRY
+from peakmark.instruments import REGISTRY, references
+from peakmark.instruments.base import Coverage
 from peakmark.planning.cluster import ANY, settings_of
 
 
@@ -29,11 +29,9 @@ def part(cell: Cell, settings: Mapping[str, Any]) -> str:
 
 
 def wide(cells: Iterable[Cell]) -> frozenset[str]:
-    """The programs of which one execution fills several rows: IOZone, qperf and ping, where they are among the cells."""
+    """The programs among the cells' of which one execution fills several rows."""
     return frozenset(
-        cell.instrument
-        for cell in cells
-        if cell.instrument in REFERENCES and any(row.cell == cell.workload for row in REFERENCES[cell.instrument].rows)
+        cell.instrument for cell in cells if any(row.cell == cell.workload for row in REGISTRY[cell.instrument].rows)
     )
 
 
@@ -42,7 +40,7 @@ def together(cell: Cell, wide: frozenset[str] = frozenset()) -> str:
 
     wide  the programs that fill several rows at once: these rows belong together then
     """
-    filled = [row for name in wide for row in REFERENCES[name].rows if row.cell is not None and _fills(row, cell)]
+    filled = [row for name in wide for row in REGISTRY[name].rows if row.cell is not None and _fills(row, cell)]
     if not filled:
         return f"{cell.subsystem}/{cell.point}/{cell.node}"
     rows = ",".join(filled[0].workloads)
@@ -56,7 +54,7 @@ def _fills(row: Coverage, cell: Cell) -> bool:
     if row.subsystem != cell.subsystem or cell.variant not in row.variants:
         return False
     # All that fill the same rows: what one of them holds together, they all do.
-    every = [other for tool in REFERENCES.values() for other in tool.rows if other.cell is not None]
+    every = [other for tool in references().values() for other in tool.rows if other.cell is not None]
     alike = [other.cell for other in every if (other.subsystem, other.workloads) == (row.subsystem, row.workloads)]
     return cell.workload in (*row.workloads, *alike)
 

@@ -15,7 +15,8 @@ from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
 from peakmark.config.repetitions import Criterion
 from peakmark.errors import ConfigError
-from peakmark.instruments import REGISTRY, iozone
+from peakmark.instruments import REGISTRY
+from peakmark.instruments.programs import iozone
 from peakmark.planning import adaptive, durations, grids, grouping
 from peakmark.planning.cluster import Cluster, on_this_machine, peers
 from peakmark.planning.durations import Durations

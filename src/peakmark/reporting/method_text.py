@@ -7,8 +7,8 @@ from typing import Any
 
 from peakmark import yamlfile
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.tables import SMALL_RECORD, TABLES
 from peakmark.formatting import plural, size, typeset
+from peakmark.instruments.tables import SMALL_RECORD, TABLES
 from peakmark.judging.row import Row
 from peakmark.judging.rows import centre_of, layout_of
 from peakmark.judging.verdict import planned

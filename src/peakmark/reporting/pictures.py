@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from peakmark.catalogue.tables import TABLES
 from peakmark.config.layouts import Layout
 from peakmark.errors import PeakmarkError
 from peakmark.figures import bars
 from peakmark.formatting import percent
+from peakmark.instruments.tables import TABLES
 from peakmark.judging import fleet, fleet_text, verdict
 from peakmark.judging.drawn import Drawn, figures_of
 from peakmark.judging.naming import Naming

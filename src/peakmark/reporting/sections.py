@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.tables import Table, subsystem_tables
 from peakmark.config.layouts import Layout, Sheet
+from peakmark.instruments.tables import Table, subsystem_tables
 from peakmark.judging import findings, fleet, fleet_text
 from peakmark.judging.drawn import figures_of, without_rows
 from peakmark.judging.findings import Finding

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from peakmark.catalogue.tables import Series, Table
 from peakmark.formatting import percent, significant, size
+from peakmark.instruments.tables import Series, Table
 from peakmark.judging import fleet
 from peakmark.judging.fleet import Spot
 from peakmark.judging.naming import noun, repeated

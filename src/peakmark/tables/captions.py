@@ -7,9 +7,10 @@ from functools import cache
 
 from peakmark import yamlfile
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.tables import TABLES
 from peakmark.config.drawings import Drawing
 from peakmark.formatting import listed, plural
+from peakmark.instruments import references
+from peakmark.instruments.tables import TABLES
 from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 from peakmark.resources import ROOT
@@ -27,7 +28,11 @@ KINDS = ("together", "bars")  # captions of figures that a layout asks for, afte
 @cache
 def sentences() -> Mapping[str, Mapping[str, str]]:
     """Figure -> what a sentence of its caption is about -> the sentence."""
-    return yamlfile.read(FILE)
+    known: dict[str, dict[str, str]] = yamlfile.read(FILE)
+    for name, tool in references().items():
+        for figure, sentence in tool.readings.items():
+            known[figure][name] = sentence
+    return known
 
 
 def text(name: str, absent: Collection[str] = ()) -> str:

@@ -11,8 +11,8 @@ from dataclasses import replace
 import pandas as pd
 
 from peakmark import statistics
-from peakmark.catalogue.tables import Table
 from peakmark.formatting import listed, percent, significant
+from peakmark.instruments.tables import Table
 from peakmark.judging import fleet
 from peakmark.judging.fleet import Spot
 from peakmark.judging.row import Row

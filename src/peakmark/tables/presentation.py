@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from peakmark.catalogue.tables import Series, Table, count
 from peakmark.formatting import listed, percent, significant, size, typeset
+from peakmark.instruments.tables import Series, Table, count
 from peakmark.judging.row import Row
 from peakmark.judging.row import Series as Measured
 from peakmark.judging.rows import published_names

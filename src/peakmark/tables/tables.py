@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.tables import TABLES, Table, count
+from peakmark.instruments.tables import TABLES, Table, count
 from peakmark.judging import findings, fleet, fleet_text, notes
 from peakmark.judging.judged import Judged
 from peakmark.judging.row import Row

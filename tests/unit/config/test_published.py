@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.unit.config.published_sets import entries_of
 
-from peakmark.catalogue.tables import BY_NAME
 from peakmark.config import published
+from peakmark.instruments.tables import BY_NAME
 
 # Rows, and the sums of printed columns (own program, reference) in the report's units, added up by a second reading of the
 # reports with another program; factor: printed value x factor = SI value.

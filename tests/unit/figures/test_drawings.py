@@ -11,11 +11,11 @@ import yaml
 from tests.unit import campaign_data as make
 from tests.unit.tables.test_presets import small_campaign
 
-from peakmark.catalogue.tables import BY_NAME
 from peakmark.config import layouts
 from peakmark.config.drawings import Drawing
 from peakmark.errors import ConfigError
 from peakmark.figures import bars, figures, style, together
+from peakmark.instruments.tables import BY_NAME
 from peakmark.judging import drawn, rows
 from peakmark.judging.row import Row
 from peakmark.reporting import document, pictures

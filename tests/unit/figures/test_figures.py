@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
-from peakmark.catalogue.tables import BY_NAME
 from peakmark.figures import across, figures, panels, style
 from peakmark.formatting import size
+from peakmark.instruments.tables import BY_NAME
 from peakmark.judging import naming, rows, verdict
 from peakmark.limits import Limit
 from peakmark.storage.results import Results

@@ -16,8 +16,8 @@ from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Completed
-from peakmark.instruments.diskbench import engine_of
-from peakmark.instruments.iozone import USUAL_LARGEST, Iozone
+from peakmark.instruments.programs.diskbench import engine_of
+from peakmark.instruments.programs.iozone import USUAL_LARGEST, Iozone
 from peakmark.machine import storage
 from peakmark.machine.host import Host
 from peakmark.reasons import Unavailable

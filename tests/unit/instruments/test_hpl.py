@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.unit.instruments import samples
 
 from peakmark.errors import ConfigError, ParseError
-from peakmark.instruments import hpl, hplsize
-from peakmark.instruments.hpl import Hpl, core_type
+from peakmark.instruments import hplsize
+from peakmark.instruments.programs import hpl
+from peakmark.instruments.programs.hpl import Hpl, core_type
 from peakmark.reasons import Unavailable
 
 AVX512 = frozenset({"sse2", "avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "avx512dq"})

@@ -11,7 +11,8 @@ from tests.unit.instruments import samples
 
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
-from peakmark.instruments import REGISTRY, common, likwid_bench, pmbw
+from peakmark.instruments import REGISTRY, common
+from peakmark.instruments.programs import likwid_bench, pmbw
 from peakmark.reasons import Unavailable
 
 OFFERED = [

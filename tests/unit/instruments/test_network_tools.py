@@ -11,8 +11,9 @@ from tests.unit.instruments import samples
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
-from peakmark.instruments import REGISTRY, ping
+from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Completed, Invocation
+from peakmark.instruments.programs import ping
 from peakmark.reasons import Unavailable
 
 

@@ -13,7 +13,7 @@ from tests.unit.instruments import samples
 from peakmark.cell import Cell
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Parsed
-from peakmark.instruments.iozone import Iozone
+from peakmark.instruments.programs.iozone import Iozone
 from peakmark.measuring import execute, pair
 from peakmark.reasons import Unavailable
 from peakmark.units import format_size

@@ -10,21 +10,20 @@ import pytest
 from tests.unit.instruments import samples
 from tests.unit.instruments.test_outputs import GOOD
 
-from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.workloads import KERNELS, WORKLOADS
 from peakmark.errors import ConfigError, PeakmarkError
-from peakmark.instruments import REGISTRY
+from peakmark.instruments import REGISTRY, references
 from peakmark.instruments.common import Instrument
 from peakmark.reasons import MeasurementError, Unavailable
 
 
 def test_names_and_what_they_measure() -> None:
     assert all(name == instrument.name for name, instrument in REGISTRY.items())
-    assert REGISTRY.keys() == {*KERNELS.values(), *REFERENCES}
+    assert REGISTRY.keys() == {*KERNELS.values(), *references()}
     for subsystem, name in KERNELS.items():
         assert set(REGISTRY[name].workloads[subsystem]) == set(WORKLOADS[subsystem])
         assert not REGISTRY[name].reference
-    for name, tool in REFERENCES.items():
+    for name, tool in references().items():
         assert REGISTRY[name].reference
         for row in tool.rows:
             wanted = {row.cell} if row.cell else set(row.workloads)
@@ -36,7 +35,10 @@ def test_who_asks_for_one_waits_for_no_other() -> None:
     code = "import sys; from peakmark.instruments import REGISTRY; REGISTRY['likwid-bench']; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     ours = {"peakmark.instruments." + name.replace("-", "_") for name in REGISTRY}
-    assert ours & set(loaded) <= {"peakmark.instruments.likwid_bench", "peakmark.instruments.rambench"}
+    assert ours & set(loaded) <= {
+        "peakmark.instruments.programs.likwid_bench",
+        "peakmark.instruments.programs.rambench",
+    }
     assert REGISTRY.get("no such") is None and "no such" not in REGISTRY
 
 
@@ -44,7 +46,7 @@ def test_import_loads_nothing_heavy() -> None:
     """Which modules are loaded decides the time, not a clock: the machine may be busy."""
     code = "import sys; from peakmark.instruments import REGISTRY; [*REGISTRY.values()]; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "peakmark.instruments.ping" in loaded
+    assert "peakmark.instruments.programs.ping" in loaded
     heavy = {
         "numpy",
         "pandas",

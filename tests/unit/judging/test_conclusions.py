@@ -15,8 +15,8 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.tables.test_presets import planned
 
-from peakmark.catalogue.tables import BY_NAME
 from peakmark.config import published
+from peakmark.instruments.tables import BY_NAME
 from peakmark.judging import rows
 from peakmark.reporting import document
 from peakmark.storage.results import Results

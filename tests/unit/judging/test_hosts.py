@@ -13,9 +13,9 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit import pdf
 
-from peakmark.catalogue.tables import BY_NAME
 from peakmark.cell import Cell
 from peakmark.figures import figures
+from peakmark.instruments.tables import BY_NAME
 from peakmark.judging import findings, ratios, verdict
 from peakmark.judging.naming import Naming
 from peakmark.judging.notes import Level

@@ -11,8 +11,8 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit import pdf
 
-from peakmark.catalogue.tables import BY_NAME
 from peakmark.figures import dots, figures
+from peakmark.instruments.tables import BY_NAME
 from peakmark.judging import fleet, fleet_text, rows, verdict
 from peakmark.judging.row import Row
 from peakmark.reporting import document, many, pictures, report, runs_text, webpage

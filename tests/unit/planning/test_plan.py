@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.workloads import KERNELS, WORKLOADS
 from peakmark.config import given
 from peakmark.errors import ConfigError
-from peakmark.instruments import rambench
+from peakmark.instruments import references
+from peakmark.instruments.programs import rambench
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.planning import grids, jobs, plan, plan_text
@@ -167,7 +167,7 @@ def test_quick_shows_every_workload_and_every_instrument(every_tool: Path) -> No
         more = grids.alike([1, "cores"], on_this_machine=True)["cores"] != 1  # this machine has more than one core
         assert len({cell.asked for cell in mine}) >= (2 if more else 1)
         assert {cell.repetition for cell in mine} == {0, 1, 2}
-    assert {cell.instrument for cell in made.cells} == set(KERNELS.values()) | set(REFERENCES)
+    assert {cell.instrument for cell in made.cells} == set(KERNELS.values()) | set(references())
 
 
 def test_the_plan_in_words_names_cells_tools_space_and_time(every_tool: Path) -> None:

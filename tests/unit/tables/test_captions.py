@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peakmark.catalogue.tables import BY_NAME
+from peakmark.instruments.tables import BY_NAME
 from peakmark.judging import drawn
 from peakmark.tables import captions
 

@@ -11,8 +11,8 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.tables.test_presets import small_campaign
 
-from peakmark.catalogue.tables import BY_NAME
 from peakmark.config import layouts
+from peakmark.instruments.tables import BY_NAME
 from peakmark.judging import rows
 from peakmark.storage.results import Results
 from peakmark.tables import brief, latex, presentation, tables

@@ -10,9 +10,9 @@ import pytest
 import yaml
 from tests.unit import campaign_data as make
 
-from peakmark.catalogue.tables import BY_NAME
 from peakmark.config import layouts
 from peakmark.errors import ConfigError
+from peakmark.instruments.tables import BY_NAME
 from peakmark.judging.rows import build as build_rows
 from peakmark.planning import plan
 from peakmark.storage.results import Results

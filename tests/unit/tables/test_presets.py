@@ -12,10 +12,10 @@ import pytest
 import yaml
 from tests.unit import campaign_data as make
 
-from peakmark.catalogue.tables import TABLES
 from peakmark.cell import Cell
 from peakmark.config import given, layouts
 from peakmark.instruments import hplsize
+from peakmark.instruments.tables import TABLES
 from peakmark.judging.rows import build as build_rows
 from peakmark.planning import plan
 from peakmark.reporting import document

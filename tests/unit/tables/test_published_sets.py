@@ -10,9 +10,9 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.config.published_sets import entries_of
 
-from peakmark.catalogue.tables import BY_NAME
 from peakmark.cell import Cell
 from peakmark.config import layouts, published, site
+from peakmark.instruments.tables import BY_NAME
 from peakmark.judging.rows import build as build_rows
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.catalogue.tables import BY_NAME
+from peakmark.instruments.tables import BY_NAME
 from peakmark.judging import rows
 from peakmark.storage.results import Results
 from peakmark.tables import presentation, tables

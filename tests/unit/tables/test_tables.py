@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.catalogue.tables import BY_NAME, TABLES
+from peakmark.instruments.tables import BY_NAME, TABLES
 from peakmark.judging import rows
 from peakmark.storage.results import Results
 from peakmark.tables import footnotes, presentation, tables

@@ -15,7 +15,7 @@ from peakmark import data
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common, hplsize
-from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.lean import Any, ClassVar
 from peakmark.reasons import Unavailable
 
@@ -39,6 +39,14 @@ class Hpl(common.Instrument):
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"cpu": ("DP",)}
     executables = ("xhpl", "hpcc")
     package = "hpcc"
+    heading = "HPL"
+    rows = (Coverage("cpu", ("DP",)),)
+    options = ("budget_s", "nb")
+    columns: ClassVar[Mapping[str, int]] = {"cpu": 1}
+    homes: ClassVar[Mapping[str, str]] = {
+        "hpcc": "https://hpcchallenge.org/hpcc/",
+        "xhpl": "https://netlib.org/benchmark/hpl/",
+    }
 
     def find(self, path: str) -> Tool:
         """Neither program has a version option; hpcc would run for minutes. The loader says whether it could start."""
@@ -194,3 +202,6 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
         common.agree(operations / seconds, printed, 1e-3, "hpcc: HPL_time and Gflops")
     exact_enough = hpcc or seconds >= 100
     return (operations / seconds if exact_enough else printed), {**details, "seconds": seconds}
+
+
+INSTRUMENT = Hpl()

@@ -15,8 +15,8 @@ from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.instruments.rambench import buffers, pool_of, store_of, writes
+from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.programs.rambench import buffers, pool_of, store_of, writes
 from peakmark.lean import ClassVar, dataclass
 from peakmark.reasons import Unavailable
 
@@ -63,6 +63,14 @@ class LikwidBench(common.Instrument):
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"cpu": ("DP", "FP32"), "memory": ("RS", "WS", "RWS")}
     executables = ("likwid-bench",)
     package = "likwid"
+    heading = "likwid-bench"
+    rows = (
+        Coverage("cpu", ("DP", "FP32")),
+        Coverage("memory", ("RS", "WS", "RWS"), variants=("block", *POOLS)),
+    )
+    options = ("seconds",)
+    columns: ClassVar[Mapping[str, int]] = {"cpu": 2, "memory_throughput": 2}
+    homes: ClassVar[Mapping[str, str]] = {"likwid-bench": "https://github.com/RRZE-HPC/likwid"}
     version = ("-v", r"Version\s+([0-9][0-9.]*)")
     variants = ("", "block", *POOLS)
 
@@ -175,3 +183,6 @@ def read_output(text: str) -> Mapping[str, str]:
         if key not in values:
             raise ParseError(f"likwid-bench: {key} is missing in its output")
     return values
+
+
+INSTRUMENT = LikwidBench()

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.lean import ClassVar
 
 MESSAGE_MAX = 65507
@@ -31,6 +31,13 @@ class Qperf(common.Instrument):
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": ("ALL", "LAT-TCP", "LAT-UDP")}
     executables = ("qperf",)
     package = "qperf"
+    heading = "qperf"
+    rows = (Coverage("network", tuple(_TESTS.values()), variants=("",), cell="ALL", per_concurrency=False),)
+    options = ("seconds",)
+    unused = frozenset(["warmup", "seed"])
+    columns: ClassVar[Mapping[str, int]] = {"network_latency": 1}
+    readings: ClassVar[Mapping[str, str]] = {"network_latency": "qperf does the same work as the own kernel."}
+    homes: ClassVar[Mapping[str, str]] = {"qperf": "https://github.com/linux-rdma/qperf"}
     version = ("--version", r"^qperf (\S+)")
     two_nodes = True
 
@@ -108,3 +115,6 @@ def _row(cell: Cell, test: str, fields: dict[str, str]) -> Measurement:
         "round_trips": common.whole(fields["rem_recv_msgs"], "qperf: rem_recv_msgs"),
     }
     return Measurement.of(cell, "latency", 2 * one_way, "s", details, _TESTS[test])
+
+
+INSTRUMENT = Qperf()

@@ -124,3 +124,6 @@ def check_variant(cell: Cell) -> None:
     common.need_variant(cell, cell.workload != "LAT")
     if cell.variant == ORDINARY and not writes(cell.workload):
         raise Unavailable("stores-nothing", program=cell.instrument, workload=cell.workload, variant=cell.variant)
+
+
+INSTRUMENT = RamBench()

@@ -54,3 +54,6 @@ class CpuBench(kernel.Kernel):
         fixed = 0.3 + kernel.asked_s(cell, "operations", 0.1)
         seconds = (common.work(cell, "operations") or 0.0) / (_CAUTIOUS_RATE * cell.concurrency)
         return Cost(seconds=fixed + seconds, memory_bytes=cell.concurrency << 20, fixed_s=fixed)
+
+
+INSTRUMENT = CpuBench()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.lean import ClassVar
 from peakmark.reasons import Unavailable
 
@@ -38,6 +38,24 @@ class Ping(common.Instrument):
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": (WORKLOAD, "ALL")}
     executables = ("ping",)
     package = "iputils-ping"
+    heading = "ping"
+    rows = (
+        Coverage(
+            "network",
+            ("LAT-TCP", "LAT-UDP"),
+            variants=("",),
+            cell=WORKLOAD,
+            per_block=False,
+            per_concurrency=False,
+        ),
+    )
+    options = ("count",)
+    unused = frozenset(["seconds", "warmup", "seed"])
+    columns: ClassVar[Mapping[str, int]] = {"network_latency": 2}
+    readings: ClassVar[Mapping[str, str]] = {
+        "network_latency": "ping is answered inside the kernel and wakes no program, so it may lie below the own kernel."
+    }
+    homes: ClassVar[Mapping[str, str]] = {"ping": "https://github.com/iputils/iputils"}
     version = ("-V", r"ping.* from iputils[ -](\S+)")
     two_nodes = True
 
@@ -93,3 +111,6 @@ def _interval(version: str, user: int) -> float:
     """Seconds between packets: 2 ms where that is allowed, else the 200 ms that older releases ask of a user."""
     digits = re.sub(r"\D", "", version)[:8]
     return _FAST_S if user == 0 or (len(digits) == 8 and int(digits) >= _FAST_SINCE) else _SLOW_S
+
+
+INSTRUMENT = Ping()

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import base, common
-from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.documents import Document
-from peakmark.instruments.netbench import MESSAGE_S
+from peakmark.instruments.programs.netbench import MESSAGE_S
 from peakmark.lean import Any, ClassVar
 
 UDP_MESSAGE_MAX = 65507
@@ -27,6 +27,11 @@ class Iperf3(common.Instrument):
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": ("TCP", "UDP")}
     executables = ("iperf3",)
     package = "iperf3"
+    heading = "iperf3"
+    rows = (Coverage("network", ("TCP", "UDP"), variants=("",)),)
+    options = ("seconds",)
+    columns: ClassVar[Mapping[str, int]] = {"network_throughput": 1}
+    homes: ClassVar[Mapping[str, str]] = {"iperf3": "https://github.com/esnet/iperf"}
     version = ("--version", r"^iperf (\S+)")
     two_nodes = True
 
@@ -137,3 +142,6 @@ def _received(end: Document) -> float:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part)
+
+
+INSTRUMENT = Iperf3()

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.instruments.diskbench import DiskBench, engine_of, file_size, sync_s
+from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.documents import Document, is_number
+from peakmark.instruments.programs.diskbench import DiskBench, engine_of, file_size, sync_s
 from peakmark.lean import Any, ClassVar
 
 _PATTERN = {"RS": "read", "WS": "write", "RR": "randread", "WR": "randwrite"}
@@ -31,6 +31,11 @@ class Fio(common.Instrument):
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": tuple(_PATTERN)}
     executables = ("fio",)
     package = "fio"
+    heading = "fio"
+    rows = (Coverage("disk", ("WS", "RS", "WR", "RR")),)
+    options = ("size", "seconds")
+    columns: ClassVar[Mapping[str, int]] = {"disk_throughput": 2, "disk_latency": 2, "disk_iops": 2}
+    homes: ClassVar[Mapping[str, str]] = {"fio": "https://github.com/axboe/fio"}
     version = ("--version", r"^fio-(\S+)")
     variants = DiskBench.variants
 
@@ -144,3 +149,6 @@ def _percentiles(side: Document) -> dict[str, Any]:
 def _milliseconds(seconds: float) -> str:
     """A time as fio reads it: a fraction of a second would be cut to whole seconds."""
     return f"{math.ceil(seconds * 1000)}ms"
+
+
+INSTRUMENT = Fio()

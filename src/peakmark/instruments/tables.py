@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from peakmark.catalogue.references import REFERENCES
 from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.instruments import references
 
 # A random access of up to this many bytes is an IOPS and latency row, a larger one a throughput row: never both.
 SMALL_RECORD = 16 * 1024
@@ -124,9 +124,10 @@ class Table:
         )
 
 
-def _table(name: str, title: str, factor: float, shown: str, tools: str, remark: str, **more: Any) -> Table:
-    """A table of what its name says: ``disk_latency``, of the disk and its metric latency; ``tools`` stand beside the kernel."""
+def _table(name: str, title: str, factor: float, shown: str, remark: str, **more: Any) -> Table:
+    """A table of what its name says: ``disk_latency``, of the disk and its metric latency."""
     subsystem, _, metric = name.partition("_")
+    tools = sorted((tool.columns[name], tool) for tool in references().values() if name in tool.columns)
     part, metric = SUBSYSTEMS[subsystem], metric or "rate"
     return Table(
         name=name,
@@ -138,7 +139,7 @@ def _table(name: str, title: str, factor: float, shown: str, tools: str, remark:
         quantity=more.pop("quantity", title),
         shown=shown,
         own=Series(part.kernel, part.heading),
-        references=tuple(Series(tool, REFERENCES[tool].heading) for tool in tools.split()),
+        references=tuple(Series(tool.name, tool.heading) for _, tool in tools),
         lower_is_better=metric == "latency",
         remark=remark,
         **more,
@@ -147,44 +148,44 @@ def _table(name: str, title: str, factor: float, shown: str, tools: str, remark:
 
 TABLES = (
     _table(
-        "cpu", "Operations per second", 1e-9, "GigaOPS", "hpl likwid-bench",
+        "cpu", "Operations per second", 1e-9, "GigaOPS",
         "QP, HP, SP and DP are 8-, 16- and 32-bit integers and 64-bit floating point; one operation is one add or one "
         "multiply on one lane, a fused multiply-add counts as two.",
         quantity="Ops/Sec", block=None,
     ),
     _table(
-        "memory_throughput", "Throughput", 1e-9, "GB/sec", "pmbw likwid-bench",
+        "memory_throughput", "Throughput", 1e-9, "GB/sec",
         "Bytes read plus bytes written. Working set “pool” walks an area larger than the last-level cache and measures "
         "DRAM; “block” uses one block again and again and measures the cache that holds it.",
         variant="Working Set",
     ),
     _table(
-        "memory_latency", "Latency", 1e6, "us", "pmbw",
+        "memory_latency", "Latency", 1e6, "us",
         "Time of one dependent load; the block size is the area that the pointer chase walks.",
     ),
     _table(
-        "disk_throughput", "Throughput", 1e-6, "MB/sec", "iozone fio",
+        "disk_throughput", "Throughput", 1e-6, "MB/sec",
         "Direct I/O, one file per thread, the final flush inside the clock.",
         variant="Engine",
     ),
     _table(
-        "disk_latency", "Latency", 1e3, "ms", "iozone fio",
+        "disk_latency", "Latency", 1e3, "ms",
         "Mean time of one operation as its thread sees it. A thread starts the next operation when the last has ended, "
         "so these are service times.",
         variant="Engine",
     ),
     _table(
-        "disk_iops", "Operations per second", 1.0, "", "iozone fio",
+        "disk_iops", "Operations per second", 1.0, "",
         "Random operations per second of all threads together.",
         quantity="IOPS", variant="Engine",
     ),
     _table(
-        "network_throughput", "Throughput", 1e-6, "Mb/sec", "iperf3",
+        "network_throughput", "Throughput", 1e-6, "Mb/sec",
         "Payload counted at the receiver.",
         first="Protocol", variant="Mode",
     ),
     _table(
-        "network_latency", "Latency", 1e3, "ms", "ping qperf",
+        "network_latency", "Latency", 1e3, "ms",
         "Round trip. ping sends ICMP echoes that the kernel answers, without waking a program: the same figure stands "
         "beside TCP and UDP.",
         first="Protocol", block="Message Size", variant="Mode",

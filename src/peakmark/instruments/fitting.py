@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from peakmark.catalogue.tables import Table
+from peakmark.instruments.tables import Table
 from peakmark.lean import replace
 
 UNITS = {

@@ -13,8 +13,8 @@ from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.instruments.rambench import block_of, check_variant, pool_of, store_of
+from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.programs.rambench import block_of, check_variant, pool_of, store_of
 from peakmark.lean import Any, ClassVar
 from peakmark.reasons import Unavailable
 
@@ -55,6 +55,13 @@ class Pmbw(common.Instrument):
     name = "pmbw"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"memory": ("RS", "WS", "RWS", "LAT", "ALL")}
     executables = ("pmbw",)
+    heading = "pmbw"
+    rows = (
+        Coverage("memory", ("RS", "WS", "RWS"), variants=("block", *POOLS)),
+        Coverage("memory", ("LAT",)),
+    )
+    columns: ClassVar[Mapping[str, int]] = {"memory_throughput": 1, "memory_latency": 1}
+    homes: ClassVar[Mapping[str, str]] = {"pmbw": "https://panthema.net/2013/pmbw/"}
     variants = ("block", *POOLS, "")
 
     def find(self, path: str) -> Tool:
@@ -215,3 +222,6 @@ def _rows(cell: Cell, results: dict[str, dict[str, Any]]) -> list[Measurement]:
 def _row(cell: Cell, workload: str, metric: str, value: float, unit: str, details: dict[str, Any]) -> Measurement:
     stores = {"store": "temporal"} if workload in ("WS", "RWS") else {}
     return Measurement.of(cell, metric, value, unit, {"area": area_of(cell), **stores, **details}, workload)
+
+
+INSTRUMENT = Pmbw()

@@ -128,3 +128,6 @@ def engine_of(cell: Cell) -> tuple[str, int]:
                 f"which says {value}"
             )
     return engine, depth
+
+
+INSTRUMENT = DiskBench()

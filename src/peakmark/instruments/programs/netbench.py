@@ -83,3 +83,6 @@ class NetBench(kernel.Kernel):
         fixed, total = 1.0 + kernel.asked_s(cell, "total", 1.0), common.work(cell, "total") or 0.0
         seconds = total / common.needed_block(cell) * MESSAGE_S + 8 * total / SLOWEST_LINK
         return Cost(seconds=fixed + seconds, memory_bytes=memory, fixed_s=fixed, wire_bits=8 * total)
+
+
+INSTRUMENT = NetBench()

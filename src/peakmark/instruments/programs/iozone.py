@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Completed, Cost, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.instruments.diskbench import file_size, sync_s
+from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.programs.diskbench import file_size, sync_s
 from peakmark.lean import Any, ClassVar
 from peakmark.reasons import Unavailable
 
@@ -57,6 +57,12 @@ class Iozone(common.Instrument):
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": ("ALL",)}
     executables = ("iozone",)
     package = "iozone3"
+    heading = "IOZone"
+    rows = (Coverage("disk", ("WS", "RS", "WR", "RR"), variants=("psync",), cell="ALL"),)
+    options = ("ops", "size")
+    instead = "fio"
+    columns: ClassVar[Mapping[str, int]] = {"disk_throughput": 1, "disk_latency": 1, "disk_iops": 1}
+    homes: ClassVar[Mapping[str, str]] = {"iozone": "https://www.iozone.org/"}
     version = ("-v", r"Version \$Revision: ([0-9.]+) \$")
     variants = ("psync",)
 
@@ -181,3 +187,6 @@ def _rows(cell: Cell, workload: str, phases: dict[str, float], ops: bool) -> lis
         row("iops", phases[phase], "1/s", {}),
         row("latency", cell.concurrency / phases[phase], "s", derived),
     ]
+
+
+INSTRUMENT = Iozone()
