@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.errors import ConfigError
-from peakmark.lean import Any, dataclass, field
 from peakmark.units import format_size, parse_size
 
 Scalar = str | int | float | bool | None

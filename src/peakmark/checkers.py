@@ -6,6 +6,7 @@ checkout under a name that changes with the schema; where nobody may write there
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import re
@@ -14,9 +15,9 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from peakmark import files
-from peakmark.lean import Any, sha256
 from peakmark.resources import ROOT, schema_path
 
 FOLDER = ROOT / "build" / "checkers"
@@ -43,7 +44,7 @@ def checker(name: str, folder: Path = FOLDER) -> Callable[[Any], Any]:
     It raises ``Unfit`` for what does not fit.
     """
     definition = schema_path(name).read_bytes()
-    key = sha256(definition + (OURS + NUMBERS + LAST).encode())[:16]
+    key = hashlib.sha256(definition + (OURS + NUMBERS + LAST).encode()).hexdigest()[:16]
     path = folder / f"{name}_{key}.py"
     return _kept(path) or _compiled(path, json.loads(definition))
 

@@ -6,9 +6,9 @@ A value stands as it is, or in a form: ``{need:size}`` for bytes as cells give t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, PeakmarkError
-from peakmark.lean import Any
 from peakmark.units import format_size, gigabytes
 
 

@@ -7,9 +7,9 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from peakmark import __version__
-from peakmark.lean import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,9 +47,8 @@ def version() -> str:
 
 
 def command(*arguments: str) -> list[str]:
-    """argv of ``peakmark ARGUMENTS`` in a process of its own: this installation's, and as quick to start as the rules' own, see
-    ``__main__``."""
-    return [sys.executable, "-S", str(Path(__file__).with_name("__main__.py")), *arguments]
+    """argv of ``peakmark ARGUMENTS`` of this installation."""
+    return [sys.executable, "-m", "peakmark", *arguments]
 
 
 def program(name: str) -> str:

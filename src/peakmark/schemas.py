@@ -7,10 +7,10 @@ import re
 import reprlib
 from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from peakmark.checkers import Unfit, checker
 from peakmark.errors import PeakmarkError, RecordError
-from peakmark.lean import TYPE_CHECKING, Any
 from peakmark.resources import schema
 
 if TYPE_CHECKING:

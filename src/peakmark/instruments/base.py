@@ -7,10 +7,11 @@ An instrument knows argv and output of one program. It knows nothing of Snakemak
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from peakmark.cell import Cell
-from peakmark.lean import Any, dataclass, field
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ import re
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from socket import gethostname
+from typing import Any, ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments.base import Command, Completed, Cost, Coverage, Invocation, Parsed, Tool, Workspace
-from peakmark.lean import Any, ClassVar, host_name
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.units import parse_size
 
@@ -311,7 +312,7 @@ class Instrument:
         if path is None:
             names = " or ".join([choice] if choice else self.executables)
             remedy = f"install the package {self.package}" if self.package else "give its path in tools:"
-            raise Unavailable("no-program", names=names, host=host_name(), remedy=remedy)
+            raise Unavailable("no-program", names=names, host=gethostname(), remedy=remedy)
         return path
 
     def find(self, path: str) -> Tool:

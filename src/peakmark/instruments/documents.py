@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from peakmark.errors import ParseError
-from peakmark.lean import Any
 
 
 def is_number(value: Any) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from peakmark.instruments.tables import Table
-from peakmark.lean import replace
 
 UNITS = {
     ("B/s", 1e-6): "MB/s",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-
-from peakmark.lean import Any
+from typing import Any
 
 # flop per cycle of one core in double precision, by what the CPU can do. A guess for N, not a limit: see limits/.
 _FLOPS_PER_CYCLE = (({"avx512f"}, 24.0), ({"avx2", "fma"}, 16.0), ({"avx"}, 8.0), ({"sse2"}, 4.0), ({"neon"}, 8.0))

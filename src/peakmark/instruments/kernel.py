@@ -6,13 +6,13 @@ import os
 import struct
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common
 from peakmark.instruments.base import Completed, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.documents import Document
-from peakmark.lean import Any, ClassVar
 from peakmark.reasons import MeasurementError, Unavailable
 
 ISAS = ("auto", "scalar", "sse2", "avx2", "avx512", "neon")

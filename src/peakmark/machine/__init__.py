@@ -10,12 +10,12 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from peakmark import output
 from peakmark.errors import RecordError
 from peakmark.instruments import present
 from peakmark.instruments.base import Tool
-from peakmark.lean import Any
 from peakmark.machine import allowed
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import PurePosixPath
+from typing import Any
 
-from peakmark.lean import Any
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
+from typing import Any
 
 from peakmark import data
-from peakmark.lean import Any
 from peakmark.machine import topology
 from peakmark.machine.host import Host, parse_cpu_list
 

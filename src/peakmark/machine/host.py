@@ -10,8 +10,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-
-from peakmark.lean import Any
+from typing import Any
 
 Runner = Callable[[Sequence[str]], str | None]
 

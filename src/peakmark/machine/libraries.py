@@ -8,8 +8,8 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from peakmark.lean import Any
 from peakmark.machine.host import Host
 
 BUILD_FILE = "build.json"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from peakmark.lean import Any
 from peakmark.machine.host import Host, chosen, first_int
 
 _HOW = "write memory.{} in the site file: as root, `dmidecode -t memory` shows it"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
-from peakmark.lean import Any
 from peakmark.machine.host import Host, first_int
 
 # InfiniBand names its speed by signalling rate; what carries data is less up to FDR (IBTA: 8b/10b, then 64b/66b).

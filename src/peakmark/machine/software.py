@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import re
+from typing import Any
 
-from peakmark.lean import Any
 from peakmark.machine import allowed
 from peakmark.machine.host import Host
 

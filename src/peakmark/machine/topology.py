@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from peakmark.lean import Any, dataclass
 from peakmark.machine.host import Host, parse_cpu_list
 
 WORDS = ("numa", "socket", "cores", "cpus")

@@ -40,7 +40,7 @@ def python(package: Path = Path(checkers.__file__).parent, folder: Path = checke
     """
     for name in ("machine", "record"):
         checkers.checker(name, folder)
-    names = ("catalogue", "data", "instruments", "lean", "machine", "measuring", "storage")
+    names = ("catalogue", "data", "instruments", "machine", "measuring", "storage")
     parts = [package / name for name in names]
     for part in (package, folder, *parts):
         compileall.compile_dir(part, maxlevels=0, quiet=2)

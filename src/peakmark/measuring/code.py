@@ -12,9 +12,9 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from peakmark import files
-from peakmark.lean import Any
 from peakmark.resources import ROOT, of_checkout, version
 
 FILE = "code.json"

@@ -8,20 +8,20 @@ import re
 import resource
 import select
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
+from typing import Any
 
+from peakmark import interrupts
 from peakmark.instruments.base import Command, Completed
 from peakmark.instruments.common import C_LOCALE, signal_name
-from peakmark.lean import TYPE_CHECKING, Any, dataclass
-from peakmark.measuring import child, guard
-from peakmark.measuring.child import Child
+from peakmark.measuring import guard
 from peakmark.reasons import MeasurementError
-
-if TYPE_CHECKING:
-    from subprocess import Popen
 
 SHOWN_LINES = 5
 KEPT_BYTES = 16 << 20
@@ -109,7 +109,8 @@ def run(
             end(process)
             how = "was ended" if met else f"did not end within {limit:.0f} s"
             raise failed(command.argv, how, directory, met or ("timeout", {}))
-    return left_by(command, directory, process.args, process.wait(), time.monotonic() - started)
+    argv, _ = fill(command, values or {})
+    return left_by(command, directory, tuple(argv), process.wait(), time.monotonic() - started)
 
 
 def failed(argv: Sequence[str], how: str, directory: Path, met: Trouble) -> MeasurementError:
@@ -125,7 +126,7 @@ def share() -> float:
     return min(MOST_CROWDED, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 
 
-def _ends(process: Child, within_s: float) -> bool:
+def _ends(process: Popen[bytes], within_s: float) -> bool:
     """Whether a program ends in time. The kernel tells: to look every 50 ms would wake this process beside the measurement,
     and be late by half of that.
     """
@@ -138,7 +139,9 @@ def _ends(process: Child, within_s: float) -> bool:
             poller = select.poll()
             poller.register(descriptor, select.POLLIN)
             return bool(poller.poll(math.ceil(min(within_s, LONGEST_S) * 1e3)))
-        return process.ends_within(within_s)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(within_s)
+        return process.poll() is not None
     finally:
         if descriptor is not None:
             os.close(descriptor)
@@ -171,7 +174,7 @@ def start(
     directory: Path,
     values: Mapping[str, str] | None = None,
     limits: Limits = USUAL,
-) -> Iterator[Child]:
+) -> Iterator[Popen[bytes]]:
     """A started program in its own process group; the group is ended when the block is left, however it is left.
 
     It prints into the files ``stdout`` and ``stderr`` of ``directory``.
@@ -179,6 +182,7 @@ def start(
     argv, env = fill(command, values or {})
 
     def prepare() -> None:
+        interrupts.not_ours()
         guard.began()
         limits.set()
         if command.cpus:
@@ -191,7 +195,17 @@ def start(
             _reserve(stream.fileno())
         environment = {**inherited(), **C_LOCALE, **env}
         try:
-            process = child.start(argv, directory, environment, out.fileno(), err.fileno(), prepare)
+            with interrupts.held():
+                process = Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    cwd=directory,
+                    env=environment,
+                    start_new_session=True,
+                    preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
+                )
         except OSError as error:
             raise MeasurementError("not-started", program=argv[0], why=error.strerror) from error
     try:
@@ -209,7 +223,7 @@ def _reserve(descriptor: int) -> None:
     libc.fallocate(descriptor, FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(RESERVED_BYTES))
 
 
-def end(process: Child | Popen[bytes], grace_s: float = 2.0) -> None:
+def end(process: Popen[bytes], grace_s: float = 2.0) -> None:
     """End the whole process group: asked first, so that a kernel can remove its files, then made to."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
@@ -219,7 +233,7 @@ def end(process: Child | Popen[bytes], grace_s: float = 2.0) -> None:
             time.sleep(0.005)
 
 
-def _group_lives(process: Child | Popen[bytes]) -> bool:
+def _group_lives(process: Popen[bytes]) -> bool:
     """Whether the leader or any descendant that stayed in its group is still there."""
     process.poll()
     try:

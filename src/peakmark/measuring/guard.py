@@ -12,14 +12,15 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from peakmark import interrupts
-from peakmark.lean import NoReturn, remove_tree
 
 OWNER = "PEAKMARK_OWNER"
 """Process id and start time of who ordered the measurement; only set where it is on the same machine."""
@@ -68,7 +69,7 @@ def directory(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        remove_tree(path)
+        shutil.rmtree(path, ignore_errors=True)
         tell("removed", path)
 
 
@@ -158,7 +159,7 @@ def _clear(groups: set[int], directories: set[str]) -> None:
         while _signal(os.killpg, group, signal.SIGKILL) and time.monotonic() < deadline:
             time.sleep(0.01)
     for path in directories:
-        remove_tree(Path(path))
+        shutil.rmtree(Path(path), ignore_errors=True)
 
 
 def _signal(send: object, target: int, number: int) -> bool:

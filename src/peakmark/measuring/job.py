@@ -6,12 +6,12 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from peakmark import files, output
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.instruments import REGISTRY
-from peakmark.lean import Any
 from peakmark.measuring.measure import Request, measure
 from peakmark.reasons import MeasurementError
 from peakmark.storage import integrity

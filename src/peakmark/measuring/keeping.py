@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-from peakmark import files, lean
+from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.instruments.base import Completed, Parsed
-from peakmark.lean import Any, asdict, dataclass, field
 from peakmark.reasons import MeasurementError, Reason, Unavailable
 from peakmark.storage import attempts, records
 
@@ -75,7 +78,7 @@ def raw(output: Path, cell: Cell, completed: Sequence[Completed]) -> dict[str, s
     try:
         return _store_raw(folder, completed)
     except OSError as error:
-        lean.remove_tree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
         raise MeasurementError("raw-not-kept", cell=cell.id, folder=folder, why=error.strerror) from error
 
 
@@ -90,12 +93,12 @@ def attempt(campaign: Path, cell: Cell, record: dict[str, Any], completed: Seque
 def _store_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
     """Keep what a tool printed beside the record: file name (relative to the record's folder) -> SHA-256."""
     checksums = {}
-    lean.remove_tree(folder)
+    shutil.rmtree(folder, ignore_errors=True)
     for number, done in enumerate(completed):
         texts = {"stdout": done.stdout, "stderr": done.stderr, **done.files}
         for name, text in texts.items():
             if text:
                 path = folder / f"{number}.{name}"
                 files.write_text(path, text)
-                checksums[f"{folder.name}/{path.name}"] = lean.sha256(text.encode())
+                checksums[f"{folder.name}/{path.name}"] = hashlib.sha256(text.encode()).hexdigest()
     return checksums

@@ -7,20 +7,23 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from functools import cache
 from pathlib import Path
+from socket import gethostname
+from typing import TYPE_CHECKING, Any
 
-from peakmark import files, lean, machine
+from peakmark import files, machine
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError, sentence
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command, Completed, Cost, Invocation, Parsed, Workspace
 from peakmark.instruments.common import Instrument, last_line
-from peakmark.lean import TYPE_CHECKING, Any, asdict, dataclass, replace
 from peakmark.machine import allowed, topology
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
-from peakmark.measuring import code, execute, guard, keeping, known, lock, modules, noise, placing, scratch
+from peakmark.measuring import code, execute, guard, keeping, lock, modules, noise, placing, scratch
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.storage import records
 
@@ -68,8 +71,8 @@ def measure(request: Request) -> dict[str, Any]:
     if full:
         raise MeasurementError(f"{cell.id} was not measured: {full}")
     context = keeping.Context(
-        host=lean.host_name(),
-        started=lean.now(),
+        host=gethostname(),
+        started=datetime.now().astimezone().isoformat(timespec="milliseconds"),
         peakmark=code.running(request.campaign),
         load_before=os.getloadavg()[0],
         job_id=os.environ.get("SLURM_JOB_ID"),
@@ -112,7 +115,7 @@ def _attempt(request: Request, context: keeping.Context, completed: list[Complet
     if instrument is None:
         raise MeasurementError("no-instrument", name=cell.instrument, known=sorted(REGISTRY))
     path = instrument.locate(request.kernels, request.tool)
-    tool = known.tool(request.campaign, instrument.name, path, instrument.find)
+    tool = instrument.find(path)
     context.tool = asdict(tool)
     with workspace(request, instrument) as space:
         context.cpus = list(space.cpus)
@@ -247,7 +250,7 @@ def _out_of_memory(before: int | None) -> execute.Trouble | None:
         return None
     limit = allowed.collect(host)
     if limit["memory_limited_by"] is None:
-        return "memory-of-node", {"host": lean.host_name()}
+        return "memory-of-node", {"host": gethostname()}
     return "memory-of-job" if os.environ.get("SLURM_JOB_ID") else "memory-used", {"limit": limit["memory_bytes"]}
 
 
@@ -259,4 +262,4 @@ def _limits(cost: Cost, threads: int) -> execute.Limits:
 
 def _lock_name() -> str:
     """The lock that keeps two measurements apart. Nodes of a cluster may share one /tmp: there each has its own."""
-    return f"cell-{lean.host_name()}" if os.environ.get("SLURM_JOB_ID") else "cell"
+    return f"cell-{gethostname()}" if os.environ.get("SLURM_JOB_ID") else "cell"

@@ -11,9 +11,10 @@ import time
 from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-from peakmark.lean import Any, dataclass, field
 from peakmark.machine import allowed
 from peakmark.machine.host import Host
 

@@ -17,13 +17,14 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from subprocess import Popen
+from typing import IO, Any
 
 from peakmark import resources, slurm
 from peakmark.instruments.base import Command
-from peakmark.lean import IO, Any, asdict, dataclass, field
 from peakmark.measuring import execute, interfaces
-from peakmark.measuring.child import Child
 from peakmark.reasons import MeasurementError
 
 LOOPBACK = "127.0.0.1"
@@ -80,7 +81,7 @@ def serving(server: Command, directory: Path, address: str = LOOPBACK, interface
         with execute.start(server, folder, values) as process:
             if listens(process, int(values["port"])):
 
-                def ended(process: Child = process) -> str | None:
+                def ended(process: Popen[bytes] = process) -> str | None:
                     if process.poll() in (None, 0):  # 0: it has served its one client
                         return None
                     return f"ended with exit code {process.returncode}{execute.last_lines(folder)}"
@@ -227,7 +228,7 @@ def _free_port(address: str) -> int:
         return port
 
 
-def listens(process: Child, port: int) -> bool:
+def listens(process: Popen[bytes], port: int) -> bool:
     """Wait until the port is in state LISTEN, as /proc has it: a probing connection would be taken for the client."""
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:

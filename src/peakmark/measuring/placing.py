@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from peakmark.catalogue.workloads import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command
-from peakmark.lean import Any, replace
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology

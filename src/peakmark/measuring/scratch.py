@@ -9,14 +9,16 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import stat
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from socket import gethostname
 
-from peakmark import lean
-from peakmark.lean import dataclass
 from peakmark.measuring import guard
 from peakmark.reasons import MeasurementError
 
@@ -38,7 +40,7 @@ def private(place: Path, purpose: str, prefix: str = PREFIX) -> Iterator[Path]:
     """
     descriptor = None
     try:
-        path = lean.new_folder(place, prefix)
+        path = Path(tempfile.mkdtemp(prefix=prefix, dir=place.absolute()))
     except OSError as error:
         raise _unusable(place, error) from error
     with guard.directory(path):
@@ -46,7 +48,7 @@ def private(place: Path, purpose: str, prefix: str = PREFIX) -> Iterator[Path]:
             descriptor = os.open(path, _OPEN)
             with suppress(OSError):  # a filesystem without locks: `clean` then goes by the age and leaves it alone
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            mark = {"host": lean.host_name(), "process": os.getpid(), "purpose": purpose}
+            mark = {"host": gethostname(), "process": os.getpid(), "purpose": purpose}
             (path / MARK).write_text(json.dumps(mark) + "\n", encoding="utf-8")
         except OSError as error:
             if descriptor is not None:
@@ -103,7 +105,7 @@ def remove(leftover: Leftover) -> bool:
     again = _examine(leftover.path, time.time())
     if leftover.keep or again.keep:
         return False
-    lean.remove_tree(leftover.path)  # by descriptors: a directory swapped for a link is not entered
+    shutil.rmtree(leftover.path, ignore_errors=True)  # by descriptors: a directory swapped for a link is not entered
     return not leftover.path.exists()
 
 
@@ -144,7 +146,7 @@ def _why_keep_marked(descriptor: int) -> str:
             host = json.loads(stream.read(4096))["host"]
     except (OSError, ValueError, KeyError, TypeError):
         return "its mark cannot be read"
-    if host != lean.host_name():
+    if host != gethostname():
         return f"a run on {host} made it: clean up there"
     return ""
 

@@ -13,11 +13,11 @@ import socket
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from peakmark import files
 from peakmark.errors import PeakmarkError
 from peakmark.instruments.base import Command
-from peakmark.lean import Any
 from peakmark.measuring import guard, interfaces, noise, pair, scratch
 
 WATCH_S = 0.2

@@ -14,9 +14,10 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
-from peakmark import lean, output, resources
+from peakmark import output, resources
 from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import given
@@ -60,8 +61,8 @@ def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
     for path, side in ((first, before), (second, after)):
         if settings_of(side.config) and side.config["nodes"] == ANY and "SLURM_JOB_ID" not in os.environ:
             raise ConfigError(
-                f"{path} has a site with a section slurm, and this is no job: {HERE}, which would be {lean.host_name()} (nodes: "
-                f"{lean.host_name()} says that it is meant). {_in_a_job()}"
+                f"{path} has a site with a section slurm, and this is no job: {HERE}, which would be {gethostname()} (nodes: "
+                f"{gethostname()} says that it is meant). {_in_a_job()}"
             )
         if side.criteria:
             raise ConfigError(
@@ -77,7 +78,7 @@ def _check_nodes(path: Path, asked: Any) -> None:
     """Errors: ConfigError for nodes other than this one."""
     named = [asked] if isinstance(asked, str) else asked
     names = [str(name).partition(".")[0] for name in named] if isinstance(named, list) else []
-    if names not in ([ANY], [lean.host_name().partition(".")[0]]):
+    if names not in ([ANY], [gethostname().partition(".")[0]]):
         shown = json.dumps(asked, ensure_ascii=False)
         raise ConfigError(f"{path} has nodes: {shown}, and {HERE}: leave nodes: out. {_in_a_job()}")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from peakmark.cell import Cell
-from peakmark.lean import Any
 from peakmark.storage import records
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from peakmark import files
 from peakmark.errors import RecordError
-from peakmark.lean import Any
 from peakmark.storage import records
 from peakmark.storage.integrity import ASIDE
 

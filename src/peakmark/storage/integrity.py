@@ -5,16 +5,18 @@ Nothing is ever deleted: a record that does not count is set aside below ``set-a
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from peakmark import files
 from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError, whole
-from peakmark.lean import Any, dataclass, sha256
 from peakmark.storage import records
 
 GOOD, ABSENT, DAMAGED, OTHER, FOREIGN = "good", "absent", "damaged", "other options", "not asked for"
@@ -77,7 +79,7 @@ def check_raw(path: Path, raw: Mapping[str, str]) -> None:
             raise RecordError(
                 f"{file}, the output behind the record {path}, cannot be read: {error.strerror}"
             ) from error
-        if sha256(content) != digest:
+        if hashlib.sha256(content).hexdigest() != digest:
             raise RecordError(f"{file}, the output behind the record {path}, is not as it was written")
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from peakmark import files, schemas
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
-from peakmark.lean import Any, dataclass
 
 _FIRST, _LAST = b'"cells": [\n', b'\n],\n"adaptive": '
 _NAMES = json.JSONEncoder(sort_keys=True, separators=(",", ":"))

@@ -6,13 +6,14 @@ by hand is known when it is read. It keeps honest people from mistakes; whoever 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from peakmark import files, schemas
 from peakmark.errors import RecordError
-from peakmark.lean import Any, sha256
 
 SCHEMA_VERSION = 1
 CHECKSUM = "sha256"
@@ -24,7 +25,7 @@ def checksum(record: Mapping[str, Any]) -> str:
     """SHA-256 of a record's content, whatever the layout of its text: keys sorted, no spaces, without the checksum."""
     content = {key: value for key, value in record.items() if key != CHECKSUM}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return sha256(text.encode("ascii"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def fits(seal: object, record: Mapping[str, Any]) -> bool:

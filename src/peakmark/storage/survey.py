@@ -15,11 +15,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from peakmark.cell import Cell
-from peakmark.lean import replace
 from peakmark.storage import integrity
 from peakmark.storage.integrity import Finding
 

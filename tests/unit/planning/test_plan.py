@@ -276,3 +276,19 @@ def test_streaming_and_ordinary_stores_of_a_pool_are_two_rows_where_both_are_ask
         assert rambench.store_of(cell) == own[cell.variant]  # of the references too
     with pytest.raises(ConfigError, match="RS stores nothing: its variant is pool"):
         make(memory=[{**grid, "workloads": ["RS"]}])
+
+
+def test_a_cell_has_no_option_that_its_tool_does_not_heed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A changed option makes a cell be measured again: ping counts its packets itself."""
+    monkeypatch.chdir(tmp_path)
+    grid = {
+        "workloads": ["LAT-TCP"],
+        "blocks": ["1B"],
+        "concurrency": [1],
+        "references": {"ping": {"count": 10}, "qperf": {}},
+    }
+    empty: dict[str, Any] = {"campaign": "c", "cpu": [], "memory": [], "disk": [], "network": [grid]}
+    made = plan.make({**empty, "tools": {"ping": "/bin/ping", "qperf": "/bin/qperf"}, "tools_on": "nodes"})
+    options = {cell.instrument: set(cell.options) for cell in made.cells}
+    assert not options["ping"] & {"seconds", "warmup", "seed"} and "count" in options["ping"]
+    assert not options["qperf"] & {"warmup", "seed"} and "seconds" in options["qperf"]

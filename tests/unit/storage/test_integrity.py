@@ -158,15 +158,3 @@ def test_no_damaged_text_gives_another_number(tmp_path: Path, seed: int) -> None
     else:
         assert finding.state == integrity.DAMAGED
         assert "\n" not in finding.reason
-
-
-def test_what_a_tool_has_no_use_for_voids_none_of_its_records() -> None:
-    """ping counts its packets itself: a longer measuring time of the kernels is none of its business."""
-
-    def spec(instrument: str, **options: float) -> str:
-        every = {"seconds": 1.0, "warmup": 0.2, "seed": 1, "count": 10, **options}
-        return Cell("network", instrument, "LAT-ICMP", "", None, 1, "any", 0, every).spec()
-
-    assert spec("ping", seconds=9, warmup=1, seed=7) == spec("ping") != spec("ping", count=11)
-    assert spec("qperf", seed=7) == spec("qperf") != spec("qperf", seconds=9)
-    assert spec("netbench", seed=7) != spec("netbench")

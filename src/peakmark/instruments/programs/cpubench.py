@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
-from peakmark.lean import ClassVar
 
 WORKLOADS = workloads.WORKLOADS["cpu"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import ClassVar
 
 from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
-from peakmark.lean import ClassVar
 from peakmark.reasons import Unavailable
 from peakmark.units import format_size
 

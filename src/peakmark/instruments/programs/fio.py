@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
@@ -16,7 +17,6 @@ from peakmark.instruments import common
 from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.documents import Document, is_number
 from peakmark.instruments.programs.diskbench import DiskBench, engine_of, file_size, sync_s
-from peakmark.lean import Any, ClassVar
 
 _PATTERN = {"RS": "read", "WS": "write", "RR": "randread", "WR": "randwrite"}
 _PERCENTILES = {"p50": "50.000000", "p90": "90.000000", "p99": "99.000000", "p999": "99.900000"}

@@ -10,13 +10,13 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, ClassVar
 
 from peakmark import data
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common, hplsize
 from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.lean import Any, ClassVar
 from peakmark.reasons import Unavailable
 
 HPCC_OUTPUT = "hpccoutf.txt"

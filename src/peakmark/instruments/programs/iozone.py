@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common
 from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.programs.diskbench import file_size, sync_s
-from peakmark.lean import Any, ClassVar
 from peakmark.reasons import Unavailable
 
 USUAL_LARGEST = 16 << 20

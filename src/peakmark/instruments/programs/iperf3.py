@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
@@ -12,7 +13,6 @@ from peakmark.instruments import base, common
 from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.documents import Document
 from peakmark.instruments.programs.netbench import MESSAGE_S
-from peakmark.lean import Any, ClassVar
 
 UDP_MESSAGE_MAX = 65507
 TCP_MESSAGE_MAX = 1 << 20

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
@@ -17,7 +19,6 @@ from peakmark.errors import ParseError
 from peakmark.instruments import common
 from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.programs.rambench import buffers, pool_of, store_of, writes
-from peakmark.lean import ClassVar, dataclass
 from peakmark.reasons import Unavailable
 
 # Of one thread: lies in every first-level cache; a peakflops kernel loads once per 15 to 30 flops.

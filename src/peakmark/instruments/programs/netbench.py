@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import SLOWEST_LINK, Completed, Cost, Invocation, Parsed, Tool, Workspace
-from peakmark.lean import ClassVar
 from peakmark.reasons import Unavailable
 
 WORKLOADS = workloads.WORKLOADS["network"]

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from typing import ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common
 from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.lean import ClassVar
 from peakmark.reasons import Unavailable
 
 WORKLOAD = "LAT-ICMP"

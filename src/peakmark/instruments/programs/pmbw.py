@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
@@ -15,7 +16,6 @@ from peakmark.errors import ParseError
 from peakmark.instruments import common
 from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
 from peakmark.instruments.programs.rambench import block_of, check_variant, pool_of, store_of
-from peakmark.lean import Any, ClassVar
 from peakmark.reasons import Unavailable
 
 STATS = "pmbw.txt"

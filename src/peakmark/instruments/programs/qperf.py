@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from typing import ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common
 from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
-from peakmark.lean import ClassVar
 
 MESSAGE_MAX = 65507
 _TESTS = {"tcp_lat": "LAT-TCP", "udp_lat": "LAT-UDP"}

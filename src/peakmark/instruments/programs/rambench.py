@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from peakmark.catalogue import workloads
 from peakmark.catalogue.workloads import POOLS
@@ -10,7 +11,6 @@ from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common, kernel
 from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
-from peakmark.lean import ClassVar
 from peakmark.reasons import Unavailable
 
 WORKLOADS = workloads.WORKLOADS["memory"]
