@@ -106,13 +106,13 @@ class Difference:
 
 @dataclass(frozen=True)
 class Mixed:
-    """A side that mixes hosts: what such a row differs by may be its hosts."""
+    """A side that mixes nodes that are not equal: what such a row differs by may be its nodes."""
 
     side: str
-    hosts: str
+    differ: str
 
     def __str__(self) -> str:
-        return f"{self.side} mixes the hosts {self.hosts}: name the nodes (nodes:)"
+        return f"{self.side} mixes nodes that are not equal ({self.differ}): name equal ones (nodes:)"
 
 
 Unlike = Difference | Mixed
@@ -129,8 +129,8 @@ def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[Unl
 
 
 def mixing(before: str, after: str) -> list[Unlike]:
-    """The sides that mix hosts, by their hosts."""
-    return [Mixed(side, hosts) for side, hosts in (("A", before), ("B", after)) if hosts]
+    """The sides that mix nodes that are not equal, with what differs."""
+    return [Mixed(side, differ) for side, differ in (("A", before), ("B", after)) if differ]
 
 
 def summary(of_rows: Sequence[Sequence[Unlike]]) -> list[str]:

@@ -63,6 +63,7 @@ CHECKS: tuple[Callable[[Measured], Iterator[Note]], ...] = (
     _residual,
     on_cores.concurrency,
     on_runs.scatter,
+    on_runs.hosts,
     on_runs.disturbed,
     on_runs.few,
     on_runs.short,

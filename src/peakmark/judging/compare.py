@@ -172,7 +172,7 @@ def _compared(
         left_out = max(len(values), len(others)) - len(pairs)
         values, others = zip(*pairs, strict=True) if pairs else (values, others)
     else:
-        differ += alike.mixing(old.hosts, new.hosts)
+        differ += alike.mixing(old.unlike, new.unlike)
         judged = judge(values, others, lower, confidence, allowed)
         judged = replace(judged, verdict="not alike") if differ else judged
     return Comparison(point, values, others, judged, (old.doubt, new.doubt), allowed, pairs, left_out, tuple(differ))

@@ -41,7 +41,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
     if not measured:
         return []
     naming = Naming(measured[0].table, mark, sheet)
-    alike, right = _claimable(measured)
+    right = _claimable(measured)
     all_points, over_all = strata.sentences(naming, right)
     by_topic = (
         (Topic.EXTREMES, _extremes(naming, right)),
@@ -49,29 +49,26 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         (Topic.BLOCKS, trends.blocks(naming, right)),
         *((topic, [text]) for topic, text in all_points),
         (Topic.REFERENCE, _references(naming, right, over_all)),
-        (Topic.DISAGREEMENT, _disagreements(naming, alike)),
-        (Topic.LIMIT, to_limit.sentences(naming, alike)),
+        (Topic.DISAGREEMENT, _disagreements(naming, measured)),
+        (Topic.LIMIT, to_limit.sentences(naming, measured)),
         (Topic.MACHINE, dict.fromkeys(f"{worded(Phrase(*row.limit.finding))}." for row in rows if row.limit.finding)),
-        (Topic.HOSTS, _mixed(measured)),
         (Topic.DOUBT, _doubtful(naming, measured)),
-        (Topic.FEW, _few(measured, alike)),
+        (Topic.FEW, _few(measured)),
     )
     return [Finding(topic, topic.heading(naming.table), text) for topic, texts in by_topic for text in texts]
 
 
-def _few(measured: Sequence[Row], alike: Sequence[Row]) -> Iterator[str]:
-    few = [row for row in alike if not row.measured.summary.enough]
-    if few and len(alike) > 1:
+def _few(measured: Sequence[Row]) -> Iterator[str]:
+    few = [row for row in measured if not row.measured.summary.enough]
+    if few and len(measured) > 1:
         number = repeated(row.measured.summary.n for row in few)
-        which = (
-            "All rows have" if len(few) == len(alike) == len(measured) else f"{len(few)} of {len(measured)} rows have"
-        )
+        which = "All rows have" if len(few) == len(measured) else f"{len(few)} of {len(measured)} rows have"
         yield f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
 
 
 def together(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list[str]:
     """What rows say that are printed in several tables: each workload's own says nothing of another workload."""
-    _, right = _claimable([row for row in rows if row.own is not None])
+    right = _claimable([row for row in rows if row.own is not None])
     if not right:
         return []
     naming = Naming(right[0].table, mark, sheet)
@@ -79,10 +76,9 @@ def together(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -
     return [*(text for _, text in all_points), *_references(naming, right, over_all)]
 
 
-def _claimable(measured: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """The rows of which something can be said, and those of them that no claim is refused."""
-    alike = [row for row in measured if not row.mixed]
-    return alike, [row for row in alike if row.level is not Level.WRONG]
+def _claimable(measured: Sequence[Row]) -> list[Row]:
+    """The rows that no claim is refused."""
+    return [row for row in measured if row.level is not Level.WRONG]
 
 
 def _extremes(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:
@@ -195,15 +191,6 @@ def _disagreements(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:
                 f" {naming.times(factor)} ({naming.row(row)}): a finding about the measurement, not about"
                 " the machine; the notes say what to look at."
             )
-
-
-def _mixed(rows: Sequence[Row]) -> Iterator[str]:
-    count = sum(row.mixed for row in rows)
-    if count:
-        yield (
-            f"{count} of {len(rows)} rows {'mixes' if count == 1 else 'mix'} hosts, and nothing above is said of"
-            f" {'it' if count == 1 else 'them'}: repetitions on different nodes tell no row apart from another; name the nodes (nodes:)."
-        )
 
 
 def _doubtful(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:

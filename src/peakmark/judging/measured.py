@@ -58,6 +58,13 @@ class Run:
     context: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def where(self) -> str:
+        """The host that measured; of two the client and the server: ``node1 → node2``."""
+        host = str(self.context.get("host") or "")
+        server = self.context.get("server_host")
+        return f"{host} → {server}" if server and server != host else host
+
     def known(self, name: str) -> Any:
         """A detail, else the context's entry of that name, else None."""
         value = self.details.get(name)

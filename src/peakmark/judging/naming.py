@@ -26,7 +26,6 @@ class Topic(Enum):
     DISAGREEMENT = "Disagreement"
     LIMIT = "Limit"
     MACHINE = "Machine"
-    HOSTS = "Hosts"
     DOUBT = "Doubt"
     FEW = "Not claimed"
     NODES = "Nodes"

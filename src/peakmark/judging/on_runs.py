@@ -25,6 +25,15 @@ def scatter(row: Measured) -> Iterator[Note]:
         yield note("outlier", places=tuple(index + 1 for index in odd.places), total=odd.total)
 
 
+def hosts(row: Measured) -> Iterator[Note]:
+    by_host: dict[str, list[float]] = {}
+    for run in row.runs:
+        by_host.setdefault(run.where, []).append(run.value)
+    apart = spread.hosts_differ(by_host)
+    if apart is not None:
+        yield note("hosts-differ", highest=apart.highest, lowest=apart.lowest, share=apart.share, p=apart.p)
+
+
 def disturbed(row: Measured) -> Iterator[Note]:
     spare = 0.0 if on_cores.lost_time(row) else row.spare_cpus
     yield from disturbance.find(row.noises, spare=spare)

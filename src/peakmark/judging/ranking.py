@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
+from peakmark.judging import chance
 from peakmark.judging.naming import Naming
 from peakmark.judging.row import Row, Series
 
@@ -21,35 +19,17 @@ def better(row: Row, other: Row) -> bool:
     """Whether the own value of the first row is shown to be better than that of the second."""
     first, second = row.measured.summary.median, other.measured.summary.median
     ahead = first < second if row.table.lower_is_better else first > second
-    return ahead and not (row.mixed or other.mixed) and apart(row.measured, other.measured)
+    return ahead and apart(row.measured, other.measured)
 
 
 def differ(rows: Sequence[Row], level: float = 0.05) -> bool:
-    """Whether rows are shown to differ at all, by the test of Kruskal and Wallis (Use of Ranks in One-Criterion Variance
-    Analysis, Journal of the American Statistical Association 47 (1952), pages 583-621).
+    """Whether rows are shown to differ at all, by the test of Kruskal and Wallis.
 
     Among many equal rows the best and the worst one lie apart more often than two rows do: only where this test has seen a
     difference is one of them called best. False in at most ``level`` of groups of equal rows.
     """
     groups = [row.measured.values for row in rows]
-    if len(groups) < 2:
-        return False
-    _, place, tied = np.unique(np.concatenate(groups), return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(tied) - (tied - 1) / 2)[place]
-    n = ranks.size
-    ties = 1 - int((tied**3 - tied).sum()) / (n**3 - n)
-    if ties == 0:
-        return False
-    each = np.split(ranks, np.cumsum([len(group) for group in groups])[:-1])
-    h = (12 / (n * (n + 1)) * sum(part.sum() ** 2 / part.size for part in each) - 3 * (n + 1)) / ties
-    return _chi_square_tail(h, len(groups) - 1) <= level
-
-
-def _chi_square_tail(value: float, freedom: int) -> float:
-    """Share of the chi-square distribution above a value, by the cube root of Wilson and Hilferty."""
-    ninth = 2 / (9 * freedom)
-    z = (max(value, 0.0) / freedom) ** (1 / 3) - (1 - ninth)
-    return 0.5 * math.erfc(z / math.sqrt(2 * ninth))
+    return len(groups) > 1 and chance.kruskal_wallis(groups) <= level
 
 
 def ratio(best: Row, worst: Row) -> float:

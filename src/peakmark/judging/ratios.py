@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from peakmark import statistics
 from peakmark.formatting import significant
 from peakmark.instruments.tables import Series as Program
 from peakmark.instruments.tables import Table
-from peakmark.judging.row import Point, Row, Series
+from peakmark.judging.row import Row, Series
 
 NOT_ALIKE = ("ping",)
 """An echo is answered by the kernel, without waking a program: no reference for a round trip of programs."""
@@ -21,9 +21,8 @@ HPL_SECONDS = 1.0
 class Ratio:
     """Own figure / reference's, of medians.
 
-    low, high   the lowest and the highest round
-    rounds      in how many rounds of repetitions both measured on one host: then the ratio is the median of the rounds' own,
-                as the machine may be another in each; 0 where they never did, and the medians of different times are divided
+    low, high   the lowest and the highest of those that it is the median of
+    rounds      in how many rounds of repetitions both measured on one node, or between the same two; 0 where they never did
     """
 
     value: float
@@ -34,17 +33,36 @@ class Ratio:
 
 
 def of(own: Series, reference: Series) -> Ratio:
-    """The ratio of two series with positive values. ``runs`` are the reference's."""
-    theirs = {_round(point): point.value for point in reference.points}
-    each = [point.value / theirs[_round(point)] for point in own.points if theirs.get(_round(point))]
+    """The ratio of two series with positive values, taken within the nodes where both ran. ``runs`` are the reference's.
+
+    The machine may be another in each round, so the ratio is the median of the rounds' own; of a node on which no round has
+    both, the medians are divided, and where no node has both the medians of all.
+    """
+    ours, theirs = _by_node(own), _by_node(reference)
+    each: list[float] = []
+    rounds = 0
+    for node in ours.keys() & theirs.keys():
+        shared = ours[node].keys() & theirs[node].keys()
+        rounds += len(shared)
+        each += [ours[node][number] / theirs[node][number] for number in shared]
+        if not shared:
+            each.append(_median(ours[node]) / _median(theirs[node]))
     if not each:
-        value = own.summary.median / reference.summary.median
-        return Ratio(value, value, value, 0, reference.summary.n)
-    return Ratio(statistics.median(each), min(each), max(each), len(each), reference.summary.n)
+        each = [own.summary.median / reference.summary.median]
+    return Ratio(statistics.median(each), min(each), max(each), rounds, reference.summary.n)
 
 
-def _round(point: Point) -> tuple[int, str]:
-    return point.repetition, str(point.context["host"])
+def _by_node(series: Series) -> dict[str, dict[int, float]]:
+    """Node, or pair of two -> repetition -> positive value."""
+    values: dict[str, dict[int, float]] = {}
+    for point in series.points:
+        if point.value > 0:
+            values.setdefault(point.where, {})[point.repetition] = point.value
+    return values
+
+
+def _median(values: Mapping[int, float]) -> float:
+    return statistics.median(list(values.values()))
 
 
 def is_measured(series: Series) -> bool:
@@ -55,11 +73,6 @@ def is_measured(series: Series) -> bool:
         or (point.record.cell.instrument == "hpl" and 0 < float(point.details.get("seconds") or 0) < HPL_SECONDS)
         for point in series.points
     )
-
-
-def met(own: Series, reference: Series) -> bool:
-    """Whether the two can be divided: on one host all of them, or in rounds in which both were on one."""
-    return (own.hosts == reference.hosts and len(own.hosts) == 1) or of(own, reference).rounds > 0
 
 
 def factor(own: Series, reference: Series) -> float:
@@ -77,23 +90,23 @@ Pair = tuple[Row, Series, Ratio]
 
 
 def pairs(rows: Sequence[Row], instrument: str) -> list[Pair]:
-    """The measured rows in which a reference has measured the same figure where the own program did."""
+    """The measured rows in which a reference has measured the same figure on equal nodes."""
     there = [(row, row.series[instrument]) for row in rows if instrument in row.series]
     return [
         (row, series, of(row.measured, series))
         for row, series in there
-        if is_measured(series) and met(row.measured, series)
+        if is_measured(series) and instrument not in row.unlike
     ]
 
 
 def best(row: Row) -> tuple[str, str, Series] | None:
-    """(instrument, heading, series) of the best reference that has measured the row's figure on its host; None without one."""
+    """(instrument, heading, series) of the best reference that has measured the row's figure on equal nodes; None without one."""
     candidates = [
         (program.instrument, program.heading, series)
         for program in references(row.table)
         if (series := row.series.get(program.instrument))
         and is_measured(series)
-        and (row.own is None or met(row.own, series))
+        and program.instrument not in row.unlike
     ]
     choose = min if row.table.lower_is_better else max
     return choose(candidates, key=lambda entry: entry[2].centre, default=None)
@@ -103,8 +116,8 @@ def differences(row: Row, instrument: str) -> list[str]:
     """What is known to differ between the own kernel and a reference in this row, in words."""
     own, other = (row.series[name].points for name in (row.table.own.instrument, instrument))
     known = []
-    if row.series[instrument].hosts != row.series[row.table.own.instrument].hosts:
-        known.append("not on the same hosts")
+    if {point.where for point in own}.isdisjoint(point.where for point in other):
+        known.append("on other nodes")
     if row.table.subsystem == "disk":
         huge = [any(point.details.get("huge_pages") for point in points) for points in (own, other)]
         if huge == [True, False]:
@@ -132,12 +145,12 @@ def text(row: Row, mark: str = ".") -> str:
     instrument, heading, series = reference
     ratio = of(row.own, series)
     inside = [f"n = {ratio.runs}", *differences(row, instrument)]
-    if ratio.rounds > 1:
+    if ratio.rounds > 1 or ratio.low < ratio.high:
         low, high = (significant(value, 3, mark) for value in (ratio.low, ratio.high))
         inside.insert(1, f"{low} to {high}")
-    if ratio.rounds == 0:
+    if ratio.rounds == 0 and row.own.hosts == series.hosts:
         inside.append("measured at another time")
-    else:
+    elif ratio.rounds:
         inside += _by_figures(ratio, row.own.centre / series.centre, mark)
     return f"{significant(ratio.value, 3, mark)} × {heading} ({'; '.join(inside)})"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.formatting import natural, size
+from peakmark.formatting import size
 from peakmark.judging import alike, checks, notes, ratios
 from peakmark.judging.measured import DEFAULT, Measured
 from peakmark.judging.notes import Level, Note, note
@@ -19,8 +19,6 @@ from peakmark.judging.row import Row
 from peakmark.storage.results import Results
 
 WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
-NAMED = 4
-"""So many hosts are named; of more the table of runs tells them."""
 _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 
 
@@ -173,10 +171,21 @@ def of_programs_and_limit(row: Row) -> Iterator[Note]:
         yield note("pairs", pairs=tuple(f"{client} → {server}" for client, server in row.ends))
 
 
-def hosts(row: Row) -> Iterator[Note]:
-    """Several hosts in one row: a doubt where they have no limit in common. Of equal ones it is said, and nothing is claimed."""
-    names = sorted({name for entry in row.series.values() for name in entry.hosts}, key=natural)
-    if len(names) > 1:
-        named = phrase("named", hosts=tuple(names)) if len(names) <= NAMED else ""
-        level, case = Level.UNSURE if row.unlike else Level.NOTE, "mixed" if row.mixed else ""
-        yield note("hosts", level, case=case, hosts=len(names), named=named)
+def hosts(row: Row, limits: str | None) -> Iterator[Note]:
+    """Nodes that are not equal: the figure is of none of them, and a reference's is not to be compared with the own one.
+
+    ``limits``: why equal nodes have no limit in common.
+    """
+    own = row.unlike.get(row.table.own.instrument)
+    for about, differ in {"": own}.items() if own else row.unlike.items():
+        yield note("hosts", Level.WRONG, about=about, differ=differ)
+    if limits and not own:
+        yield note("hosts", Level.UNSURE, case="limits", limits=limits)
+
+
+def hosts_without_facts(results: Results, row: Row) -> Iterator[Note]:
+    """Nodes that count as equal although nothing is known of some; said where nothing else speaks against the row."""
+    hosts = row.own.hosts if row.own else []
+    unknown = [host for host in hosts if host not in results.facts]
+    if len(hosts) > 1 and unknown and row.level is None:
+        yield note("hosts", case="unknown", hosts=tuple(unknown))

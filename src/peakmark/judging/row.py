@@ -80,8 +80,7 @@ class Row:
     published  what others measured in this row with a program of their own: name of the set -> value in SI units
     sheet      the first table of the configured layout that prints the row, which says what things are called
     shares     share of the limit that holds at the nominal and at the maximum clock, where the limit takes a clock
-    mixed      its own repetitions are from several hosts: nothing is claimed of it
-    unlike     these are not of one kind, or have limits of their own: it has no limit either, and is unsure
+    unlike     instrument -> in what the nodes of its repetitions and of the own kernel's are not equal
     """
 
     table: Table
@@ -93,8 +92,7 @@ class Row:
     published: Mapping[str, float] = field(default_factory=dict)
     sheet: Sheet | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
-    mixed: bool = False
-    unlike: bool = False
+    unlike: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def remarks(self) -> tuple[Note, ...]:

@@ -7,7 +7,7 @@ together.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from peakmark.judging.phrases import Quoted
 from peakmark.judging.row import Key, Point, Row, Series
 from peakmark.limits import Limit
 from peakmark.planning import looks
+from peakmark.storage.node_class import differences, node_class
 from peakmark.storage.results import Results
 
 KeyOf = Callable[[Cell, str, str, int | None, int], Key]
@@ -187,11 +188,15 @@ def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], 
 
 def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -> Row:
     own_points = draft.points.get(table.own.instrument) or next(iter(draft.points.values()), [])
-    facts = results.facts_for(key.node, own_points[0].context["host"] if own_points else None)
+    hosts = _hosts(own_points)
+    known = [host for host in hosts if host in results.facts] or hosts
+    facts = results.facts_for(key.node, known[0] if known else None)
     facts = _as_measured(facts, own_points)
-    hosts = sorted({point.context["host"] for point in own_points})
+    unlike = _unlike(results, draft.points, own_points)
     limit = _limit(results, table, key, own_points, facts)
-    reason = _no_one_limit(results, table, key, own_points, hosts)
+    reason = several = _no_one_limit(results, table, key, own_points)
+    if table.own.instrument in unlike:
+        reason = f"measured on nodes that are not equal ({unlike[table.own.instrument]})"
     if reason:
         limit = replace(limit, value=None, kind="unknown", reason=reason, remarks=(), finding=None)
     series = {
@@ -202,12 +207,11 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     done = series[table.own.instrument].summary.n if table.own.instrument in series else 0
     own = series.get(table.own.instrument)
     shares = _shares(results, table, key, own_points, facts, own.centre) if own and limit.value is not None else {}
-    missing, mixed = max(0, len(planned) - done), len(hosts) > 1
-    row = Row(table, key, series, limit, missing=missing, shares=shares, mixed=mixed, unlike=reason is not None)
+    row = Row(table, key, series, limit, missing=max(0, len(planned) - done), shares=shares, unlike=unlike)
     checked = remarks.checked(row, facts, _nominal(results, facts))
     marks = [
         *remarks.holes(results, row, planned),
-        *remarks.hosts(row),
+        *remarks.hosts(row, several),
         *checked,
         *remarks.disagreements(row),
         *remarks.unsure(results, row),
@@ -216,7 +220,8 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         *remarks.other_streams(row),
         *remarks.of_programs_and_limit(row),
     ]
-    return replace(row, marks=tuple(marks))
+    row = replace(row, marks=tuple(marks))
+    return replace(row, marks=(*marks, *remarks.hosts_without_facts(results, row)))
 
 
 def _series(results: Results, points: tuple[Point, ...], limit: Limit, centre: str) -> Series:
@@ -233,23 +238,38 @@ def _as_measured(facts: Mapping[str, Any], points: Sequence[Point]) -> Mapping[s
     return {**facts, "network": link} if link else facts
 
 
-def _no_one_limit(
-    results: Results, table: Table, key: Key, points: Sequence[Point], hosts: Sequence[str]
-) -> str | None:
+def _hosts(points: Iterable[Point], end: str = "host") -> list[str]:
+    """The hosts that measured, or those of the servers (``server_host``), in the order of their names."""
+    return sorted({str(point.context[end]) for point in points if point.context.get(end)}, key=natural)
+
+
+def _unlike(results: Results, points: Mapping[str, Sequence[Point]], own: Sequence[Point]) -> dict[str, str]:
+    """Instrument -> in what the nodes of its repetitions and of the own kernel's are not equal, by the nodes' facts.
+
+    A client and its server may be unequal, as long as they are alike in all repetitions.
+    """
+    unlike = {}
+    for name, theirs in points.items():
+        differ: list[str] = []
+        for end in ("host", "server_host"):
+            hosts = _hosts([*own, *theirs], end)
+            differ += differences({host: node_class(results.facts.get(host) or {}) for host in hosts})
+        if differ:
+            unlike[name] = "; ".join(dict.fromkeys(differ))
+    return unlike
+
+
+def _no_one_limit(results: Results, table: Table, key: Key, points: Sequence[Point]) -> str | None:
     """Why repetitions on several hosts have no limit in common, None where each host's own is the same at one clock."""
+    hosts = [host for host in _hosts(points) if host in results.facts]
     if len(hosts) < 2:
         return None
-    facts_of = {host: results.facts.get(host) or {} for host in hosts}
-    kinds = {str((facts.get("cpu") or {}).get("model_name") or "unknown") for facts in facts_of.values()}
-    how = "no one limit holds; name the nodes (nodes:)"
-    if len(kinds) > 1:
-        return f"measured on different processors ({'; '.join(sorted(kinds))}): {how}"
     values = set()
     for host in hosts:
         there = [point for point in points if point.context["host"] == host]
         facts = _as_measured(results.facts_for(key.node, host), there)
         values.add(_limit(results, table, key, there, facts, 1e9).value)
-    return f"measured on hosts with different limits ({listed(hosts)}): {how}" if len(values) > 1 else None
+    return f"measured on nodes with different limits ({listed(hosts)})" if len(values) > 1 else None
 
 
 def _nominal(results: Results, facts: Mapping[str, Any]) -> float | None:

@@ -11,7 +11,7 @@ from peakmark import statistics
 from peakmark.catalogue.workloads import POOLS
 from peakmark.config import published
 from peakmark.errors import ConfigError
-from peakmark.formatting import listed, natural, size
+from peakmark.formatting import natural, size
 from peakmark.judging import alike, notes, paired, rows
 from peakmark.judging.row import Key, Series
 from peakmark.storage.results import Results
@@ -53,7 +53,7 @@ class Entry:
     terms    what was asked, in words: two that differ in them are not alike
     remarks  what published results note on their own values
     threads  how many a word meant, of a point that has one
-    hosts    those of its repetitions, if several
+    unlike   in what the nodes of its repetitions are not equal
     turns    the repetitions in time, of a campaign that was measured in turn with another
     """
 
@@ -62,7 +62,7 @@ class Entry:
     terms: Mapping[str, str] = field(default_factory=dict)
     remarks: Sequence[str] = ()
     threads: int | None = None
-    hosts: str = ""
+    unlike: str = ""
     turns: paired.Turns = field(default_factory=dict)
 
 
@@ -134,7 +134,7 @@ def _campaign(path: Path) -> Side:
                     str(notes.worst(row.marks_of(instrument)) or ""),
                     _terms(row.key, series),
                     threads=row.key.concurrency if row.key.word else None,
-                    hosts=listed(series.hosts) if len(series.hosts) > 1 else "",
+                    unlike=row.unlike.get(instrument, ""),
                     turns=paired.turns(series.points) if beside else {},
                 )
     return Side(path.name, entries, False, alike.machine(results), drift_of(changes), beside)

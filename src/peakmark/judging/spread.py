@@ -1,7 +1,8 @@
 """What the repetitions of a row tell about themselves: thresholds that follow from how many there are.
 
 A machine whose true coefficient of variation is at most ``QUIET`` gets a mark in at most 5 % of its rows, whatever n:
-2 % for the spread, 1.5 % each for the first repetition and for a drift. Outliers are a remark of their own, 5 %.
+2 % for the spread, 1.5 % each for the first repetition and for a drift. Outliers and hosts that differ are remarks of
+their own, 5 % each.
 Normal values are assumed for that promise alone; ``make bench-method`` counts the marks. Sources:
     [chi]  the sample variance of normal values, (n - 1) s^2 / sigma^2, is chi-square distributed; its quantiles by
            Wilson and Hilferty, Proceedings of the National Academy of Sciences 17 (1931), pages 684-688
@@ -13,14 +14,16 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from peakmark import statistics
+from peakmark.judging import chance
 
 QUIET = 0.05
 """The coefficient of variation up to which a machine counts as quiet."""
 DRIFT_P = 0.015
+HOSTS_P = 0.05
 _Z_SPREAD = 2.0537  # 98 % of the standard normal distribution lies below
 
 # n -> what the largest modified z score of a clean row stays below in 95 %; that of its first value in 98.5 %.
@@ -34,6 +37,16 @@ class Outliers:
 
     places: tuple[int, ...]
     total: int
+
+
+@dataclass(frozen=True)
+class HostDifference:
+    """The hosts with the highest and the lowest median, by what share the first is above the second, and the test's p."""
+
+    highest: str
+    lowest: str
+    share: float
+    p: float
 
 
 def widest(n: int) -> float:
@@ -69,6 +82,22 @@ def drifts(values: Sequence[float]) -> statistics.Drift | None:
 def is_doubtful(values: Sequence[float]) -> bool:
     """Whether what the values tell about themselves, in the order of time, is a doubt."""
     return bool(is_wide(values) or first_differs(values) or drifts(values))
+
+
+def hosts_differ(by_host: Mapping[str, Sequence[float]]) -> HostDifference | None:
+    """By how much the positive values of hosts differ; None unless it is beyond chance.
+
+    Of two hosts the rank sum test counts exactly: three repetitions on each can show nothing, four can.
+    """
+    groups = list(by_host.values())
+    if len(groups) < 2:
+        return None
+    p = statistics.rank_test(*groups) if len(groups) == 2 else chance.kruskal_wallis(groups)
+    medians = {host: statistics.median(values) for host, values in by_host.items()}
+    highest, lowest = max(medians, key=medians.__getitem__), min(medians, key=medians.__getitem__)
+    if p > HOSTS_P or medians[highest] == medians[lowest]:
+        return None
+    return HostDifference(highest, lowest, medians[highest] / medians[lowest] - 1, p)
 
 
 def outliers(values: Sequence[float]) -> Outliers:

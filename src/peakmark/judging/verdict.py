@@ -184,13 +184,12 @@ def _which(rows: Sequence[Row], of: int) -> str:
 
 def _of_node(row: Row, mark: str) -> Verdict:
     own, naming = row.measured, Naming(row.table, mark)
-    why = f"repetitions from {len(own.hosts)} different hosts" if row.mixed else ""
+    why = ""
     if row.doubts:
         why = row.doubts[0].fact
     elif row.common_doubts:
         doubt = row.common_doubts[0]
-        in_common = f"as most rows: {doubt.fact}" if doubt.code in notes.SHARED else doubt.fact
-        why = "; ".join(filter(None, (why, in_common)))
+        why = f"as most rows: {doubt.fact}" if doubt.code in notes.SHARED else doubt.fact
     if own.summary.n == 1:
         why = why or "measured once: nothing is known of the spread"
     limit = "none: no link" if row.loopback else "unknown"  # nobody can state the limit of a link that is none
@@ -243,13 +242,12 @@ def _at_clocks(row: Row, mark: str) -> str:
 
 
 def _best(rows: Sequence[Row]) -> Spot | None:
-    """The best of the points that are not wrong: first those without doubt on most nodes, before all where no repetitions
-    of several hosts are one row; of as many threads as the best one has those that can be compared, as one thread with a
+    """The best of the points that are not wrong: first those without doubt on most nodes; of as many threads as the best one has those that can be compared, as one thread with a
     reference beside it says little of a memory that four threads fill.
     """
     every = fleet.spots(rows)
     sure = [spot for spot in every if 2 * sum(row.level is None for row in spot.rows) > len(spot.rows)]
-    for choice in ([spot for spot in sure if not spot.middle.mixed], sure, every):
+    for choice in (sure, every):
         if choice:
             choose = min if choice[0].table.lower_is_better else max
             best = choose(choice, key=lambda spot: spot.median)

@@ -50,13 +50,10 @@ def of_drawing(drawing: Drawing, absent: Collection[str]) -> str:
 
 
 def doubts(rows: Sequence[Row]) -> str:
-    """What the table says of the rows of a figure and its marks do not: `` Of its 6 rows 1 is wrong and 2 are unsure; 2 mix hosts.``"""
+    """What the table says of the rows of a figure and its marks do not: `` Of its 6 rows 1 is wrong and 2 are unsure.``"""
     counts = {level: sum(row.level is level for row in rows) for level in (Level.WRONG, Level.UNSURE)}
     counted = [f"{count} {'is' if count == 1 else 'are'} {level}" for level, count in counts.items() if count]
-    mixed = sum(row.mixed for row in rows)
-    more = [f"{mixed} {'mixes' if mixed == 1 else 'mix'} hosts"] if mixed else []
-    parts = [*([listed(counted)] if counted else []), *more]
-    return f" Of its {plural(len(rows), 'row')} {'; '.join(parts)}." if parts else ""
+    return f" Of its {plural(len(rows), 'row')} {listed(counted)}." if counted else ""
 
 
 def texts() -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,8 +90,10 @@ def test_another_cpu_is_said_first_and_judged(tmp_path: Path) -> None:
     assert not compare_text.report(before, before)[0].startswith("not the same")
 
 
-def of_words(folder: Path, asked: dict[str | int, float], hosts: str = "a") -> Path:
-    """DP rows by what was asked for; a word means two threads."""
+def of_words(
+    folder: Path, asked: dict[str | int, float], hosts: str = "a", kernels: Mapping[str, str] | None = None
+) -> Path:
+    """DP rows by what was asked for; a word means two threads. ``kernels``: host -> release, of hosts with facts."""
     records = []
     for word, value in asked.items():
         for number, wobble in enumerate(STEADY):
@@ -99,7 +103,13 @@ def of_words(folder: Path, asked: dict[str | int, float], hosts: str = "a") -> P
             context = {"placed": {"word": word, "threads": 2, "cpus": [0, 1], "cores": 2, "sockets": 1, "numa_nodes": [0],
                                   "last_level_bytes": 0, "placement": "compact"}} if isinstance(word, str) else {}  # fmt: skip
             records.append(make.record(of, [measured], context=context, host=hosts[number % len(hosts)]))
-    return make.write(folder, records)
+    make.write(folder, records)
+    (folder / "machine").mkdir(exist_ok=True)
+    for host, kernel in (kernels or {}).items():
+        facts = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
+        facts |= {"host": host, "os": facts["os"] | {"kernel": kernel}}
+        (folder / "machine" / f"{host}.json").write_text(json.dumps(facts))
+    return folder
 
 
 def test_a_word_and_the_number_that_it_meant_are_two_rows(tmp_path: Path) -> None:
@@ -133,12 +143,14 @@ def test_a_published_row_of_a_number_meets_the_word_only_where_no_number_is(tmp_
     assert statistics.median(found.after) == pytest.approx(2e9, rel=0.01)
 
 
-def test_a_row_that_mixes_hosts_gets_no_verdict(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kernel", "verdict"), [("6.1.0-1", "better"), ("6.1.0-2", "not alike")])
+def test_only_a_row_that_mixes_unequal_nodes_gets_no_verdict(tmp_path: Path, kernel: str, verdict: str) -> None:
     before = sides.read(str(of_words(tmp_path / "a", {2: 1e9})))
-    after = sides.read(str(of_words(tmp_path / "b", {2: 2e9}, hosts="ab")))
+    kernels = {"a": "6.1.0-1", "b": kernel}
+    after = sides.read(str(of_words(tmp_path / "b", {2: 2e9}, hosts="ab", kernels=kernels)))
     ((found,), _, _) = compare.compare(before, after)
-    assert found.verdict == "not alike"
-    assert "B mixes the hosts a and b" in compare_text.report(before, after)[0]
+    assert found.verdict == verdict
+    assert ("6.1.0-2 on b" in compare_text.report(before, after)[0]) == (verdict == "not alike")
 
 
 def said(comparison: compare.Comparison) -> str:

@@ -1,11 +1,13 @@
-"""A row belongs to one host and to what its jobs were given there: limits and claims follow the records."""
+"""A row belongs to equal nodes and to what its jobs were given there: limits and claims follow the records."""
 
 import copy
 import csv
 import json
 import os
+import statistics
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
 from peakmark.reporting import report, webpage
 from peakmark.resources import ROOT
+from peakmark.storage import records
 from peakmark.storage.results import Results
 from peakmark.tables import presentation, tables
 
@@ -65,81 +68,90 @@ def test_a_row_of_one_host_has_its_limit_and_is_claimed(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def mixing(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One thread and two, of which two are far apart, on two nodes of one kind in turn."""
+def equal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One thread and two, of which two are far apart, on two equal nodes in turn."""
     runs = [
         (host, threads, threads * share) for threads in (1, 2) for host, share in zip("ababab", WOBBLE, strict=True)
     ]
-    return campaign(tmp_path_factory.mktemp("hosts") / "mixing", {"a": {}, "b": {}}, runs)
+    return campaign(tmp_path_factory.mktemp("hosts") / "equal", {"a": {}, "b": {}}, runs)
 
 
-def test_a_row_that_mixes_hosts_is_not_claimed(mixing: Path) -> None:
-    rows = cpu_rows(mixing)
-    assert all(row.mixed and row.measured.efficiency for row in rows)  # alike in all that a limit is made of
-    assert all(row.level is None for row in rows)  # or every row of a cluster of equal nodes would be in doubt
-    assert "measured on 2 different hosts (a, b), and nothing is claimed" in rows[0].said(rows[0].remarks)[0]
-    assert [found.heading for found in findings.of(rows)] == ["Hosts"]
-    assert "2 of 2 rows mix hosts" in findings.of(rows)[0].text
-
-
-def test_tables_say_which_rows_mix(mixing: Path) -> None:
-    tables.build(mixing)
-    with (mixing / "tables" / "cpu.csv").open() as file:
-        assert [(line["Doubt"], "different hosts (a, b)" in line["Notes"]) for line in csv.DictReader(file)] == [
-            ("", True),
-            ("", True),
-        ]
-
-
-def test_figures_pages_and_last_words_say_that_rows_mix(mixing: Path) -> None:
-    figures.build(mixing)
-    caption = "Of its 2 rows 2 mix hosts."
-    page = " ".join(webpage.build(mixing).read_text().split())
-    paper = " ".join(pdf.text(report.build(mixing)).split())
-    for text in (page, paper):
-        assert caption in text
-        assert "2 of 2 rows mix hosts" in text
-        assert "different hosts (a, b), and nothing is claimed" in text
-        assert "best with" not in text
-    (head,) = verdict.verdicts({name: cpu_rows(mixing) if name == "cpu" else [] for name in BY_NAME})
-    assert (head.confidence, head.why) == ("no doubt seen", "repetitions from 2 different hosts")
-
-
-def test_a_row_of_one_host_speaks_on_page_one_before_a_faster_one_that_mixes(tmp_path: Path) -> None:
-    runs = [("a", 1, share) for share in WOBBLE]
-    runs += [(host, 2, 2 * share) for host, share in zip("ababab", WOBBLE, strict=True)]
-    rows = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": {}}, runs))
+def test_a_row_over_equal_nodes_is_an_ordinary_row(equal: Path) -> None:
+    rows = cpu_rows(equal)
+    assert all(row.measured.efficiency and row.level is None for row in rows)
+    assert not {"hosts", "hosts-differ"} & {note.code for row in rows for note in row.marks}
+    assert "best with" in findings.of(rows)[0].text
     (head,) = verdict.verdicts({name: rows if name == "cpu" else [] for name in BY_NAME})
-    assert head.what.startswith("DP, 1 thread")
-    assert head.confidence == "no doubt seen"
+    assert (head.what, head.confidence, head.why) == ("DP, 2 threads", "no doubt seen", "")
+    tables.build(equal)
+    with (equal / "tables" / "runs.csv").open() as file:
+        assert {line["host"] for line in csv.DictReader(file)} == {"a", "b"}
 
 
-def test_a_reference_that_ran_elsewhere_has_no_ratio(tmp_path: Path) -> None:
-    records = []
-    for instrument, host, value in (("cpubench", "a", 0.9), ("likwid-bench", "b", 0.4)):
-        for number in range(6):
-            of = make.cell(instrument, "DP", subsystem="cpu", repetition=number)
-            records.append(make.record(of, [make.measurement(of, "rate", LIMIT * value)], host=host))
-    (row,) = build_rows(Results.read(make.write(tmp_path / "c", records)))["cpu"]
-    assert ratios.best(row) is None
-    assert ratios.text(row) == ""
-    assert not {"Reference", "Disagreement"} & {found.heading for found in findings.of([row])}
-    assert "disagreement" not in {note.code for note in row.marks}
+DIFFERENT = ({"model_name": "Another CPU"}, {"threads": 4})
 
 
-def test_a_row_that_mixes_processors_has_no_limit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", DIFFERENT)
+def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path: Path, other: dict[str, Any]) -> None:
     runs = [(host, 1, share * (2 if host == "b" else 1)) for host, share in zip("ababab", WOBBLE, strict=True)]
-    (row,) = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": {"model_name": "Another CPU"}}, runs))
-    assert row.measured.efficiency is None
-    assert "different processors" in str(row.limit.reason) and "Another CPU" in str(row.limit.reason)
-    assert row.level is Level.UNSURE and row.doubts[0].code == "hosts"
-    assert "measured on 2 different hosts (a, b)" in row.doubts[0].text
+    (row,) = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": other}, runs))
+    assert (row.measured.efficiency, row.limit.value, row.level) == (None, None, Level.WRONG)
+    (doubt,) = [note for note in row.doubts if note.code == "hosts"]
+    assert all(word in doubt.text for word in ("on a", "on b", str(*other.values()), "nodes:", "slurm.constraint"))
     (head,) = verdict.verdicts({name: [row] if name == "cpu" else [] for name in BY_NAME})
-    assert (head.limit, head.share, head.clocks, head.confidence) == ("unknown", "", "", "unsure")
-    assert "different hosts" in head.why
+    assert head.what == verdict.NO_ROW and "on b" in head.why
+    assert {found.heading for found in findings.of([row])} == {"Doubt"}
 
 
-def test_a_row_that_mixes_equal_processors_with_other_limits_has_none(tmp_path: Path) -> None:
+def test_tables_page_and_paper_say_which_nodes_are_not_equal(tmp_path: Path) -> None:
+    runs = [(host, 1, share) for host, share in zip("ababab", WOBBLE, strict=True)]
+    folder = campaign(tmp_path / "c", {"a": {}, "b": {"model_name": "Another CPU"}}, runs)
+    tables.build(folder)
+    with (folder / "tables" / "cpu.csv").open() as file:
+        (line,) = csv.DictReader(file)
+    assert line["Doubt"] == "wrong" and "Another CPU" in line["Notes"]
+    figures.build(folder)
+    page = " ".join(webpage.build(folder).read_text().split())
+    paper = " ".join(pdf.text(report.build(folder)).split())
+    for text in (page, paper):
+        assert "Of its 1 row 1 is wrong." in text
+        assert "Another CPU" in text
+
+
+@pytest.mark.parametrize(
+    ("hosts", "found"),
+    [("aaabbb", []), ("aaaabbbb", [("a", "b")]), ("abababab", []), ("aaaabbbbcccc", [("a", "c")])],
+)
+def test_hosts_that_differ_beyond_chance_say_by_how_much(
+    tmp_path: Path, hosts: str, found: list[tuple[str, str]]
+) -> None:
+    """Three repetitions on each of two nodes can show nothing, however far they are apart."""
+    runs = [(host, 1, 0.9 - 0.02 * (number // 4) + number / 1000) for number, host in enumerate(hosts)]
+    (row,) = cpu_rows(campaign(tmp_path / "c", {host: {} for host in "abc"}, runs))
+    notes = [note for note in row.marks if note.code == "hosts-differ"]
+    assert [(dict(note.values)["highest"], dict(note.values)["lowest"]) for note in notes] == found
+    assert all("nodes: all" in note.text and note.level is Level.NOTE for note in notes)
+    for note in notes:
+        by_host = {host: [point.value for point in row.measured.points if point.where == host] for host in hosts}
+        high, low = (statistics.median(by_host[host]) for host in found[0])
+        assert dict(note.values)["share"] == pytest.approx(high / low - 1)
+
+
+def test_nodes_without_facts_count_as_equal_and_the_row_says_so(tmp_path: Path) -> None:
+    runs = [(host, 1, share) for host, share in zip("ababab", WOBBLE, strict=True)]
+    (row,) = cpu_rows(campaign(tmp_path / "c", {"a": {}}, runs))
+    assert row.level is None
+    assert [dict(note.values)["hosts"] for note in row.marks if note.code == "hosts"] == [("b",)]
+    three = [(host, 1, share) for host, share in zip("cababa", WOBBLE, strict=True)]
+    (row,) = cpu_rows(campaign(tmp_path / "three", {"a": {}, "b": {}}, three))
+    assert row.level is None and row.measured.efficiency
+    assert [dict(note.values)["hosts"] for note in row.marks if note.code == "hosts"] == [("c",)]
+    doubtful = [(host, threads, share * (1 + number)) for number, (host, threads, share) in enumerate(runs)]
+    (row,) = cpu_rows(campaign(tmp_path / "d", {"a": {}}, doubtful))
+    assert row.level is not None and "hosts" not in {note.code for note in row.marks}
+
+
+def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> None:
     """Half the memory channels populated on one of two hosts: half its limit, by the same model name."""
     records, channels = [], {"a": 8, "b": 4}
     for number, host in enumerate("ababab"):
@@ -152,20 +164,113 @@ def test_a_row_that_mixes_equal_processors_with_other_limits_has_none(tmp_path: 
         facts = {**copy.deepcopy(VM), "host": host, "memory": VM["memory"] | memory}
         (folder / "machine" / f"{host}.json").write_text(json.dumps(facts))
     (row,) = build_rows(Results.read(folder))["memory_throughput"]
-    assert row.unlike and row.measured.efficiency is None and row.level is Level.UNSURE
-    assert "hosts with different limits (a and b)" in str(row.limit.reason)
+    assert row.measured.efficiency is None and row.level is Level.UNSURE
+    assert "a and b" in str(row.limit.reason)
+    assert [note.case for note in row.doubts if note.code == "hosts"] == ["limits"]
 
 
-def test_rounds_of_two_hosts_are_not_divided(tmp_path: Path) -> None:
-    """The own kernel on one host and the reference on another say nothing of each other."""
+@pytest.mark.parametrize("kernel", ["", "another"])
+def test_real_records_of_two_nodes_are_void_only_where_these_are_not_equal(tmp_path: Path, kernel: str) -> None:
+    """A campaign of one node, told as if every other cell of each row had been measured on a second one."""
+    folder = tmp_path / "c"
+    with zipfile.ZipFile(make.DATA / "campaigns" / "before-the-layers.zip") as archive:
+        archive.extractall(folder)
+    for path in (folder / "cells").rglob("[0-9]*.json"):
+        record = json.loads(path.read_text())
+        record.pop(records.CHECKSUM, None)
+        if record["cell"]["repetition"] % 2:
+            record["context"]["host"] = "host2"
+        path.write_text(records.text_of(record))
+    second = json.loads((folder / "machine" / "host1.json").read_text())
+    second["os"]["kernel"] = kernel or second["os"]["kernel"]
+    (folder / "machine" / "host2.json").write_text(json.dumps(second | {"host": "host2"}))
+    results = Results.read(folder)
+    assert results.left_out == ()
+    several = [
+        row for table in build_rows(results).values() for row in table if row.own is not None and len(row.own.hosts) > 1
+    ]
+    void = [row for row in several if any(note.code == "hosts" for note in row.doubts)]
+    assert len(several) > 10
+    assert len(void) == (len(several) if kernel else 0)
+
+
+def beside(folder: Path, own: str, reference: str, values: dict[str, float], other: str = "AMD EPYC") -> Row:
+    """A row of a CPU: hosts of both programs by repetition, and the own value on each host over the reference's."""
     records = []
-    for instrument, hosts in (("cpubench", "ab"), ("likwid-bench", "bb")):
+    for instrument, hosts in (("cpubench", own), ("likwid-bench", reference)):
         for number, host in enumerate(hosts):
             of = make.cell(instrument, "DP", subsystem="cpu", repetition=number)
-            records.append(make.record(of, [make.measurement(of, "rate", LIMIT * (0.5 + number / 4))], host=host))
-    (row,) = build_rows(Results.read(make.write(tmp_path / "c", records)))["cpu"]
-    assert ratios.of(row.measured, row.series["likwid-bench"]).rounds == 1
-    assert "not on the same hosts" in ratios.text(row)
+            value = 1e10 * (values[host] if instrument == "cpubench" else 1) * (2 if host == "b" else 1)
+            records.append(make.record(of, [make.measurement(of, "rate", value, details=CLOCK)], host=host))
+    make.write(folder, records)
+    (folder / "machine").mkdir()
+    for host, model in (("a", "AMD EPYC"), ("b", other)):
+        facts = {**copy.deepcopy(VM), "host": host, "cpu": VM["cpu"] | {"model_name": model}}
+        (folder / "machine" / f"{host}.json").write_text(json.dumps(facts))
+    (row,) = build_rows(Results.read(folder))["cpu"]
+    return row
+
+
+@pytest.mark.parametrize(
+    ("own", "reference", "value", "rounds", "says"),
+    [
+        ("abab", "abab", 1.2, 4, "n = 4"),  # in rounds on the same node
+        ("abab", "baba", 1.2, 0, "n = 4"),  # on the same nodes, in no round together
+        ("ab", "bb", 1.3, 1, "n = 2"),  # on b alone
+        ("aa", "bb", 0.55, 0, "on other nodes"),
+    ],
+)
+def test_a_ratio_is_taken_within_the_nodes_where_both_ran(
+    tmp_path: Path, own: str, reference: str, value: float, rounds: int, says: str
+) -> None:
+    row = beside(tmp_path / "c", own, reference, {"a": 1.1, "b": 1.3})
+    ratio = ratios.of(row.measured, row.series["likwid-bench"])
+    assert (ratio.value, ratio.rounds) == (pytest.approx(value), rounds)
+    assert says in ratios.text(row)
+
+
+def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path: Path) -> None:
+    row = beside(tmp_path / "c", "aaaaaa", "bbbbbb", {"a": 0.4}, other="Another CPU")
+    assert ratios.best(row) is None and ratios.text(row) == ""
+    assert row.level is not Level.WRONG and row.measured.efficiency is not None
+    assert [(note.about, note.level) for note in row.marks if note.code == "hosts"] == [("likwid-bench", Level.WRONG)]
+    assert not {"Reference", "Disagreement"} & {found.heading for found in findings.of([row])}
+    assert "disagreement" not in {note.code for note in row.marks}
+
+
+def between(folder: Path, pairs: list[tuple[str, str, float]], kernels: dict[str, str]) -> Row:
+    """A row of the network: client, server and bit/s of each repetition, and the kernel of each host."""
+    records = []
+    for number, (client, server, value) in enumerate(pairs):
+        of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
+        context = {"server_host": server}
+        records.append(make.record(of, [make.measurement(of, "throughput", value)], host=client, context=context))
+    make.write(folder, records)
+    (folder / "machine").mkdir()
+    for host, kernel in kernels.items():
+        facts = {**copy.deepcopy(VM), "host": host, "os": VM["os"] | {"kernel": kernel}}
+        (folder / "machine" / f"{host}.json").write_text(json.dumps(facts))
+    (row,) = build_rows(Results.read(folder))["network_throughput"]
+    return row
+
+
+def test_pairs_of_equal_nodes_are_one_row(tmp_path: Path) -> None:
+    equal = dict.fromkeys("abc", "6.1.0-1")
+    row = between(tmp_path / "equal", [(*pair, 1e9) for pair in ("ab", "bc", "ca")], equal)
+    assert row.level is None and not row.unlike
+    there = [("a", "b", 1e9 + number) for number in range(4)]
+    back = [("b", "a", 1.02e9 + number) for number in range(4)]
+    row = between(tmp_path / "differ", [*there, *back], equal)
+    (note,) = [note for note in row.marks if note.code == "hosts-differ"]
+    assert (dict(note.values)["highest"], dict(note.values)["lowest"]) == ("b → a", "a → b")
+
+
+def test_pairs_that_differ_in_their_kinds_of_node_are_not(tmp_path: Path) -> None:
+    kernels = {"a": "6.1.0-1", "b": "6.1.0-1", "c": "6.1.0-2"}
+    row = between(tmp_path / "mixed", [("a", "b", 1e9), ("a", "c", 1e9)], kernels)
+    assert row.level is Level.WRONG and "6.1.0-2 on c" in row.doubts[0].text
+    row = between(tmp_path / "pair", [("a", "c", 1e9), ("a", "c", 1e9)], kernels)
+    assert row.level is None and not row.unlike
 
 
 def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path: Path) -> None:
