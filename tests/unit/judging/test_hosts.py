@@ -189,7 +189,7 @@ def test_real_records_of_two_nodes_are_void_only_where_these_are_not_equal(tmp_p
     several = [
         row for table in build_rows(results).values() for row in table if row.own is not None and len(row.own.hosts) > 1
     ]
-    void = [row for row in several if any(note.code == "hosts" for note in row.doubts)]
+    void = [row for row in several if any(note.code == "hosts" for note in row.marks)]
     assert len(several) > 10
     assert len(void) == (len(several) if kernel else 0)
 
