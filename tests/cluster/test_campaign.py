@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from testcluster import Cluster, ClusterError
-from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
 
 from workflow import DISK, Workflow
@@ -159,30 +158,6 @@ def test_batches_of_cells_share_a_job(workflow: Workflow) -> None:
         name: record for name, record in records.items() if name != lost
     }
     assert lost in after
-
-
-def test_a_row_stays_on_its_node_until_that_is_drained(workflow: Workflow) -> None:
-    workflow.configure(cpu=[{"workloads": ["DP", "SP"], "concurrency": [1], "seconds": 1, "repetitions": 6}])
-    process = workflow.start()
-    wait_until(lambda: len(workflow.records()) >= 4, 120, "some repetitions are measured")
-    hosts = hosts_of_rows(workflow)
-    assert all(len(found) == 1 for found in hosts.values()), "each row is on one node"
-    row, (node,) = min(hosts.items())
-    workflow.cluster.drain(node, "a disk")
-    assert workflow.end(process) == 0, workflow.said
-    assert len(workflow.records()) == 12
-    assert hosts_of_rows(workflow)[row] == {"node1", "node2"}
-    assert f"rows that began on {node} go on wherever there is room, and say that they mix hosts" in workflow.said
-    with (workflow.results / "tables" / "cpu.csv").open() as stream:
-        notes = {line["Workload"]: line["Notes"] for line in csv.DictReader(stream)}
-    assert "measured on 2 different hosts" in notes[row.split("/")[2].partition("_")[0]]
-
-
-def hosts_of_rows(workflow: Workflow) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for name, record in workflow.records().items():
-        found.setdefault(name.rpartition("/")[0], set()).add(record["context"]["host"])
-    return found
 
 
 def test_the_doctor_asks_slurm_and_a_node_of_each_kind(workflow: Workflow) -> None:
