@@ -7,7 +7,7 @@ memory.csv              CPU model name -> memory channels and the fastest memory
 HPL.dat                 what HPL is to solve, with places for N and the block; hpcc reads on: sizes of its transposition, none
 modules.sh              what loading environment modules changes
 
-And words: of notes on rows, notes.csv with phrases.csv for parts of their sentences; of what is in a bundle, bundle.csv.
+And words of what is in a bundle: bundle.csv.
 """
 
 from __future__ import annotations

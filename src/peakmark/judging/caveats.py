@@ -9,10 +9,9 @@ from dataclasses import replace
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import listed, plural
 from peakmark.judging import notes
-from peakmark.judging.notes import Note, merge
-from peakmark.judging.phrases import Phrase, worded
 from peakmark.judging.row import Row
 from peakmark.judging.verdict import Rows, Verdict, candidates
+from peakmark.messages import Message, merge
 from peakmark.statistics import ENOUGH
 
 
@@ -20,7 +19,7 @@ def build(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> 
     """Sentences for the first page, the weightiest first."""
     measured = [row for table in rows.values() for row in table if row.own is not None]
     # What keeps the machine itself below what its CPUs could have.
-    findings = dict.fromkeys(worded(Phrase(*row.limit.finding)) for row in measured if row.limit.finding)
+    findings = dict.fromkeys(row.limit.finding.text for row in measured if row.limit.finding)
     return [
         *_nothing_sure(verdicts),
         *_doubtful(measured),
@@ -109,16 +108,16 @@ def _doubtful(measured: list[Row]) -> Iterator[str]:
 
 def _whole(measured: list[Row]) -> Iterator[str]:
     """What most rows share, once, with the range of its numbers: the most frequent fact, then others of its kind."""
-    kinds: dict[str, list[Note]] = {}
+    kinds: dict[str, list[Message]] = {}
     for row in measured:
-        for code, note in {note.code: replace(note, about="") for note in row.marks if note.whole}.items():
+        for code, note in {note.code: replace(note, about="") for note in row.marks if note.is_shared}.items():
             kinds.setdefault(notes.kind(code), []).append(note)
     for shared in kinds.values():
         merged = merge(shared)
-        (wording, count), *others = Counter(merged[note].wording for note in shared).most_common()
+        (sentence, count), *others = Counter(merged[note].message.sentence for note in shared).most_common()
         where = f"all {count} rows" if count == len(measured) else f"{count} of {len(measured)} rows"
         more = "".join(f"; in {number}, {other.fact}" for other, number in others)
-        yield f"In {where}, {wording._replace(fact=wording.fact + more)}."
+        yield f"In {where}, {sentence._replace(fact=sentence.fact + more)}."
 
 
 def _scaled(config: Mapping[str, object]) -> Iterator[str]:
@@ -161,7 +160,7 @@ def _holes(rows: Rows) -> Iterator[str]:
     if holes:
         yield f"{holes} of {len(everything)} rows {'is' if holes == 1 else 'are'} not measured."
     most = max((row.own.summary.n for row in everything if row.own), default=0)
-    few = any(note.code == "few" and note.whole for row in everything for note in row.marks)
+    few = any(note.code == "few" and note.is_shared for row in everything for note in row.marks)
     if 0 < most < ENOUGH and not few:
         yield (
             f"With at most {plural(most, 'repetition')} no single row is called faster than another; {ENOUGH} "

@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterator
 from peakmark.catalogue.workloads import POOLS
 from peakmark.judging import on_cores, on_disk, on_memory, on_network, on_runs
 from peakmark.judging.measured import DEFAULT, Measured
-from peakmark.judging.notes import ORDER, Level, Note, note
 from peakmark.limits import efficiency
+from peakmark.messages import ORDER, Message, Severity, message
 
 HPL_THRESHOLD = 16.0  # HPL's own limit of the scaled residual
 
 
-def check_row(row: Measured) -> list[Note]:
+def check_row(row: Measured) -> list[Message]:
     """All notes on a row, the heaviest first."""
     notes = [note for check in CHECKS for note in check(row)]
-    return sorted(notes, key=lambda note: ORDER.index(note.level))
+    return sorted(notes, key=lambda note: ORDER.index(note.severity))
 
 
-def _above_limit(row: Measured) -> Iterator[Note]:
+def _above_limit(row: Measured) -> Iterator[Message]:
     share = efficiency(row.centre, row.limit)
     if share is None or share <= DEFAULT.limit:
         return
@@ -33,16 +33,16 @@ def _above_limit(row: Measured) -> Iterator[Note]:
         case = "disk"
     elif row.subsystem == "memory" and row.variant in POOLS:
         case = "pool"
-    yield note("above-limit", Level.WRONG, case=case, share=share)
+    yield message("above-limit", Severity.WRONG, case=case, share=share)
 
 
-def _residual(row: Measured) -> Iterator[Note]:
+def _residual(row: Measured) -> Iterator[Message]:
     residuals = row.details("residual") if row.instrument == "hpl" else []
     if residuals and not max(residuals) < HPL_THRESHOLD:
-        yield note("residual", Level.WRONG, residual=max(residuals), allowed=HPL_THRESHOLD)
+        yield message("residual", Severity.WRONG, residual=max(residuals), allowed=HPL_THRESHOLD)
 
 
-CHECKS: tuple[Callable[[Measured], Iterator[Note]], ...] = (
+CHECKS: tuple[Callable[[Measured], Iterator[Message]], ...] = (
     _above_limit,
     on_disk.never_reached_device,
     on_disk.unflushed,

@@ -10,9 +10,8 @@ from peakmark.errors import ConfigError
 from peakmark.formatting import listed, plural, significant
 from peakmark.judging import alike
 from peakmark.judging.compare import VERDICTS, Comparison, Verdict, compare, in_turn
-from peakmark.judging.notes import ORDER, merge, note
-from peakmark.judging.phrases import Quoted
 from peakmark.judging.sides import Side, describe
+from peakmark.messages import ORDER, merge, message
 
 
 def report(
@@ -79,7 +78,7 @@ def _remarked(before: Side, after: Side, comparisons: Sequence[Comparison]) -> d
     rows; notes that differ in their numbers alone are one.
     """
     remarks = [
-        (row, name, note("remark", remark=Quoted(text)))
+        (row, name, message("remark", remark=text))
         for row, comparison in enumerate(comparisons)
         for name, side in (("A", before), ("B", after))
         for text in (side.entries[comparison.point].remarks if side.bare else ())
@@ -87,7 +86,7 @@ def _remarked(before: Side, after: Side, comparisons: Sequence[Comparison]) -> d
     merged = merge(remark for _, _, remark in remarks)
     rows: dict[tuple[str, str], list[int]] = {}
     for row, name, remark in remarks:
-        rows.setdefault((name, merged[remark].wording.fact), []).append(row)
+        rows.setdefault((name, merged[remark].message.fact), []).append(row)
     return rows
 
 

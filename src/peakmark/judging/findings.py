@@ -15,10 +15,9 @@ from peakmark.formatting import plural
 from peakmark.judging import beside, ratios, strata, to_limit, trends
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.naming import Naming, Topic, noun, repeated
-from peakmark.judging.notes import Level
-from peakmark.judging.phrases import Phrase, worded
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
 from peakmark.judging.row import Row
+from peakmark.messages import Severity
 
 MANY = 4  # more names than this are counted instead
 
@@ -51,7 +50,7 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
         (Topic.REFERENCE, _references(naming, right, over_all)),
         (Topic.DISAGREEMENT, _disagreements(naming, measured)),
         (Topic.LIMIT, to_limit.sentences(naming, measured)),
-        (Topic.MACHINE, dict.fromkeys(f"{worded(Phrase(*row.limit.finding))}." for row in rows if row.limit.finding)),
+        (Topic.MACHINE, dict.fromkeys(f"{row.limit.finding.text}." for row in rows if row.limit.finding)),
         (Topic.DOUBT, _doubtful(naming, measured)),
         (Topic.FEW, _few(measured)),
     )
@@ -78,7 +77,7 @@ def together(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -
 
 def _claimable(measured: Sequence[Row]) -> list[Row]:
     """The rows that no claim is refused."""
-    return [row for row in measured if row.level is not Level.WRONG]
+    return [row for row in measured if row.level is not Severity.WRONG]
 
 
 def _extremes(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:
@@ -194,11 +193,11 @@ def _disagreements(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _doubtful(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:
-    for level in (Level.WRONG, Level.UNSURE):
+    for level in (Severity.WRONG, Severity.UNSURE):
         doubtful = [row for row in rows if row.level is level]
         # Where all rows have the same word, their column says it.
-        if doubtful and (level is Level.WRONG or len(doubtful) < len(rows) or len(rows) == 1):
+        if doubtful and (level is Severity.WRONG or len(doubtful) < len(rows) or len(rows) == 1):
             names = f" ({'; '.join(naming.row(row) for row in doubtful)})" if len(doubtful) <= MANY else ""
-            what = "used for no claim" if level is Level.WRONG else "another run may well differ"
+            what = "used for no claim" if level is Severity.WRONG else "another run may well differ"
             is_are = "is" if len(doubtful) == 1 else "are"
             yield f"{len(doubtful)} of {len(rows)} rows {is_are} {level}{names}: {what}; the notes say why."

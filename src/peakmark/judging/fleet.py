@@ -13,8 +13,8 @@ from functools import cached_property
 from peakmark import statistics
 from peakmark.formatting import natural
 from peakmark.instruments.tables import Table
-from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
+from peakmark.messages import Severity
 
 BEYOND = 0.03
 MANY = 4
@@ -152,7 +152,7 @@ def place(row: Row) -> PointOf:
 
 
 def _usable(row: Row) -> bool:
-    return row.own is not None and row.level is not Level.WRONG and row.measured.summary.low > 0
+    return row.own is not None and row.level is not Severity.WRONG and row.measured.summary.low > 0
 
 
 def typical(rows: Sequence[Row]) -> list[Row]:

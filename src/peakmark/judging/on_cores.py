@@ -9,9 +9,8 @@ from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.judging import disturbance
 from peakmark.judging.measured import DEFAULT, Measured, Run
-from peakmark.judging.notes import Level, Note, note
-from peakmark.judging.phrases import Value, phrase
 from peakmark.limits import efficiency
+from peakmark.messages import Message, Severity, Value, message
 
 WIDE = {"avx2", "avx512"}
 """Instruction sets under whose multiplications a core may run below its nominal clock, as designed."""
@@ -19,7 +18,7 @@ LOWEST = 0.4
 """Of the nominal clock, what no such design goes below: the lowest base clocks for AVX-512 are about half of those on the box."""
 
 
-def slow_core(row: Measured) -> Iterator[Note]:
+def slow_core(row: Measured) -> Iterator[Message]:
     """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in the record."""
     if row.instrument != KERNELS["cpu"] or row.limit.kind in ("site", "unknown"):
         return
@@ -31,10 +30,10 @@ def slow_core(row: Measured) -> Iterator[Note]:
     named = (*waited(row), *crowded(row), *disturbance.find(row.noises, spare=row.spare_cpus))
     if named:
         return  # what took the time is known, and said
-    yield note("slow-core", Level.UNSURE, share=share)
+    yield message("slow-core", Severity.UNSURE, share=share)
 
 
-def crowded(row: Measured) -> Iterator[Note]:
+def crowded(row: Measured) -> Iterator[Message]:
     """The kernel's paced calls tell when a core's pipes are not its own: their chain of known length does not bind then.
 
     Threads that share a core by request, or that waited for their CPUs, hold each other up: other notes say so.
@@ -42,9 +41,9 @@ def crowded(row: Measured) -> Iterator[Note]:
     runs = [run for run in row.runs if run.details.get("cpu_share", 1.0) >= DEFAULT.cpu and not _share_cores(run, row)]
     held = [run.details["held_up"] for run in runs if run.details.get("held_up")]
     if held:
-        cores = phrase("up to cores" if min(held) < max(held) else "of cores", cores=max(held))
+        cores = message("up-to-cores" if min(held) < max(held) else "of-cores", cores=max(held))
         often = disturbance.often(len(held), len(row.runs))
-        yield note("crowded-core", disturbance.weight(len(held), len(row.runs)), cores=cores, often=often)
+        yield message("crowded-core", disturbance.weight(len(held), len(row.runs)), cores=cores, often=often)
 
 
 def _share_cores(run: Run, row: Measured) -> bool:
@@ -52,25 +51,25 @@ def _share_cores(run: Run, row: Measured) -> bool:
     return int(placed.get("cores", row.concurrency)) < row.concurrency
 
 
-def waited(row: Measured) -> Iterator[Note]:
+def waited(row: Measured) -> Iterator[Message]:
     """Threads that compute have no reason to wait: what they lost of their time went to others."""
     if not SUBSYSTEMS[row.subsystem].pinned:
         return
     shares = row.details("cpu_share")
     held = [share for share in shares if share < DEFAULT.cpu]
     if held:
-        level = Level.UNSURE if lost_time(row) else Level.NOTE
-        yield note("waited", level, lost=1 - min(held), often=disturbance.often(len(held), len(shares)))
+        level = Severity.UNSURE if lost_time(row) else Severity.NOTE
+        yield message("waited", level, lost=1 - min(held), often=disturbance.often(len(held), len(shares)))
 
 
 def lost_time(row: Measured) -> bool:
     """Whether the threads waited for their CPUs so long, and in so many repetitions, that it changes the figure."""
     shares = row.details("cpu_share")
     lost = sum(1 - share > disturbance.MATTERS for share in shares)
-    return lost > 0 and disturbance.weight(lost, len(shares)) is Level.UNSURE
+    return lost > 0 and disturbance.weight(lost, len(shares)) is Severity.UNSURE
 
 
-def clock(row: Measured) -> Iterator[Note]:
+def clock(row: Measured) -> Iterator[Message]:
     """Clocks that differ from one repetition to the next explain why values do, which are judged themselves: no doubt more."""
     pairs = [(run.known("clock_hz_before"), run.known("clock_hz_after")) for run in row.runs]
     known = [(float(before), float(after)) for before, after in pairs if before and after]
@@ -79,15 +78,15 @@ def clock(row: Measured) -> Iterator[Note]:
     if moved:
         most = max(moved, key=abs)
         way = "moved" if min(moved) < 0 < max(moved) else "fell" if most < 0 else "rose"
-        by = phrase("up to" if len(known) > 1 else "share", share=abs(most))
+        by = message("up-to" if len(known) > 1 else "exactly", share=abs(most))
         often = disturbance.often(len(moved), len(known))
-        yield note("clock-moved", disturbance.weight(len(moved), len(known)), way=way, most=by, often=often)
+        yield message("clock-moved", disturbance.weight(len(moved), len(known)), way=way, most=by, often=often)
     means = [(before + after) / 2 for before, after in known]
     if not moved and means and max(means) / min(means) - 1 > DEFAULT.clock:
-        yield note("clock-differs", more=max(means) / min(means) - 1)
+        yield message("clock-differs", more=max(means) / min(means) - 1)
 
 
-def clock_lowered(row: Measured) -> Iterator[Note]:
+def clock_lowered(row: Measured) -> Iterator[Message]:
     """Wide multiplications lower the clock of some cores, and only while they run."""
     seen = [[run.known(f"clock_hz_{when}") for when in ("before", "after", "loaded")] for run in row.runs]
     pairs = [
@@ -100,11 +99,11 @@ def clock_lowered(row: Measured) -> Iterator[Note]:
     share = statistics.median([loaded / idle for loaded, idle in pairs])
     if share < 1 - DEFAULT.lowered:
         clock, nominal = statistics.median([loaded for loaded, _ in pairs]), nominal_of(row)
-        below = phrase("below nominal", nominal=nominal) if nominal and clock < nominal else ""
-        yield note("clock-lowered", share=1 - share, clock=clock, below=below)
+        below = message("under-nominal", nominal=nominal) if nominal and clock < nominal else ""
+        yield message("clock-lowered", share=1 - share, clock=clock, below=below)
 
 
-def below_nominal(row: Measured) -> Iterator[Note]:
+def below_nominal(row: Measured) -> Iterator[Message]:
     """A limit at the clock that was seen makes a throttled node look perfect: that clock is judged too.
 
     Wide vectors have a nominal clock of their own, below the one on the box: under them the clock before and after tells.
@@ -120,8 +119,8 @@ def below_nominal(row: Measured) -> Iterator[Note]:
         share, seen = efficiency(row.centre, row.limit), seen_clock(row.runs)
         of_it: Value = ""
         if share is not None and seen is not None and row.limit.clock:
-            of_it = phrase("of nominal", share=share * seen / nominal)
-        yield note("below-nominal", Level.UNSURE, clock=clock, nominal=nominal, share=of_it)
+            of_it = message("of-nominal", share=share * seen / nominal)
+        yield message("below-nominal", Severity.UNSURE, clock=clock, nominal=nominal, share=of_it)
 
 
 def nominal_of(row: Measured) -> float | None:
@@ -142,25 +141,25 @@ def idle_clock(runs: Sequence[Run]) -> float | None:
     return statistics.median(clocks) if clocks else None
 
 
-def narrower(row: Measured) -> Iterator[Note]:
+def narrower(row: Measured) -> Iterator[Message]:
     """Plain arithmetic or narrow vectors, where they were asked for, beside a limit that only the widest ones reach."""
     asked = {str(run.options.get("isa") or "auto") for run in row.runs}
     if row.instrument != KERNELS["cpu"] or row.limit.value is None or asked & {"auto", row.fact("cpu", "isa_best")}:
         return
-    names = (phrase("plain") if isa == "scalar" else phrase("instructions", isa=isa.upper()) for isa in sorted(asked))
-    yield note("narrower", asked=tuple(names))
+    names = (message("plain") if isa == "scalar" else message("instructions", isa=isa.upper()) for isa in sorted(asked))
+    yield message("narrower", asked=tuple(names))
 
 
-def placement(row: Measured) -> Iterator[Note]:
+def placement(row: Measured) -> Iterator[Message]:
     """Repetitions that were given other cores measured other things."""
     placed = [run.context["placed"] for run in row.runs if run.context.get("placed")]
     kinds = sorted({(place["cores"], place["sockets"], len(place["numa_nodes"])) for place in placed})
     if SUBSYSTEMS[row.subsystem].pinned and len(kinds) > 1:
-        each = (phrase("cores", cores=cores, sockets=sockets, nodes=nodes) for cores, sockets, nodes in kinds)
-        yield note("placement-differs", Level.UNSURE, placed=tuple(each))
+        each = (message("cores", cores=cores, sockets=sockets, nodes=nodes) for cores, sockets, nodes in kinds)
+        yield message("placement-differs", Severity.UNSURE, placed=tuple(each))
 
 
-def concurrency(row: Measured) -> Iterator[Note]:
+def concurrency(row: Measured) -> Iterator[Message]:
     if not SUBSYSTEMS[row.subsystem].pinned:
         return
     given = (run.context.get("cpus") for run in row.runs)
@@ -171,8 +170,8 @@ def concurrency(row: Measured) -> Iterator[Note]:
         cores = min(job["cores"] for job in allowed)
         quota = min((job["cpu_quota"] for job in allowed if job["cpu_quota"]), default=None)
     if cpus and row.concurrency > len(cpus):
-        yield note("oversubscribed", Level.WRONG, threads=row.concurrency, cpus=len(cpus))
+        yield message("oversubscribed", Severity.WRONG, threads=row.concurrency, cpus=len(cpus))
     elif quota and row.concurrency > quota:
-        yield note("cpu-quota", Level.UNSURE, threads=row.concurrency, quota=quota)
+        yield message("cpu-quota", Severity.UNSURE, threads=row.concurrency, quota=quota)
     elif cores and row.concurrency > cores:
-        yield note("shared-cores", threads=row.concurrency, cores=cores)
+        yield message("shared-cores", threads=row.concurrency, cores=cores)

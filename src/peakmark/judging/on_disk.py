@@ -6,20 +6,19 @@ from collections.abc import Iterator, Mapping
 
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.judging.measured import DEFAULT, Measured
-from peakmark.judging.notes import Level, Note, note
-from peakmark.judging.phrases import phrase
+from peakmark.messages import Message, Severity, message
 
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 NEAR_LIMIT = 0.7  # share of a cgroup's limit from which on it is the limit that is measured
 
 
-def never_reached_device(row: Measured) -> Iterator[Note]:
+def never_reached_device(row: Measured) -> Iterator[Message]:
     if row.subsystem != "disk":
         return
     names = {run.details.get("filesystem") for run in row.runs} | {row.fact("storage", "filesystem")}
     ram = sorted(name for name in names if name in RAM_FILE_SYSTEMS)
     if ram:
-        yield note("ram-file-system", Level.WRONG, file_system=ram[0])
+        yield message("ram-file-system", Severity.WRONG, file_system=ram[0])
         return
     shares = [
         run.details["device_bytes"] / run.details["work"]
@@ -27,12 +26,12 @@ def never_reached_device(row: Measured) -> Iterator[Note]:
         if isinstance(run.details.get("device_bytes"), int | float) and run.details.get("work")
     ]
     if shares and min(shares) < DEFAULT.device:
-        yield note("cached", Level.WRONG, share=min(shares))
+        yield message("cached", Severity.WRONG, share=min(shares))
     elif any(run.details.get("direct") is False for run in row.runs):
-        yield note("buffered", Level.WRONG)
+        yield message("buffered", Severity.WRONG)
 
 
-def unflushed(row: Measured) -> Iterator[Note]:
+def unflushed(row: Measured) -> Iterator[Message]:
     """A flush that takes no time means that nothing waited in the disk: it protects its cache, or a host keeps the data."""
     if row.subsystem != "disk" or row.instrument != KERNELS["disk"] or not row.workload.startswith("W"):
         return
@@ -43,12 +42,12 @@ def unflushed(row: Measured) -> Iterator[Note]:
     flush, work = max(known, key=lambda pair: pair[0])
     if flush < DEFAULT.flush and work > DEFAULT.flushed:
         held = bool(row.fact("cpu", "virtualised"))
-        level = Level.UNSURE if held else Level.NOTE
-        where = phrase("host's memory" if held else "safe cache")
-        yield note("flush", level, flush=flush, megabytes=work / 1e6, where=where)
+        level = Severity.UNSURE if held else Severity.NOTE
+        where = message("hosts-memory" if held else "safe-cache")
+        yield message("flush", level, flush=flush, megabytes=work / 1e6, where=where)
 
 
-def limited_disk(row: Measured) -> Iterator[Note]:
+def limited_disk(row: Measured) -> Iterator[Message]:
     """A limit of the cgroup that the measurement came near to; one far above it changes nothing."""
     limits: Mapping[str, int] = next((run.context["io_limits"] for run in row.runs if run.context.get("io_limits")), {})
     way = {"R": "read", "W": "write"}.get(row.workload[:1], "")
@@ -59,4 +58,4 @@ def limited_disk(row: Measured) -> Iterator[Note]:
     for name, value, unit, factor in (("bps", operations * block, "MB/s", 1e-6), ("iops", operations, "IOPS", 1.0)):
         limit = limits.get(f"{way}_{name}")
         if limit and value > NEAR_LIMIT * limit:
-            yield note("io-limit", Level.WRONG, way=way, rate=phrase(unit, rate=limit * factor))
+            yield message("io-limit", Severity.WRONG, way=way, rate=message(unit, rate=limit * factor))

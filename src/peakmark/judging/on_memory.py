@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from peakmark.catalogue.workloads import POOLS
 from peakmark.judging.measured import DEFAULT, Measured
-from peakmark.judging.notes import Level, Note, note
+from peakmark.messages import Message, Severity, message
 from peakmark.units import format_size
 
 STORES = ("temporal", "streaming", "libc")
 
 
-def pool_in_cache(row: Measured) -> Iterator[Note]:
+def pool_in_cache(row: Measured) -> Iterator[Message]:
     if row.subsystem != "memory" or row.variant not in POOLS:
         return
     caches = [cache for cache in row.fact("cpu", "caches") or () if cache["type"] != "instruction"]
@@ -26,15 +26,15 @@ def pool_in_cache(row: Measured) -> Iterator[Note]:
     if min(pools) < DEFAULT.pool * held:
         sizes = zip(("pool", "held", "needed"), (min(pools), held, DEFAULT.pool * held), strict=True)
         named = {name: format_size(int(size)) for name, size in sizes}
-        yield note("pool-in-cache", Level.WRONG, times=DEFAULT.pool, level=str(last["level"]), **named)
+        yield message("pool-in-cache", Severity.WRONG, times=DEFAULT.pool, level=str(last["level"]), **named)
 
 
-def stores(row: Measured) -> Iterator[Note]:
+def stores(row: Measured) -> Iterator[Message]:
     """Of which kind a memory row's stores are, where it could be another."""
     known = {str(run.details["store"]) for run in row.runs if run.details.get("store")}
     if row.subsystem == "memory" and row.variant in POOLS:
         if len(known) > 1:
-            yield note("stores-differ", Level.UNSURE, stores=tuple(sorted(known)))
+            yield message("stores-differ", Severity.UNSURE, stores=tuple(sorted(known)))
         for store in known if len(known) == 1 else ():
             called = store.replace("non-temporal", "streaming")  # as records of earlier versions say
-            yield note("stores", case=called if called in STORES else "", store=store)
+            yield message("stores", case=called if called in STORES else "", store=store)

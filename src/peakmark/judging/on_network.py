@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from peakmark.judging.measured import DEFAULT, Measured
-from peakmark.judging.notes import Level, Note, note
-from peakmark.judging.phrases import Quoted, phrase
+from peakmark.messages import Message, Severity, message
 
 
-def lost_round_trips(row: Measured) -> Iterator[Note]:
+def lost_round_trips(row: Measured) -> Iterator[Message]:
     if row.workload != "LAT-UDP":
         return
     counts = [(run.known("lost") or 0, run.known("round_trips") or 0) for run in row.runs]
     losses = [lost / (lost + whole) for lost, whole in counts if lost]
     if losses and max(losses) > DEFAULT.loss:
-        yield note("lost-round-trips", Level.UNSURE, share=max(losses))
+        yield message("lost-round-trips", Severity.UNSURE, share=max(losses))
 
 
-def udp_loss(row: Measured) -> Iterator[Note]:
+def udp_loss(row: Measured) -> Iterator[Message]:
     if row.workload != "UDP":
         return
     losses = []
@@ -30,24 +29,24 @@ def udp_loss(row: Measured) -> Iterator[Note]:
         elif lost is not None and total:
             losses.append(float(lost) / float(total))
     if losses and max(losses) > DEFAULT.loss:
-        level, says = Level.NOTE, "received"
+        level, says = Severity.NOTE, "received"
         if max(losses) > DEFAULT.most:
-            level, says = Level.WRONG, "overrun"
+            level, says = Severity.WRONG, "overrun"
         elif max(losses) > DEFAULT.heavy:
-            level, says = Level.UNSURE, "pushed"
-        fewer = phrase("fewer streams") if row.concurrency > 1 else ""
-        yield note("udp-loss", level, share=max(losses), says=phrase(says), fewer=fewer)
+            level, says = Severity.UNSURE, "pushed"
+        fewer = message("fewer-streams") if row.concurrency > 1 else ""
+        yield message("udp-loss", level, share=max(losses), says=message(says), fewer=fewer)
 
 
-def loopback(row: Measured) -> Iterator[Note]:
+def loopback(row: Measured) -> Iterator[Message]:
     if row.subsystem != "network":
         return
     networks = [run.context.get("network") or {} for run in row.runs]
     if any(network.get("loopback") for network in networks):
-        yield note("loopback")
+        yield message("loopback")
 
 
-def shaped(row: Measured) -> Iterator[Note]:
+def shaped(row: Measured) -> Iterator[Message]:
     shapes = {str((run.context.get("network") or {}).get("shaping") or "") for run in row.runs} - {""}
     if shapes:
-        yield note("shaped", Level.WRONG, shapes=Quoted("; ".join(sorted(shapes))))
+        yield message("shaped", Severity.WRONG, shapes="; ".join(sorted(shapes)))

@@ -13,16 +13,15 @@ from peakmark.cell import Cell
 from peakmark.formatting import size
 from peakmark.judging import alike, checks, notes, ratios
 from peakmark.judging.measured import DEFAULT, Measured
-from peakmark.judging.notes import Level, Note, note
-from peakmark.judging.phrases import Phrase, Quoted, phrase
 from peakmark.judging.row import Row
+from peakmark.messages import Message, Scope, Severity, message
 from peakmark.storage.results import Results
 
 WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
 _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 
 
-def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None) -> Iterator[Note]:
+def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None) -> Iterator[Message]:
     """What the checks say: all about the own kernel, of a reference only the doubts."""
     table, key = row.table, row.key
     for entry in table.series:
@@ -46,11 +45,11 @@ def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None)
             nominal_hz=nominal_hz,
         )
         for mark in checks.check_row(measured):
-            if mark.doubt or entry is table.own:
+            if mark.is_warning or entry is table.own:
                 yield mark if mark.code in WHOLE_ROW else replace(mark, about=entry.instrument)
 
 
-def disagreements(row: Row) -> Iterator[Note]:
+def disagreements(row: Row) -> Iterator[Message]:
     """References that differ from the own kernel by more than the band: a doubt, unless it is known in what they differ."""
     unlike = {mark.about for mark in done_otherwise(row)}
     compare = SUBSYSTEMS[row.table.subsystem].differs
@@ -61,8 +60,12 @@ def disagreements(row: Row) -> Iterator[Note]:
             factor = ratios.factor(row.measured, series)
             if factor > DEFAULT.band and program.instrument not in unlike:
                 known = factor <= DEFAULT.explained and ratios.differences(row, program.instrument)
-                level, first, second = Level.NOTE if known else Level.UNSURE, row.table.own.heading, program.heading
-                yield note("disagreement", level, first=first, second=second, factor=factor, compare=compare)
+                level, first, second = (
+                    Severity.NOTE if known else Severity.UNSURE,
+                    row.table.own.heading,
+                    program.heading,
+                )
+                yield message("disagreement", level, first=first, second=second, factor=factor, compare=compare)
 
 
 def shown_by(row: Row) -> frozenset[str]:
@@ -82,21 +85,21 @@ def shown_by(row: Row) -> frozenset[str]:
     return frozenset(codes)
 
 
-def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Note]:
+def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Message]:
     """Why the own kernel's figure, or some of its repetitions, are missing."""
     if not row.missing:
         return
     refused = [str(record.data["reason"]) for record in results.refused if record.cell in planned]
     failed = [str(record.data["reason"]) for record in results.attempts if record.cell in planned]
-    reason = phrase("because", reason=Quoted((refused or failed)[-1])) if refused or failed else ""
+    reason = message("because", reason=(refused or failed)[-1]) if refused or failed else ""
     about = row.table.own.instrument
     if row.own is None:
-        yield note("not-measured", case="whole", about=about, reason=reason)
+        yield message("not-measured", case="whole", about=about, reason=reason)
     else:
-        yield note("not-measured", about=about, missing=row.missing, planned=len(planned), reason=reason)
+        yield message("not-measured", about=about, missing=row.missing, planned=len(planned), reason=reason)
 
 
-def unsure(results: Results, row: Row) -> Iterator[Note]:
+def unsure(results: Results, row: Row) -> Iterator[Message]:
     """Series that were repeated up to their limit without becoming as sure as was asked."""
     for entry in row.table.series:
         points = row.series[entry.instrument].points if entry.instrument in row.series else ()
@@ -104,25 +107,25 @@ def unsure(results: Results, row: Row) -> Iterator[Note]:
         if decision and decision.half is not None and decision.decision in ("cap", "time"):
             half, until = (100 * share for share in (decision.half, decision.criterion.until))
             case, about = decision.decision, entry.instrument
-            yield note("shortfall", case=case, about=about, n=decision.n, half=half, until=until)
+            yield message("shortfall", case=case, about=about, n=decision.n, half=half, until=until)
 
 
-def filled(row: Row) -> Iterator[Note]:
+def filled(row: Row) -> Iterator[Message]:
     """A reference whose build takes no such block, and the one that was run for it."""
     called = {series.instrument: series.heading for series in row.table.series}
     for name, series in row.series.items():
         if series.instead_of:
             other = called.get(series.instead_of, series.instead_of)
-            yield note("filled", about=name, other=other, size=size(row.key.block))
+            yield message("filled", about=name, other=other, size=size(row.key.block))
 
 
-def done_otherwise(row: Row) -> Iterator[Note]:
+def done_otherwise(row: Row) -> Iterator[Message]:
     """References that compute or write in another way than the own kernel was asked to in the same row."""
     own = alike.terms(row.own, row.key.workload) if row.own else {}
     for name, series in row.series.items():
         differ = alike.otherwise(own, name, alike.terms(series, row.key.workload))
         if name != row.table.own.instrument and differ:
-            yield note("otherwise", about=name, ways="; ".join(differ))
+            yield message("otherwise", about=name, ways="; ".join(differ))
 
 
 def kept_by_host(tables: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
@@ -140,52 +143,52 @@ def _flush_doubted(row: Row) -> bool:
 def _kept(row: Row) -> Row:
     if row.table.subsystem != "disk" or row.own is None or _flush_doubted(row):
         return row
-    doubt = replace(note("host-cache", Level.UNSURE, about=row.table.own.instrument), whole=True)
+    doubt = replace(message("host-cache", Severity.UNSURE, about=row.table.own.instrument), scope=Scope.CAMPAIGN)
     return replace(row, marks=(*row.marks, doubt))
 
 
-def other_streams(row: Row) -> Iterator[Note]:
+def other_streams(row: Row) -> Iterator[Message]:
     """Echoes of another number of streams than the row's own: the fewest there are stand beside every row without."""
     ping = row.series.get("ping")
     streams = {point.record.cell.concurrency for point in ping.points} if ping else set()
     if streams and streams != {row.key.concurrency}:
-        yield note("ping-streams", about="ping", echoes=min(streams), streams=row.key.concurrency)
+        yield message("ping-streams", about="ping", echoes=min(streams), streams=row.key.concurrency)
 
 
-def of_programs_and_limit(row: Row) -> Iterator[Note]:
+def of_programs_and_limit(row: Row) -> Iterator[Message]:
     """Warnings of the programs, derived figures, remarks on the limit."""
     for name, entry in row.series.items():
         counts = Counter(warning for point in entry.points for warning in dict.fromkeys(point.record.data["warnings"]))
         for warning, count in counts.items():
             if _SAID.match(warning) and row.table.subsystem != "disk":
                 continue  # the checks say it too, with what to do about it
-            often = phrase("runs", count=count, n=entry.summary.n) if count < entry.summary.n else ""
-            yield note("warning", about=name, warning=Quoted(warning), often=often)
+            often = message("runs", count=count, n=entry.summary.n) if count < entry.summary.n else ""
+            yield message("warning", about=name, warning=warning, often=often)
         if any(point.details.get("estimate") for point in entry.points):
-            yield note("derived", about=name)
+            yield message("derived", about=name)
     for remark in row.limit.remarks:
-        yield note("limit", remark=Quoted(remark) if isinstance(remark, str) else Phrase(*remark))
+        yield message("limit", remark=remark)
     if row.limit.finding:
-        yield note("machine", remark=Phrase(*row.limit.finding))
+        yield message("machine", remark=row.limit.finding)
     if len(row.ends) > 1:
-        yield note("pairs", pairs=tuple(f"{client} → {server}" for client, server in row.ends))
+        yield message("pairs", pairs=tuple(f"{client} → {server}" for client, server in row.ends))
 
 
-def hosts(row: Row, limits: str | None) -> Iterator[Note]:
+def hosts(row: Row, limits: str | None) -> Iterator[Message]:
     """Nodes that are not equal: the figure is of none of them, and a reference's is not to be compared with the own one.
 
     ``limits``: why equal nodes have no limit in common.
     """
     own = row.unlike.get(row.table.own.instrument)
     for about, differ in {"": own}.items() if own else row.unlike.items():
-        yield note("hosts", Level.WRONG, about=about, differ=differ)
+        yield message("hosts", Severity.WRONG, about=about, differ=differ)
     if limits and not own:
-        yield note("hosts", Level.UNSURE, case="limits", limits=limits)
+        yield message("hosts", Severity.UNSURE, case="limits", limits=limits)
 
 
-def hosts_without_facts(results: Results, row: Row) -> Iterator[Note]:
+def hosts_without_facts(results: Results, row: Row) -> Iterator[Message]:
     """Nodes that count as equal although nothing is known of some; said where nothing else speaks against the row."""
     hosts = row.own.hosts if row.own else []
     unknown = [host for host in hosts if host not in results.facts]
     if len(hosts) > 1 and unknown and row.level is None:
-        yield note("hosts", case="unknown", hosts=tuple(unknown))
+        yield message("hosts", case="unknown", hosts=tuple(unknown))

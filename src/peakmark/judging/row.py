@@ -9,11 +9,9 @@ from typing import NamedTuple
 from peakmark.config.layouts import Sheet
 from peakmark.formatting import natural
 from peakmark.instruments.tables import Table
-from peakmark.judging import notes
 from peakmark.judging.measured import Run
-from peakmark.judging.notes import Level, Note
-from peakmark.judging.phrases import Wording
 from peakmark.limits import Limit
+from peakmark.messages import Message, Sentence, Severity, worst
 from peakmark.statistics import Summary
 from peakmark.storage.results import StoredRecord
 
@@ -87,7 +85,7 @@ class Row:
     key: Key
     series: Mapping[str, Series]
     limit: Limit
-    marks: tuple[Note, ...] = ()
+    marks: tuple[Message, ...] = ()
     missing: int = 0
     published: Mapping[str, float] = field(default_factory=dict)
     sheet: Sheet | None = None
@@ -95,37 +93,39 @@ class Row:
     unlike: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def remarks(self) -> tuple[Note, ...]:
+    def remarks(self) -> tuple[Message, ...]:
         """The marks without those that are said of the whole campaign."""
-        return tuple(note for note in self.marks if not note.whole)
+        return tuple(note for note in self.marks if not note.is_shared)
 
-    def of_program(self, note: Note, wording: Wording) -> Wording:
+    def of_program(self, note: Message, sentence: Sentence) -> Sentence:
         """The words of a note behind the name of the program that it is about, as the row's table calls it."""
         name = next((program.heading for program in self.table.series if program.instrument == note.about), "")
-        return wording._replace(fact=f"{name}: {wording.fact}") if name else wording
+        return sentence._replace(fact=f"{name}: {sentence.fact}") if name else sentence
 
-    def said(self, notes: Iterable[Note]) -> tuple[str, ...]:
+    def said(self, notes: Iterable[Message]) -> tuple[str, ...]:
         """Notes as sentences, each once."""
-        return tuple(dict.fromkeys(str(self.of_program(note, note.wording())) for note in notes))
+        return tuple(dict.fromkeys(str(self.of_program(note, note.sentence)) for note in notes))
 
-    def marks_of(self, instrument: str) -> tuple[Note, ...]:
+    def marks_of(self, instrument: str) -> tuple[Message, ...]:
         """The notes that are about the figure of one instrument, or about the row as such."""
         return tuple(note for note in self.marks if note.about in ("", instrument))
 
     @property
-    def doubts(self) -> tuple[Note, ...]:
+    def doubts(self) -> tuple[Message, ...]:
         """What speaks against the own kernel's figure."""
-        return tuple(note for note in self.marks_of(self.table.own.instrument) if note.doubt and not note.whole)
+        return tuple(
+            note for note in self.marks_of(self.table.own.instrument) if note.is_warning and not note.is_shared
+        )
 
     @property
-    def common_doubts(self) -> tuple[Note, ...]:
+    def common_doubts(self) -> tuple[Message, ...]:
         """The same as far as most rows of the campaign have it: said once, and no mark of this row."""
-        return tuple(note for note in self.marks_of(self.table.own.instrument) if note.doubt and note.whole)
+        return tuple(note for note in self.marks_of(self.table.own.instrument) if note.is_warning and note.is_shared)
 
     @property
-    def level(self) -> Level | None:
+    def level(self) -> Severity | None:
         """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
-        return notes.worst(self.marks_of(self.table.own.instrument))
+        return worst(self.marks_of(self.table.own.instrument))
 
     @property
     def ends(self) -> tuple[tuple[str, str], ...]:

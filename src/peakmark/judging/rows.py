@@ -20,10 +20,9 @@ from peakmark.formatting import listed, natural
 from peakmark.instruments.fitting import fitted
 from peakmark.instruments.tables import TABLES, Table
 from peakmark.judging import alike, notes, on_cores, remarks
-from peakmark.judging.notes import note
-from peakmark.judging.phrases import Quoted
 from peakmark.judging.row import Key, Point, Row, Series
 from peakmark.limits import Limit
+from peakmark.messages import message
 from peakmark.planning import looks
 from peakmark.storage.node_class import differences, node_class
 from peakmark.storage.results import Results
@@ -78,15 +77,13 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     key = published.beside(row.table.name, row.key.workload, row.key.block, row.key.concurrency, own)
     beside = {source.name: source.value(key) for source in sets}
     marks = [
-        note("published", source=source.name, remark=Quoted(text))
-        for source in sets
-        for text in source.remarks.get(key, ())
+        message("published", source=source.name, remark=text) for source in sets for text in source.remarks.get(key, ())
     ]
     here = alike.terms(row.own, row.key.workload) if row.own else {}
     for source in sets:
         defined = alike.defined(source.definitions.get(key, {}))
         marks += [
-            note("defined", source=source.name, name=name, there=there, here=here[name])
+            message("defined", source=source.name, name=name, there=there, here=here[name])
             for name, there in defined.items()
             if here.get(name, there) != there
         ]

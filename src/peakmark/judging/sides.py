@@ -12,8 +12,9 @@ from peakmark.catalogue.workloads import POOLS
 from peakmark.config import published
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, size
-from peakmark.judging import alike, notes, paired, rows
+from peakmark.judging import alike, paired, rows
 from peakmark.judging.row import Key, Series
+from peakmark.messages import worst
 from peakmark.storage.results import Results
 
 LEAST_ROWS = 3
@@ -131,7 +132,7 @@ def _campaign(path: Path) -> Side:
                 changes.setdefault(name, []).extend(halves([point.value for point in in_time]))
                 entries[point_of(name, instrument, row.key)] = Entry(
                     series.values,
-                    str(notes.worst(row.marks_of(instrument)) or ""),
+                    str(worst(row.marks_of(instrument)) or ""),
                     _terms(row.key, series),
                     threads=row.key.concurrency if row.key.word else None,
                     unlike=row.unlike.get(instrument, ""),

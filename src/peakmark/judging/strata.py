@@ -24,8 +24,8 @@ from peakmark import statistics
 from peakmark.formatting import significant
 from peakmark.judging import ratios
 from peakmark.judging.naming import Naming, Topic
-from peakmark.judging.notes import Level
 from peakmark.judging.row import Key, Row, Series
+from peakmark.messages import Severity
 
 LEVEL = 0.05
 LEAST = 2
@@ -104,7 +104,7 @@ def sentences(naming: Naming, rows: Sequence[Row]) -> tuple[list[tuple[Topic, st
     and a reference, as far as chance is ruled out: at 5 % for all comparisons of the table together, and of the own
     program's where it is not. Beside them, for each reference that is told apart, a clause for the sentence about it.
     """
-    right = [row for row in rows if row.own is not None and row.level is not Level.WRONG]
+    right = [row for row in rows if row.own is not None and row.level is not Severity.WRONG]
     compared = [(Topic.WORKLOADS, together) for together in _workloads(naming, right)]
     if any(not row.measured.summary.enough for row in right):
         compared += [(Topic.BLOCKS, together) for together in _blocks(naming, right)]

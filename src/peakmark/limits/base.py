@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.messages import Message
 from peakmark.units import quantity
 
 Kind = Literal["measured", "read", "site", "datasheet", "unknown"]
@@ -25,13 +26,6 @@ class Missing(NamedTuple):
         return f"{self.fact}: write {self.key} in the site file{self.place}"
 
 
-class Remark(NamedTuple):
-    """What there is to know: a code of ``data/phrases.csv`` and the values in its words."""
-
-    code: str
-    values: tuple[tuple[str, int | float | str], ...] = ()
-
-
 @dataclass(frozen=True)
 class Limit:
     """The physical limit of one table row, in SI base units.
@@ -44,8 +38,7 @@ class Limit:
     kind      measured (holds a clock measured beside the row), read (from this machine), site (site file), datasheet
               (table by CPU model: the most such a CPU can have), unknown
     reason    why it is unknown and how to supply it; None otherwise
-    remarks   what a reader must know about this limit, for example which unit a published formula mixed up; text where somebody
-              else has written it
+    remarks   what a reader must know about this limit, for example which unit a published formula mixed up
     finding   what about the machine keeps the limit below what the CPU could have, such as empty memory channels
     clock     which one it holds at: observed, nominal or maximum; "" where no clock is in it
     missing   of an unknown limit that the site file could supply: what ``reason`` is made of, see ``Missing``
@@ -57,8 +50,8 @@ class Limit:
     source: str
     kind: Kind
     reason: str | None = None
-    remarks: tuple[Remark | str, ...] = ()
-    finding: Remark | None = None
+    remarks: tuple[Message, ...] = ()
+    finding: Message | None = None
     clock: str = ""
     missing: Missing | None = None
     detail: str = ""
@@ -121,7 +114,7 @@ class Question:
         formula = f"{quantity(value, self.unit)}{what} as the site file says"
         return self.limit(float(value), formula, self.site_source(part), "site")
 
-    def unknown(self, fact: str, key: str = "", place: str = "", *remarks: Remark) -> Limit:
+    def unknown(self, fact: str, key: str = "", place: str = "", *remarks: Message) -> Limit:
         """The answer that there is none, and which keys of the site file would give one."""
         missing = Missing(fact, key, place) if key else None
         return Limit(None, self.unit, "", "", "unknown", str(missing or fact), remarks, missing=missing)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from peakmark import data
 from peakmark.formatting import plural
-from peakmark.limits.base import Kind, Limit, Question, Remark
+from peakmark.limits.base import Kind, Limit, Question
+from peakmark.messages import message
 from peakmark.units import quantity
 
 # Two fused units of the ISA's width: right for most designs, wrong for some. Only ever an estimate.
@@ -38,7 +39,7 @@ def limit(question: Question) -> Limit:
         f"{plural(cores, 'core')} x {quantity(clock, 'Hz')} ({which}) x {per_cycle:.4g} operations per cycle"
         f" and core = {quantity(value, 'op/s')}"
     )
-    fewer = Remark("limit of cores", (("threads", question.concurrency), ("cores", cores)))
+    fewer = message("limit-of-cores", threads=question.concurrency, cores=cores)
     said = {
         "remarks": (fewer,) if question.concurrency > cores else (),
         "clock": clock_name,
@@ -124,5 +125,5 @@ def _unknown(question: Question, design: str | None, cycles: float) -> Limit:
     if widest is None or lanes is None:
         return question.unknown(fact, key)
     estimate = cycles * widest * lanes
-    guess = Remark("limit guessed", (("isa", str(question.fact("cpu", "isa_best"))), ("rate", estimate)))
+    guess = message("limit-guessed", isa=str(question.fact("cpu", "isa_best")), rate=estimate)
     return question.unknown(fact, key, "", guess)

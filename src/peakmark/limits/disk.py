@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from peakmark.limits.base import Limit, Question, Remark
+from peakmark.limits.base import Limit, Question
+from peakmark.messages import message
 from peakmark.units import quantity
 
 
@@ -25,7 +26,7 @@ def limit(question: Question) -> Limit:
     value = question.fact("storage", "interface_limit")
     if value is not None:
         formula, source = question.fact("storage", "interface_limit_formula"), "link speed read from this machine"
-        said = {"remarks": (Remark("limit of interface"),), "detail": "interface limit"}
+        said = {"remarks": (message("limit-of-interface"),), "detail": "interface limit"}
         return question.limit(float(value), str(formula), source, "read", **said)
     seen = {
         None: "the device behind the scratch directory is not known",

@@ -8,6 +8,7 @@ from peakmark.arithmetic import evaluate, names_in
 from peakmark.config.site import formula_names
 from peakmark.errors import ConfigError
 from peakmark.limits.base import Limit, Question
+from peakmark.messages import Message, message
 from peakmark.units import quantity
 
 
@@ -31,7 +32,10 @@ def limit(question: Question) -> Limit | None:
             where = ", ".join(f"{name} = {names[name]:.10g}" for name in sorted(names_in(entry["formula"])))
             formula = f"{entry['formula']} = {quantity(value, entry['unit'], 8)}" + (f" with {where}" if where else "")
             source = f"formula set {chosen} of site file {question.site.get('name', '')}".strip()
-            return Limit(
-                value, entry["unit"], formula, source, "site", remarks=tuple(filter(None, [entry.get("note")]))
-            )
+            return Limit(value, entry["unit"], formula, source, "site", remarks=_note(entry.get("note")))
     return None
+
+
+def _note(text: str | None) -> tuple[Message, ...]:
+    """What the author of a formula says of it."""
+    return (message("remark", remark=text),) if text else ()

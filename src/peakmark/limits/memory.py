@@ -8,7 +8,8 @@ from dataclasses import replace
 from peakmark import data
 from peakmark.formatting import plural
 from peakmark.limits import cpu
-from peakmark.limits.base import Kind, Limit, Question, Remark
+from peakmark.limits.base import Kind, Limit, Question
+from peakmark.messages import Message, message
 from peakmark.units import format_size, quantity
 
 LINE, PAGE = 64, 4096
@@ -42,7 +43,7 @@ def _moved(question: Question, limit: Limit) -> Limit:
         return limit
     design = cpu.microarchitecture(question) or ""
     if design in _WRITE_WITHOUT_READ or question.fact("cpu", "isa_best") == "neon":
-        return replace(limit, remarks=(*limit.remarks, Remark("limit of stores")))
+        return replace(limit, remarks=(*limit.remarks, message("limit-of-stores")))
     counted, moved = _COUNTED[question.workload]
     value = limit.value * counted / moved
     formula = (
@@ -103,21 +104,21 @@ def _node(question: Question) -> Limit:
         each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
         moved = float(line["speed_mts"]), float(line["bytes_per_transfer"])
         limit = _channels(question, sockets * int(line["channels"]), each, *moved, line["source"], "datasheet")
-        return replace(limit, remarks=(Remark("limit of datasheet"),))
+        return replace(limit, remarks=(message("limit-of-datasheet"),))
     fact = "memory channels and speed cannot be read without root"
     if line:
         fact = f"no source is known for the memory speed of this CPU ({line['channels']} channels a socket), and {fact}"
     return question.unknown(fact, keys)
 
 
-def _empty_channels(question: Question, channels: int) -> Remark | None:
+def _empty_channels(question: Question, channels: int) -> Message | None:
     """A finding where fewer channels hold modules than the CPU has: a lower limit must not stand there in silence."""
     line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
     if line is None or channels >= sockets * int(line["channels"]):
         return None
     each, source = int(line["channels"]), line["source"]
-    numbers = (("populated", channels), ("channels", sockets * each), ("sockets", sockets), ("each", each))
-    return Remark("empty channels", (*numbers, ("source", source)))
+    most = sockets * each
+    return message("empty-channels", populated=channels, channels=most, sockets=sockets, each=each, source=source)
 
 
 def _channels(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from peakmark.limits.base import Kind, Limit, Question
+from peakmark.messages import Message, message
 from peakmark.units import quantity
 
 # Bytes a frame costs on the wire beside its IP packet (IEEE 802.3: preamble 8, header 14, check 4, gap 12; IBTA:
@@ -30,16 +31,18 @@ def limit(question: Question) -> Limit:
         return question.unknown(note, "network.speed_bps")
     mtu = question.given("network", "mtu") or question.fact("network", "mtu") or 1500
     frame = FRAME["infiniband" if question.fact("network", "kind") == "infiniband" else "ethernet"]
-    message = question.block or int(mtu)
+    payload = question.block or int(mtu)
     share, share_text = (
-        tcp_share(int(mtu), frame) if question.workload == "TCP" else udp_share(message, int(mtu), frame)
+        tcp_share(int(mtu), frame) if question.workload == "TCP" else udp_share(payload, int(mtu), frame)
     )
     value = rate * share
     formula = f"{quantity(rate, 'bit/s')} line rate x {share_text} = {quantity(value, 'bit/s')}"
-    source, remarks = question.site_source("network"), ()
+    source = question.site_source("network")
+    remarks: tuple[Message, ...] = ()
     if kind == "read":
         source = f"{question.fact('network', 'interface')} of this machine"
-        remarks = tuple(filter(None, [question.fact("network", "speed_note")]))
+        note = question.fact("network", "speed_note")
+        remarks = (message("remark", remark=note),) if note else ()
     return question.limit(value, formula, f"{source}; IPv4, MTU {mtu}", kind, remarks=remarks)
 
 

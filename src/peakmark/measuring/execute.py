@@ -63,7 +63,7 @@ class Limits:
 USUAL = Limits()
 
 Trouble = tuple[str, dict[str, Any]]
-"""Why a program's run does not count: a code of ``reasons.WORDS``, and its values."""
+"""Why a program's run does not count: a code of ``messages.yaml``, and its values."""
 
 
 def _lower(what: int, value: int) -> None:

@@ -155,7 +155,7 @@ class Sections:
         without the words of a column of the table.
         """
         elsewhere = {Topic.DISAGREEMENT}
-        if any(note.code == "few" and note.whole for row in rows for note in row.marks):
+        if any(note.code == "few" and note.is_shared for row in rows for note in row.marks):
             elsewhere.add(Topic.FEW)
         if not self.page and grid.texts("doubt"):
             elsewhere.add(Topic.DOUBT)

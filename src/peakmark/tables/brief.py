@@ -11,17 +11,17 @@ from peakmark.instruments.tables import Series, Table
 from peakmark.judging import fleet
 from peakmark.judging.fleet import Spot
 from peakmark.judging.naming import noun, repeated
-from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 from peakmark.judging.row import Series as Measured
+from peakmark.messages import Severity
 from peakmark.tables import presentation
 from peakmark.tables.presentation import NOT_MEASURED, Column, Field, Grid, of_series, through, where_fields
 
 MOST = 7
-MARKS = {Level.UNSURE: "*", Level.WRONG: "**"}
+MARKS = {Severity.UNSURE: "*", Severity.WRONG: "**"}
 LEGEND = {
-    Level.UNSURE: "* unsure: another run may well differ",
-    Level.WRONG: "** wrong: the figure is not what the row says",
+    Severity.UNSURE: "* unsure: another run may well differ",
+    Severity.WRONG: "** wrong: the figure is not what the row says",
 }
 
 

@@ -11,8 +11,8 @@ from peakmark.config.drawings import Drawing
 from peakmark.formatting import listed, plural
 from peakmark.instruments import references
 from peakmark.instruments.tables import TABLES
-from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
+from peakmark.messages import Severity
 from peakmark.resources import ROOT
 
 FILE = ROOT / "reports" / "captions.yaml"
@@ -51,7 +51,7 @@ def of_drawing(drawing: Drawing, absent: Collection[str]) -> str:
 
 def doubts(rows: Sequence[Row]) -> str:
     """What the table says of the rows of a figure and its marks do not: `` Of its 6 rows 1 is wrong and 2 are unsure.``"""
-    counts = {level: sum(row.level is level for row in rows) for level in (Level.WRONG, Level.UNSURE)}
+    counts = {level: sum(row.level is level for row in rows) for level in (Severity.WRONG, Severity.UNSURE)}
     counted = [f"{count} {'is' if count == 1 else 'are'} {level}" for level, count in counts.items() if count]
     return f" Of its {plural(len(rows), 'row')} {listed(counted)}." if counted else ""
 

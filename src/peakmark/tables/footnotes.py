@@ -8,9 +8,8 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from peakmark.formatting import typeset
-from peakmark.judging.notes import Merged, Note, merge
-from peakmark.judging.phrases import Number, Wording, between
 from peakmark.judging.row import Row
+from peakmark.messages import Merged, Message, Number, Sentence, between, merge
 
 BESIDE = "A number beside a letter is what the note says of that row."
 BETWEEN = ", "  # two letters of notes
@@ -26,10 +25,10 @@ class Footnote(NamedTuple):
     remedy: str
 
     @classmethod
-    def of(cls, letter: str, wording: Wording, mark: str, more: str = "") -> Footnote:
+    def of(cls, letter: str, sentence: Sentence, mark: str, more: str = "") -> Footnote:
         """The words as they are printed, with ``more`` behind them."""
-        whole, fact = (typeset(closed(f"{text.rstrip('.')}{more}"), mark) for text in (str(wording), wording.fact))
-        return cls(letter, whole, fact, wording.remedy)
+        whole, fact = (typeset(closed(f"{text.rstrip('.')}{more}"), mark) for text in (str(sentence), sentence.fact))
+        return cls(letter, whole, fact, sentence.remedy)
 
 
 @dataclass(frozen=True)
@@ -39,28 +38,30 @@ class Notes:
     merged  what stands for a note, and the number that it has of its own where that has ranges
     """
 
-    letters: Mapping[Note, str]
-    wordings: Mapping[str, Wording]
+    letters: Mapping[Message, str]
+    sentences_by_letter: Mapping[str, Sentence]
     common: tuple[str, ...]
-    merged: Mapping[Note, Merged]
+    merged: Mapping[Message, Merged]
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Notes:
         """Notes that differ in numbers alone share a letter; what holds for all measured rows has none."""
         common = _common(rows)
         merged = merge(note for row in rows for note in row.remarks if row.said([note])[0] not in common)
-        sentences = {note: rows[0].of_program(note, form.wording) for note, form in merged.items()}
+        sentences = {note: rows[0].of_program(note, form.message.sentence) for note, form in merged.items()}
         letters = {wording: letter(number) for number, wording in enumerate(dict.fromkeys(sentences.values()))}
         return cls(
             letters={note: letters[wording] for note, wording in sentences.items()},
-            wordings={place: wording for wording, place in letters.items()},
+            sentences_by_letter={place: wording for wording, place in letters.items()},
             common=tuple(f"All rows: {text}" for text in common),
             merged=merged,
         )
 
     def footnotes(self, mark: str, more: Callable[[str], str] = lambda _: "") -> tuple[Footnote, ...]:
         """What the letters stand for, as it is printed; ``more``: what is said behind the words of a letter."""
-        return tuple(Footnote.of(place, wording, mark, more(place)) for place, wording in self.wordings.items())
+        return tuple(
+            Footnote.of(place, wording, mark, more(place)) for place, wording in self.sentences_by_letter.items()
+        )
 
     @property
     def numbered(self) -> bool:
@@ -75,7 +76,7 @@ class Notes:
             numbers.setdefault(self.letters[note], []).extend([own] if own else [])
         texts = []
         for place in sorted(numbers, key=lambda place: (len(place), place)):
-            own_range = f" {typeset(between(numbers[place]).alone, mark)}" if numbers[place] else ""
+            own_range = f" {typeset(between(numbers[place]).text, mark)}" if numbers[place] else ""
             texts.append(f"{place}{own_range}".replace(" ", BOUND))
         return BETWEEN.join(texts)
 

@@ -10,9 +10,9 @@ import pandas as pd
 from peakmark.arithmetic import evaluate
 from peakmark.config.layouts import Column, Layout, Sheet
 from peakmark.formatting import natural, percent, significant
-from peakmark.judging import notes as notes_of
 from peakmark.judging.row import Row
 from peakmark.judging.rows import published_names
+from peakmark.messages import worst
 from peakmark.storage.results import Results
 from peakmark.tables import footnotes, presentation
 from peakmark.tables.presentation import Field, Grid, published_field, through
@@ -151,7 +151,7 @@ def grid(results: Results, sheet: Sheet, rows: Sequence[Row], mark: str = ".") -
 
 def _level(rows: Sequence[Row]) -> str:
     """The heaviest doubt about the rows of a line."""
-    return str(notes_of.worst([note for row in rows for note in row.marks_of(row.table.own.instrument)]) or "")
+    return str(worst([note for row in rows for note in row.marks_of(row.table.own.instrument)]) or "")
 
 
 def _described(column: Column, sheet_lines: Sequence[Line]) -> presentation.Column:

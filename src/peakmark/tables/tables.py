@@ -10,10 +10,11 @@ import pandas as pd
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.instruments.tables import TABLES, Table, count
-from peakmark.judging import findings, fleet, fleet_text, notes
+from peakmark.judging import findings, fleet, fleet_text
 from peakmark.judging.judged import Judged
 from peakmark.judging.row import Row
 from peakmark.judging.rows import layout_of, published_names
+from peakmark.messages import worst
 from peakmark.statistics import Summary
 from peakmark.storage import measurements
 from peakmark.tables import brief, latex, nodes, presentation, sheets
@@ -155,7 +156,7 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
             "median_low": series.summary.low,
             "median_high": series.summary.high,
             "level": series.summary.level if series.summary.n > 1 else None,
-            "doubt": str(notes.worst(row.marks_of(instrument)) or ""),
+            "doubt": str(worst(row.marks_of(instrument)) or ""),
             "theoretical": row.limit.value,
             "theoretical_formula": row.limit.explained,
             "theoretical_source": "; ".join(row.limit.sources),

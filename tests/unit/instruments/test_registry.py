@@ -34,31 +34,9 @@ def test_names_and_what_they_measure() -> None:
 def test_who_asks_for_one_waits_for_no_other() -> None:
     code = "import sys; from peakmark.instruments import REGISTRY; REGISTRY['likwid-bench']; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    ours = {"peakmark.instruments." + name.replace("-", "_") for name in REGISTRY}
-    assert ours & set(loaded) <= {
-        "peakmark.instruments.programs.likwid_bench",
-        "peakmark.instruments.programs.rambench",
-    }
+    programs = {name for name in loaded if name.startswith("peakmark.instruments.programs.")}
+    assert {name.rpartition(".")[2] for name in programs} == {"likwid_bench", "rambench"}
     assert REGISTRY.get("no such") is None and "no such" not in REGISTRY
-
-
-def test_import_loads_nothing_heavy() -> None:
-    """Which modules are loaded decides the time, not a clock: the machine may be busy."""
-    code = "import sys; from peakmark.instruments import REGISTRY; [*REGISTRY.values()]; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "peakmark.instruments.programs.ping" in loaded
-    heavy = {
-        "numpy",
-        "pandas",
-        "yaml",
-        "jsonschema",
-        "subprocess",
-        "asyncio",
-        "socket",
-        "logging",
-        "importlib.metadata",
-    }
-    assert heavy.isdisjoint(loaded)
 
 
 @pytest.mark.parametrize("case", GOOD)

@@ -39,7 +39,7 @@ def test_hpl_residual(residual: float, marked: bool) -> None:
 
 def test_doubts_come_first() -> None:
     notes = check_row(row([100.0, 130.0], concurrency=9))
-    assert [note.doubt for note in notes] == sorted((note.doubt for note in notes), reverse=True)
+    assert [note.is_warning for note in notes] == sorted((note.is_warning for note in notes), reverse=True)
 
 
 def test_with_a_real_limit_of_this_project() -> None:

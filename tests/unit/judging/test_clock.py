@@ -10,8 +10,8 @@ from peakmark import limits, statistics
 from peakmark.judging import rows
 from peakmark.judging.checks import check_row
 from peakmark.judging.measured import Measured, Run
-from peakmark.judging.notes import Level, Note
 from peakmark.judging.row import Row
+from peakmark.messages import Message, Severity
 from peakmark.storage.results import Results
 
 FACTS = {
@@ -55,7 +55,7 @@ def test_records_from_before_are_read_as_before(tmp_path: Path) -> None:
     assert not any("lowers the clock" in note for note in built.said(built.remarks))
 
 
-def crowded(held: list[int | None], share: float = 1.0, threads: int = 2, cores: int = 2) -> list[Note]:
+def crowded(held: list[int | None], share: float = 1.0, threads: int = 2, cores: int = 2) -> list[Message]:
     """Notes of a slow row (0.6 of its limit) whose kernel saw so many cores' pipes used by others, by repetition."""
     values = [60.0 + number / 10 for number in range(len(held))]
     placed = {"placed": {"cores": cores, "sockets": 1, "numa_nodes": [0]}}
@@ -70,10 +70,10 @@ def crowded(held: list[int | None], share: float = 1.0, threads: int = 2, cores:
 def test_a_core_whose_pipes_others_used_is_named() -> None:
     """Seen on a guest: QPDOT on two cores at 0.85 of its limit with all of its CPUs' time, while the kernel told no clock."""
     [note] = [one for one in crowded([0, 1, 2, 2, 0]) if one.code != "few"]
-    assert (note.code, note.level) == ("crowded-core", Level.UNSURE)
+    assert (note.code, note.severity) == ("crowded-core", Severity.UNSURE)
     assert note.fact.startswith("something else used the pipes of up to 2 cores in 3 of 5 repetitions")
     [seldom] = [one for one in crowded([0, 1, 0, 0, 0]) if one.code == "crowded-core"]
-    assert seldom.level is Level.NOTE and "of 1 core in 1 of 5" in seldom.fact
+    assert seldom.severity is Severity.NOTE and "of 1 core in 1 of 5" in seldom.fact
     codes = [note.code for note in crowded([0, 0, 0, 0, 0])]
     assert "slow-core" in codes and "crowded-core" not in codes
     assert "slow-core" in [note.code for note in crowded([None] * 5)], "records made before"

@@ -20,9 +20,9 @@ from peakmark.figures import figures
 from peakmark.instruments.tables import BY_NAME
 from peakmark.judging import findings, ratios, verdict
 from peakmark.judging.naming import Naming
-from peakmark.judging.notes import Level
 from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
+from peakmark.messages import Severity
 from peakmark.reporting import report, webpage
 from peakmark.resources import ROOT
 from peakmark.storage import records
@@ -95,7 +95,7 @@ DIFFERENT = ({"model_name": "Another CPU"}, {"threads": 4})
 def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path: Path, other: dict[str, Any]) -> None:
     runs = [(host, 1, share * (2 if host == "b" else 1)) for host, share in zip("ababab", WOBBLE, strict=True)]
     (row,) = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": other}, runs))
-    assert (row.measured.efficiency, row.limit.value, row.level) == (None, None, Level.WRONG)
+    assert (row.measured.efficiency, row.limit.value, row.level) == (None, None, Severity.WRONG)
     (doubt,) = [note for note in row.doubts if note.code == "hosts"]
     assert all(word in doubt.text for word in ("on a", "on b", str(*other.values()), "nodes:", "slurm.constraint"))
     (head,) = verdict.verdicts({name: [row] if name == "cpu" else [] for name in BY_NAME})
@@ -130,7 +130,7 @@ def test_hosts_that_differ_beyond_chance_say_by_how_much(
     (row,) = cpu_rows(campaign(tmp_path / "c", {host: {} for host in "abc"}, runs))
     notes = [note for note in row.marks if note.code == "hosts-differ"]
     assert [(dict(note.values)["highest"], dict(note.values)["lowest"]) for note in notes] == found
-    assert all("nodes: all" in note.text and note.level is Level.NOTE for note in notes)
+    assert all("nodes: all" in note.text and note.severity is Severity.NOTE for note in notes)
     for note in notes:
         by_host = {host: [point.value for point in row.measured.points if point.where == host] for host in hosts}
         high, low = (statistics.median(by_host[host]) for host in found[0])
@@ -164,7 +164,7 @@ def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> No
         facts = {**copy.deepcopy(VM), "host": host, "memory": VM["memory"] | memory}
         (folder / "machine" / f"{host}.json").write_text(json.dumps(facts))
     (row,) = build_rows(Results.read(folder))["memory_throughput"]
-    assert row.measured.efficiency is None and row.level is Level.UNSURE
+    assert row.measured.efficiency is None and row.level is Severity.UNSURE
     assert "a and b" in str(row.limit.reason)
     assert [note.case for note in row.doubts if note.code == "hosts"] == ["limits"]
 
@@ -232,8 +232,10 @@ def test_a_ratio_is_taken_within_the_nodes_where_both_ran(
 def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path: Path) -> None:
     row = beside(tmp_path / "c", "aaaaaa", "bbbbbb", {"a": 0.4}, other="Another CPU")
     assert ratios.best(row) is None and ratios.text(row) == ""
-    assert row.level is not Level.WRONG and row.measured.efficiency is not None
-    assert [(note.about, note.level) for note in row.marks if note.code == "hosts"] == [("likwid-bench", Level.WRONG)]
+    assert row.level is not Severity.WRONG and row.measured.efficiency is not None
+    assert [(note.about, note.severity) for note in row.marks if note.code == "hosts"] == [
+        ("likwid-bench", Severity.WRONG)
+    ]
     assert not {"Reference", "Disagreement"} & {found.heading for found in findings.of([row])}
     assert "disagreement" not in {note.code for note in row.marks}
 
@@ -268,7 +270,7 @@ def test_pairs_of_equal_nodes_are_one_row(tmp_path: Path) -> None:
 def test_pairs_that_differ_in_their_kinds_of_node_are_not(tmp_path: Path) -> None:
     kernels = {"a": "6.1.0-1", "b": "6.1.0-1", "c": "6.1.0-2"}
     row = between(tmp_path / "mixed", [("a", "b", 1e9), ("a", "c", 1e9)], kernels)
-    assert row.level is Level.WRONG and "6.1.0-2 on c" in row.doubts[0].text
+    assert row.level is Severity.WRONG and "6.1.0-2 on c" in row.doubts[0].text
     row = between(tmp_path / "pair", [("a", "c", 1e9), ("a", "c", 1e9)], kernels)
     assert row.level is None and not row.unlike
 

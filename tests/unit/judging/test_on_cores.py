@@ -8,10 +8,10 @@ from tests.unit.judging.checked import PLACED, VIRTUAL, VM, codes, limit, row
 
 from peakmark.judging.checks import check_row
 from peakmark.judging.measured import Measured, Run
-from peakmark.judging.notes import Level, Note
+from peakmark.messages import Message, Severity
 
 
-def clocks(*pairs: tuple[float, float], values: list[float] | None = None) -> list[Note]:
+def clocks(*pairs: tuple[float, float], values: list[float] | None = None) -> list[Message]:
     """The notes of a row whose repetitions had these clocks before and after; GHz."""
     values = [100.0] * len(pairs) if values is None else values
     measured = row(values)
@@ -34,17 +34,23 @@ def test_a_clock_that_moves() -> None:
 def test_a_clock_that_moves_in_few_repetitions_is_no_doubt() -> None:
     """The median stands; in half of them it does not."""
     [note] = clocks((3.0, 3.0), (3.0, 2.7), (3.0, 3.0))
-    assert (note.level, note.fact) == (Level.NOTE, "the clock fell by up to 10% during a run in 1 of 3 repetitions")
+    assert (note.severity, note.fact) == (
+        Severity.NOTE,
+        "the clock fell by up to 10% during a run in 1 of 3 repetitions",
+    )
     [note] = clocks((3.0, 3.0), (3.0, 2.7), (3.0, 3.3))
-    assert (note.level, note.fact) == (Level.UNSURE, "the clock moved by up to 10% during a run in 2 of 3 repetitions")
+    assert (note.severity, note.fact) == (
+        Severity.UNSURE,
+        "the clock moved by up to 10% during a run in 2 of 3 repetitions",
+    )
     [note] = clocks((2.7, 3.0))
-    assert (note.level, note.fact) == (Level.UNSURE, "the clock rose by 11% during a run")
+    assert (note.severity, note.fact) == (Severity.UNSURE, "the clock rose by 11% during a run")
 
 
 def test_work_that_lowers_the_clock_is_told_and_no_doubt() -> None:
     details = {"clock_hz_before": 2.94e9, "clock_hz_after": 2.96e9}
     [note] = check_row(row(details=details | {"clock_hz_loaded": 2.72e9}))
-    assert (note.code, note.level) == ("clock-lowered", Level.NOTE)
+    assert (note.code, note.severity) == ("clock-lowered", Severity.NOTE)
     assert "by 7.8%, to 2.72 GHz" in note.text
     assert codes(row(details=details | {"clock_hz_loaded": 2.93e9})) == []
     assert codes(row(details=details | {"clock_hz_loaded": None})) == []
@@ -53,7 +59,7 @@ def test_work_that_lowers_the_clock_is_told_and_no_doubt() -> None:
 def test_a_clock_that_differs_between_repetitions() -> None:
     """It explains why values differ, which are judged themselves: no doubt of its own."""
     [note] = clocks((3.2, 3.2), (3.2, 3.2), (2.9, 2.9))
-    assert (note.code, note.level) == ("clock-differs", Level.NOTE)
+    assert (note.code, note.severity) == ("clock-differs", Severity.NOTE)
     assert note.fact == "the clock of one repetition was 10% above that of another"
     assert clocks((3.2, 3.2), (3.1, 3.1)) == []
 
@@ -65,7 +71,7 @@ def test_threads_beyond_what_the_job_was_given() -> None:
     facts = copy.deepcopy(VM)
     facts["limits"] |= {"cpus_allowed": [0, 1, 2, 3], "physical_cores_allowed": 2, "cpu_quota": None}
     found = check_row(row(concurrency=4, facts=facts))
-    assert [(note.code, note.doubt) for note in found] == [("shared-cores", False)]
+    assert [(note.code, note.is_warning) for note in found] == [("shared-cores", False)]
     facts["limits"]["cpu_quota"] = 1.5
     assert codes(row(concurrency=2, facts=facts)) == ["cpu-quota"]
     assert codes(row(concurrency=2, facts={})) == []
@@ -89,7 +95,7 @@ def test_a_throttled_node_does_not_look_perfect() -> None:
     slow = {"clock_hz_before": 1.2e9, "clock_hz_after": 1.2e9}
     perfect = limit(101.4)
     found = check_row(row(details=slow, limit=perfect, facts=facts))
-    assert [note.code for note in found] == ["below-nominal"] and found[0].doubt
+    assert [note.code for note in found] == ["below-nominal"] and found[0].is_warning
     assert (
         "1.2 GHz" in found[0].text and "2.1 GHz" in found[0].text and "56% of it at the nominal clock" in found[0].text
     )
@@ -105,17 +111,17 @@ def test_a_throttled_node_does_not_look_perfect() -> None:
 def test_threads_that_waited_for_their_cpus_are_told() -> None:
     measured = row()
 
-    def of(*shares: float) -> list[Note]:
+    def of(*shares: float) -> list[Message]:
         runs = [Run(100.0 * share, {"cpu_share": share}) for share in shares]
         return check_row(Measured(**{**vars(measured), "runs": runs}))
 
     assert [note.code for note in of(1.0, 0.99, 1.0)] == []
     [note] = of(1.0, 0.861, 1.0)
-    assert (note.code, note.level) == ("waited", Level.NOTE)
+    assert (note.code, note.severity) == ("waited", Severity.NOTE)
     assert note.fact.startswith("threads lost up to 13.9% of their CPUs' time in 1 of 3 repetitions to other programs")
-    assert of(0.94, 0.93, 1.0)[0].level is Level.UNSURE
+    assert of(0.94, 0.93, 1.0)[0].severity is Severity.UNSURE
     # As of the hypervisor's share: what takes less than a quiet machine spreads changes no figure.
-    assert of(0.96, 0.96, 0.96)[0].level is Level.NOTE
+    assert of(0.96, 0.96, 0.96)[0].severity is Severity.NOTE
     # A core that does half of what its pipes allow needs no other reason.
     half = {"cpu_share": 0.5}
     assert codes(row(details=half, limit=limit(200.0))) == ["waited"]

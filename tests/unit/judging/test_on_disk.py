@@ -8,7 +8,7 @@ import pytest
 from tests.unit.judging.checked import VIRTUAL, VM, codes, row
 
 from peakmark.judging.checks import check_row
-from peakmark.judging.notes import Level
+from peakmark.messages import Severity
 
 
 def disk(details: dict[str, Any], facts: dict[str, Any] = VM) -> list[str]:
@@ -71,17 +71,17 @@ def test_a_limit_of_a_disk_is_in_the_unit_of_its_tables(bps: int, text: str) -> 
 @pytest.mark.parametrize(
     ("flush", "work", "facts", "found"),
     [
-        (1e-4, 8e8, VIRTUAL, [("flush", Level.UNSURE)]),
-        (1e-4, 8e8, {"cpu": {}}, [("flush", Level.NOTE)]),
+        (1e-4, 8e8, VIRTUAL, [("flush", Severity.UNSURE)]),
+        (1e-4, 8e8, {"cpu": {}}, [("flush", Severity.NOTE)]),
         (0.02, 8e8, VIRTUAL, []),
         (1e-4, 1e6, VIRTUAL, []),
     ],
 )
 def test_a_flush_that_takes_no_time_is_remarked(
-    flush: float, work: float, facts: dict[str, Any], found: list[tuple[str, Level]]
+    flush: float, work: float, facts: dict[str, Any], found: list[tuple[str, Severity]]
 ) -> None:
     details = {"flush_seconds": flush, "work": work, "seconds": 2.0}
     measured = row(details=details, subsystem="disk", instrument="diskbench", workload="WS", unit="B/s", facts=facts)
     notes = check_row(replace(measured, metric="throughput"))
-    assert [(note.code, note.level) for note in notes] == found
+    assert [(note.code, note.severity) for note in notes] == found
     assert all("as with a" in note.fact for note in notes), "the fact alone says what it means"

@@ -7,7 +7,7 @@ from tests.unit.judging.checked import PLACED, VM, codes, row
 
 from peakmark.judging.checks import check_row
 from peakmark.judging.measured import Measured, Run
-from peakmark.judging.notes import Level
+from peakmark.messages import Severity
 
 
 @pytest.mark.parametrize(("pool", "marked"), [(1 << 30, False), (128 << 20, False), (127 << 20, True), (1 << 20, True)])
@@ -38,7 +38,7 @@ def test_a_pool_row_says_how_it_wrote() -> None:
     identity = {"subsystem": "memory", "instrument": "rambench", "workload": "WS", "variant": "pool"}
     for store, words in (("temporal", "ordinary stores"), ("streaming", "streaming stores"), ("libc", "C library")):
         [note] = check_row(row(details={"store": store}, **identity))
-        assert (note.code, note.level) == ("stores", Level.NOTE) and words in note.text
+        assert (note.code, note.severity) == ("stores", Severity.NOTE) and words in note.text
     runs = [Run(100.0, {"store": store}) for store in ("temporal", "streaming")]
     assert "stores-differ" in codes(Measured(**{**vars(row(**identity)), "runs": runs}))
     assert codes(row(details={"store": None}, **identity)) == []

@@ -8,7 +8,7 @@ from tests.unit.judging.checked import codes, row
 
 from peakmark.judging.checks import check_row
 from peakmark.judging.measured import Run
-from peakmark.judging.notes import Level
+from peakmark.messages import Severity
 
 
 @pytest.mark.parametrize(
@@ -29,12 +29,18 @@ def test_udp_loss(details: dict[str, Any], marked: bool) -> None:
 
 @pytest.mark.parametrize(
     ("lost", "level"),
-    [(0.02, Level.NOTE), (0.1, Level.NOTE), (0.11, Level.UNSURE), (0.5, Level.UNSURE), (0.6, Level.WRONG)],
+    [
+        (0.02, Severity.NOTE),
+        (0.1, Severity.NOTE),
+        (0.11, Severity.UNSURE),
+        (0.5, Severity.UNSURE),
+        (0.6, Severity.WRONG),
+    ],
 )
-def test_udp_loss_weighs_as_much_as_it_is(lost: float, level: Level) -> None:
+def test_udp_loss_weighs_as_much_as_it_is(lost: float, level: Severity) -> None:
     details = {"sent": 1000, "received": round(1000 * (1 - lost)), "lost": round(1000 * lost)}
     found = check_row(row(details=details, subsystem="network", workload="UDP", unit="bit/s"))
-    assert [note.level for note in found if note.code == "udp-loss"] == [level]
+    assert [note.severity for note in found if note.code == "udp-loss"] == [level]
 
 
 @pytest.mark.parametrize(("lost", "marked"), [(0, False), (1, False), (250, True)])
@@ -60,7 +66,7 @@ def test_losses_are_those_of_one_run_each() -> None:
 def test_loopback_is_named() -> None:
     loop = {"network": {"interface": "lo", "loopback": True}}
     found = check_row(row(context=loop, subsystem="network", workload="TCP"))
-    assert [(note.code, note.doubt) for note in found] == [("loopback", False)]
+    assert [(note.code, note.is_warning) for note in found] == [("loopback", False)]
     assert codes(row(context={"network": None}, subsystem="network", workload="TCP")) == []
 
 
@@ -74,6 +80,6 @@ def test_a_link_that_is_shaped() -> None:
         "unit": "bit/s",
     }
     (note,) = check_row(row(context=context, **network))
-    assert (note.code, note.doubt) == ("shaped", True)
+    assert (note.code, note.is_warning) == ("shaped", True)
     assert "tbf 100 Mbit/s" in note.text and "tc qdisc show" in note.text
     assert codes(row(context={"network": {"loopback": False, "shaping": None}}, **network)) == []

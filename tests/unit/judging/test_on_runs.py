@@ -4,12 +4,12 @@ from tests.unit.judging.checked import codes, row
 
 from peakmark.judging.checks import check_row
 from peakmark.judging.measured import Measured, Run
-from peakmark.judging.notes import Level
+from peakmark.messages import Severity
 
 
 def test_spread_and_few_repetitions() -> None:
     found = check_row(row([100.0, 120.0, 80.0]))
-    assert [(note.code, note.doubt) for note in found] == [("spread", True), ("few", False)]
+    assert [(note.code, note.is_warning) for note in found] == [("spread", True), ("few", False)]
     assert "20%" in found[0].text
     assert "75%" in found[1].text and "repetitions: 6" in found[1].text
     assert codes(row([100.0])) == ["few"]
@@ -36,7 +36,7 @@ def test_drift_is_one_over_time_not_over_numbers() -> None:
 
 def test_an_outlier_is_named_and_kept() -> None:
     found = check_row(row([100.0, 100.1, 99.9, 100.2, 104.0, 99.8, 100.0]))
-    assert [(note.code, note.doubt) for note in found] == [("outlier", False)]
+    assert [(note.code, note.is_warning) for note in found] == [("outlier", False)]
     assert "repetition 5 of 7" in found[0].text
 
 
@@ -49,9 +49,12 @@ def test_short_runs_are_remarked() -> None:
 def test_what_runs_on_other_cpus_takes_nothing_from_pinned_threads() -> None:
     facts = {"cpu": {"threads": 8, "cores": 8}}
     noise = {"before": {}, "after": {}, "during": {"seconds": 1.0, "steal": 0.0, "others": 1.5, "busy": 2, "users": 0}}
-    for threads, level in ((1, Level.NOTE), (8, Level.UNSURE)):
+    for threads, level in ((1, Severity.NOTE), (8, Severity.UNSURE)):
         (note,) = check_row(row(context={"noise": noise, "cpus": list(range(8))}, concurrency=threads, facts=facts))
-        assert (note.code, note.level) == ("other-load", level)
+        assert (note.code, note.severity) == ("other-load", level)
     # A program on the very CPU takes from it, however many others are free.
     held = row(details={"cpu_share": 0.5}, context={"noise": noise, "cpus": list(range(8))}, facts=facts)
-    assert {note.code: note.level for note in check_row(held)} == {"waited": Level.UNSURE, "other-load": Level.UNSURE}
+    assert {note.code: note.severity for note in check_row(held)} == {
+        "waited": Severity.UNSURE,
+        "other-load": Severity.UNSURE,
+    }

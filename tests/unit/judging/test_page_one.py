@@ -14,7 +14,7 @@ from tests.unit import campaign_data as make
 from peakmark.figures import figures
 from peakmark.judging import caveats, verdict
 from peakmark.judging.judged import Judged
-from peakmark.judging.notes import Level
+from peakmark.messages import Severity
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 
@@ -250,7 +250,7 @@ def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> N
         return Judged(Results.read(make.write(tmp_path / str(waited), records)))
 
     one, most = of(1), of(6)
-    assert [row.level for row in one.rows["cpu"]].count(Level.UNSURE) == 1
+    assert [row.level for row in one.rows["cpu"]].count(Severity.UNSURE) == 1
     assert not any("threads lost" in text for text in said(one))
     assert {row.level for row in most.rows["cpu"]} == {None}
     assert sum(text.startswith("In 6 of 8 rows, threads lost up to 50.0% of their CPUs'") for text in said(most)) == 1
@@ -318,6 +318,6 @@ def test_a_disk_whose_host_keeps_its_writes_is_not_read_without_doubt(
     assert disk.confidence == ("no doubt of its own" if kept else "no doubt seen")
     assert disk.why.startswith("the disk's host may keep its data in memory") is kept
     read, written = one.rows["disk_throughput"]
-    assert [read.level, written.level] == [None, Level.UNSURE if kept else None]
-    assert [note.code for note in read.marks if note.level is Level.UNSURE] == (["host-cache"] if kept else [])
+    assert [read.level, written.level] == [None, Severity.UNSURE if kept else None]
+    assert [note.code for note in read.marks if note.severity is Severity.UNSURE] == (["host-cache"] if kept else [])
     assert sum(text.startswith("In 1 of 2 rows, the disk's host may keep its data") for text in said(one)) == kept

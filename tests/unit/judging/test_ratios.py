@@ -13,7 +13,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.judging import findings, verdict
 from peakmark.judging.judged import Judged
-from peakmark.judging.notes import Level
+from peakmark.messages import Severity
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 
@@ -82,17 +82,17 @@ def test_a_ratio_of_two_times_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("huge", "factor", "level"),
-    [(True, 1.4, None), (True, 1.8, Level.NOTE), (True, 2.5, Level.UNSURE), (False, 1.8, Level.UNSURE)],
+    [(True, 1.4, None), (True, 1.8, Severity.NOTE), (True, 2.5, Severity.UNSURE), (False, 1.8, Severity.UNSURE)],
 )
 def test_a_known_difference_explains_a_factor_of_two(
-    tmp_path: Path, huge: bool, factor: float, level: Level | None
+    tmp_path: Path, huge: bool, factor: float, level: Severity | None
 ) -> None:
     records = []
     for tool, value, details in (("diskbench", factor, {"huge_pages": huge}), ("fio", 1.0, {})):
         of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20)
         records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * value, details=details)]))
     (row,) = Judged(Results.read(make.write(tmp_path / "c", records))).rows["disk_throughput"]
-    assert [note.level for note in row.marks if note.code == "disagreement"] == ([level] if level else [])
+    assert [note.severity for note in row.marks if note.code == "disagreement"] == ([level] if level else [])
 
 
 @pytest.mark.parametrize("name", ["config.yaml", *(f"presets/{name}.yaml" for name in presets.NAMES)])

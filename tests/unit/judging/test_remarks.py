@@ -9,8 +9,8 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.judging import rows
-from peakmark.judging.notes import Level, note
 from peakmark.judging.row import Row
+from peakmark.messages import Severity, message
 from peakmark.storage.results import Results
 
 
@@ -52,7 +52,7 @@ def test_a_remark_carries_no_heading_until_it_is_shown(tmp_path: Path) -> None:
 
 
 def test_a_fact_is_told_without_its_remedy() -> None:
-    steal = note("steal", Level.UNSURE, share=0.042, often="")
+    steal = message("steal", Severity.UNSURE, share=0.042, often="")
     assert steal.fact == "the hypervisor took up to 4.2% of the CPUs' time (steal)"
     assert steal.text == f"{steal.fact}: repeat on a machine whose CPUs are yours alone, or at a calmer time"
 

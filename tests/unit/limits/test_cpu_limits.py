@@ -6,6 +6,7 @@ import pytest
 from tests.unit.limits.machines import VM, cpu, machine
 
 from peakmark import data, limits
+from peakmark.messages import message
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ def test_zen_3_at_the_clock_measured_beside_the_row(workload: str, per_cycle: in
 
 def test_threads_beyond_the_cores_do_not_raise_the_limit() -> None:
     assert cpu("DP", 4, VM, clock_hz=3e9).value == cpu("DP", 2, VM, clock_hz=3e9).value
-    assert cpu("DP", 4, VM, clock_hz=3e9).remarks == (("limit of cores", (("threads", 4), ("cores", 2))),)
+    assert cpu("DP", 4, VM, clock_hz=3e9).remarks == (message("limit-of-cores", threads=4, cores=2),)
     one = machine(limits={"physical_cores_allowed": 1})
     assert cpu("DP", 2, one, clock_hz=3e9).value == pytest.approx(48e9)
 
@@ -45,7 +46,7 @@ def test_an_unknown_cpu_has_an_estimate_that_is_no_limit() -> None:
     limit = cpu("DP", 2, facts, clock_hz=3e9)
     assert limit.value is None
     assert "New Chip 9000" in (limit.reason or "") and "cpu.operations_per_cycle.DP" in (limit.reason or "")
-    assert limit.remarks == (("limit guessed", (("isa", "avx2"), ("rate", 96e9))),)
+    assert limit.remarks == (message("limit-guessed", isa="avx2", rate=96e9),)
     assert limits.efficiency(1e9, limit) is None
     assert cpu("QP", 2, facts, clock_hz=3e9).remarks == ()
     stated = cpu("DP", 2, facts, clock_hz=3e9, site={"name": "x", "cpu": {"operations_per_cycle": {"DP": 8}}})

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.limits.machines import VM, cpu, machine, memory
 
 from peakmark import limits
+from peakmark.messages import message
 from peakmark.units import quantity
 
 
@@ -25,7 +26,7 @@ def disk(metric: str, facts: dict[str, Any], **more: Any) -> limits.Limit:
 def test_disk_by_datasheet_else_by_interface_else_unknown() -> None:
     nvme = machine(storage={"interface": "nvme", "interface_limit": 7.877e9, "interface_limit_formula": "PCIe"})
     assert disk("throughput", nvme).value == 7.877e9
-    assert disk("throughput", nvme).remarks == (("limit of interface", ()),)
+    assert disk("throughput", nvme).remarks == (message("limit-of-interface"),)
     assert disk("iops", nvme).value is None
     site = {"disk": {"throughput": {"RR": 3e9}, "iops": {"RR": 5e5}, "latency": {"RR": 8e-5}}}
     assert [disk(metric, nvme, site=site).value for metric in ("throughput", "iops", "latency")] == [3e9, 5e5, 8e-5]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.unit.limits.machines import VM, machine, memory
 
+from peakmark.messages import message
+
 
 def test_memory_channels_read_stated_or_tabled() -> None:
     read = machine(memory={"channels": 8, "speed_mts": 3200})
@@ -124,7 +126,7 @@ def test_designs_that_write_without_that_read_keep_the_whole_limit() -> None:
     site = {"memory": {"channels": 8, "speed_mts": 3200}}
     facts = machine(cpu={"microarchitecture": "Emerald Rapids"})
     limit = memory("WS", "pool", 1 << 20, 2, facts, site=site, store="temporal")
-    assert limit.value == pytest.approx(204.8e9) and limit.remarks == (("limit of stores", ()),)
+    assert limit.value == pytest.approx(204.8e9) and limit.remarks == (message("limit-of-stores"),)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +217,7 @@ def test_a_missing_module_is_a_finding(sockets: int, channels: int) -> None:
     facts = machine(cpu=cpu, memory={"channels": channels - 1, "speed_mts": 3200})
     limit = memory("RS", "pool", 1 << 20, 2, facts)
     assert limit.value == pytest.approx((channels - 1) * 3200e6 * 8)
-    assert limit.finding is not None and limit.finding.code == "empty channels"
+    assert limit.finding is not None and limit.finding.code == "empty-channels"
     assert (
         dict(limit.finding.values)["populated"] == channels - 1 and dict(limit.finding.values)["channels"] == channels
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.unit import campaign_data as make
 
 from peakmark.judging import rows
-from peakmark.judging.phrases import Wording
+from peakmark.messages import Sentence
 from peakmark.reporting import document, formulas, runs_text, shorter
 from peakmark.reporting.sections import Sections
 from peakmark.storage.results import Results
@@ -24,7 +24,7 @@ def _grid(notes: list[footnotes.Footnote], doubts: list[str]) -> Grid:
 
 
 def _note(letter: str, fact: str, remedy: str = "") -> footnotes.Footnote:
-    return footnotes.Footnote.of(letter, Wording(fact, remedy), ".")
+    return footnotes.Footnote.of(letter, Sentence(fact, remedy), ".")
 
 
 def _shortened(*notes: list[footnotes.Footnote]) -> list[list[str]]:

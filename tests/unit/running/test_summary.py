@@ -13,7 +13,7 @@ import pytest
 
 from peakmark import resources
 from peakmark.judging import rows
-from peakmark.judging.notes import Level, note
+from peakmark.messages import Severity, message
 from peakmark.running import summary
 
 
@@ -30,7 +30,7 @@ def test_they_name_the_files_five_numbers_with_their_unit_and_the_reference(swep
 
 def test_a_row_in_doubt_is_not_told_without_it(swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = {
-        name: [replace(row, marks=(note("clock-differs", Level.UNSURE, more=0.2),)) for row in rows_]
+        name: [replace(row, marks=(message("clock-differs", Severity.UNSURE, more=0.2),)) for row in rows_]
         if name == "cpu"
         else rows_
         for name, rows_ in rows.build(summary.Results.read(swept)).items()

@@ -51,7 +51,7 @@ class Ping(common.Instrument):
     )
     options = ("count",)
     unused = frozenset(["seconds", "warmup", "seed"])
-    columns: ClassVar[Mapping[str, int]] = {"network_latency": 2}
+    columns: ClassVar[Mapping[str, int]] = {"network_latency": 1}
     readings: ClassVar[Mapping[str, str]] = {
         "network_latency": "ping is answered inside the kernel and wakes no program, so it may lie below the own kernel."
     }

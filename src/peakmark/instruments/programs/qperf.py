@@ -35,7 +35,7 @@ class Qperf(common.Instrument):
     rows = (Coverage("network", tuple(_TESTS.values()), variants=("",), cell="ALL", per_concurrency=False),)
     options = ("seconds",)
     unused = frozenset(["warmup", "seed"])
-    columns: ClassVar[Mapping[str, int]] = {"network_latency": 1}
+    columns: ClassVar[Mapping[str, int]] = {"network_latency": 2}
     readings: ClassVar[Mapping[str, str]] = {"network_latency": "qperf does the same work as the own kernel."}
     homes: ClassVar[Mapping[str, str]] = {"qperf": "https://github.com/linux-rdma/qperf"}
     version = ("--version", r"^qperf (\S+)")
