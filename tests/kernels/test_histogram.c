@@ -1,8 +1,8 @@
 /* The histogram against sorted values, and its bucket borders over the whole range. */
 #include "check.h"
 
-#include "histogram.h"
-#include "random.h"
+#include "common/histogram.h"
+#include "common/random.h"
 
 static void every_bucket_ends_where_the_next_begins(void **state) {
     (void)state;

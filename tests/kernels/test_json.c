@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "json.h"
+#include "common/json.h"
 
 static char *text;
 static size_t length;

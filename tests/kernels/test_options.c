@@ -1,7 +1,7 @@
 /* The values of options, and what a table of options does with a whole command line. */
 #include "check.h"
 
-#include "options.h"
+#include "common/options.h"
 
 static void sizes(void **state) {
     (void)state;

@@ -7,9 +7,9 @@
 #include <sched.h>
 #include <sys/stat.h>
 
+#include "common/place.h"
+#include "common/report.h"
 #include "memory/cache.h"
-#include "place.h"
-#include "report.h"
 
 static char root[64];
 static struct cpu_list cpus, ordered;

@@ -1,8 +1,8 @@
 /* Random numbers: known values, ranges, permutations. Arenas: alignment and huge pages. */
 #include "check.h"
 
-#include "arena.h"
-#include "random.h"
+#include "common/arena.h"
+#include "common/random.h"
 
 /* First outputs of SplitMix64 from state 1234567, as published with the reference code of the generator. */
 static void splitmix_gives_the_published_numbers(void **state) {

@@ -2,8 +2,8 @@
  */
 #include "check.h"
 
+#include "common/random.h"
 #include "memory/sweep.h"
-#include "random.h"
 
 enum { BLOCKS = 5, LARGEST = 2 * SWEEP_GROUP + 3 * LINE_BYTES, AREA = BLOCKS * LARGEST + 2 * LINE_BYTES };
 static _Alignas(64) unsigned char source[AREA], target[AREA], wanted[AREA];

@@ -3,8 +3,8 @@
 
 #include <sched.h>
 
-#include "clock.h"
-#include "team.h"
+#include "common/clock.h"
+#include "common/team.h"
 
 static struct cpu_list cpus;
 

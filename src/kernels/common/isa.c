@@ -1,4 +1,4 @@
-#include "isa.h"
+#include "common/isa.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "json.h"
+#include "common/json.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "options.h"
+#include "common/options.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa.h"
-#include "status.h"
+#include "common/isa.h"
+#include "common/status.h"
 
 #define OPTIONS_MAX 48
 #define LONGEST_RUN_S (7.0 * 24 * 3600)

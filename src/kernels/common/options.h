@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "place.h"
+#include "common/place.h"
 
 /* Text to value. Each returns false and leaves *value alone when text is not one. */
 bool parse_size(const char *text, uint64_t *bytes);    /* 4096, 1KiB, 16MiB, 1.5GiB, 1TiB: whole bytes, > 0 */

@@ -1,4 +1,4 @@
-#include "place.h"
+#include "common/place.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
-#include "status.h"
+#include "common/report.h"
+#include "common/status.h"
 
 #define TAKEN (-1)
 #define SYSTEM_CPU "/sys/devices/system/cpu"

@@ -2,9 +2,9 @@
 #ifndef PEAKMARK_REPORT_H
 #define PEAKMARK_REPORT_H
 
-#include "histogram.h"
-#include "json.h"
-#include "team.h"
+#include "common/histogram.h"
+#include "common/json.h"
+#include "common/team.h"
 
 #define WARNINGS_MAX 16
 

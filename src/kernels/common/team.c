@@ -1,4 +1,4 @@
-#include "team.h"
+#include "common/team.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "common/clock.h"
 
 /* The members and the caller, who works as the timer. Started before all threads exist, so it can be called
  * off. */

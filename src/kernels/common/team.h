@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "place.h"
+#include "common/place.h"
 
 struct team;
 

@@ -2,14 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
-#include "clock.h"
-#include "kernel.h"
-#include "options.h"
-#include "pace.h"
-#include "report.h"
-#include "status.h"
-#include "team.h"
+#include "common/arena.h"
+#include "common/clock.h"
+#include "common/options.h"
+#include "common/report.h"
+#include "common/status.h"
+#include "common/team.h"
+#include "cpu/kernel.h"
+#include "cpu/pace.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

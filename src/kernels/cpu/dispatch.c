@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernel.h"
+#include "cpu/kernel.h"
 
 /* LACKS_...: left out, as the toolchain cannot make it; see the Makefile. */
 const struct kernel *const kernel_tables[] = {

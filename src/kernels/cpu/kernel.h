@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "isa.h"
+#include "common/isa.h"
 
 #define VECTOR_BYTES_MAX 64
 #define ACCUMULATORS_MAX 24

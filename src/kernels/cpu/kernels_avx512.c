@@ -12,4 +12,4 @@
 #define COUNT 24
 #define DOT_COUNT 12
 
-#include "kernel_wide.inc"
+#include "cpu/kernel_wide.inc"

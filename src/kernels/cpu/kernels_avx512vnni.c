@@ -1,7 +1,7 @@
 /* AVX512-VNNI: 64 products of bytes and as many additions in one instruction. */
 #include <immintrin.h>
 
-#include "kernel.inc"
+#include "cpu/kernel.inc"
 
 #define STEP_DOT(a, x, y) __asm__ volatile("vpdpbusd %2, %1, %0" : "+v"(a) : "v"(x), "v"(y));
 

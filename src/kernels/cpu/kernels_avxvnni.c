@@ -1,7 +1,7 @@
 /* AVX-VNNI: the int8 dot product of AVX2-width CPUs (VEX encoded). */
 #include <immintrin.h>
 
-#include "kernel.inc"
+#include "cpu/kernel.inc"
 
 #define STEP_DOT(a, x, y) __asm__ volatile("%{vex%} vpdpbusd %2, %1, %0" : "+x"(a) : "x"(x), "x"(y));
 

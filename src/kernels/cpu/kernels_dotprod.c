@@ -1,7 +1,7 @@
 /* The dot product extension of Armv8.2: 16 products of bytes and as many additions in one instruction. */
 #include <arm_neon.h>
 
-#include "kernel.inc"
+#include "cpu/kernel.inc"
 
 #define STEP_DOT(a, x, y) __asm__ volatile("sdot %0.4s, %1.16b, %2.16b" : "+w"(a) : "w"(x), "w"(y));
 

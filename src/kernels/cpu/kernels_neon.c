@@ -4,7 +4,7 @@
  */
 #include <arm_neon.h>
 
-#include "kernel.inc"
+#include "cpu/kernel.inc"
 
 #define FUSED(a, x, y, INSTRUCTION, LANES)                                                                   \
     __asm__ volatile(INSTRUCTION " %0." LANES ", %1." LANES ", %2." LANES : "+w"(a) : "w"(x), "w"(y));

@@ -3,7 +3,7 @@
  * vectorisation (the Makefile's flags for *_scalar.c). Eight independent variables, so that it is bound by
  * throughput, not by latency.
  */
-#include "kernel.inc"
+#include "cpu/kernel.inc"
 
 #define KEEP_INTEGER(a) __asm__ volatile("" : "+r"(a))
 #if defined(__x86_64__)

@@ -5,7 +5,7 @@
  */
 #include <emmintrin.h>
 
-#include "kernel.inc"
+#include "cpu/kernel.inc"
 
 #define KEEP(a) __asm__ volatile("" : "+x"(a))
 #define TWO(a, b, INSTRUCTION) __asm__ volatile(INSTRUCTION " %1, %0" : "+x"(a) : "x"(b));

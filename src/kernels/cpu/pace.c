@@ -1,10 +1,10 @@
-#include "pace.h"
+#include "cpu/pace.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain.h"
-#include "clock.h"
+#include "common/clock.h"
+#include "cpu/chain.h"
 
 /* The chain takes 1.25 times as long as the work beside it, the longer one half as much again. */
 #define SHORT_CHAIN 1.25

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernel.h"
-#include "random.h"
+#include "common/random.h"
+#include "cpu/kernel.h"
 
 static unsigned lane_bytes(enum rule rule) {
     switch (rule) {

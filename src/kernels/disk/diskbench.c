@@ -5,13 +5,13 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "../common/options.h"
-#include "../common/report.h"
-#include "../common/status.h"
-#include "lane.h"
-#include "record.h"
-#include "scratch.h"
-#include "volume.h"
+#include "common/options.h"
+#include "common/report.h"
+#include "common/status.h"
+#include "disk/lane.h"
+#include "disk/record.h"
+#include "disk/scratch.h"
+#include "disk/volume.h"
 
 static const struct program program = {
     .name = "diskbench",

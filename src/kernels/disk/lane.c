@@ -1,4 +1,4 @@
-#include "lane.h"
+#include "disk/lane.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "../common/random.h"
-#include "record.h"
-#include "volume.h"
+#include "common/clock.h"
+#include "common/random.h"
+#include "disk/record.h"
+#include "disk/volume.h"
 
 enum { SMALL_PAGE = 4096, LAYOUT_CHUNK = 1 << 20, VERIFIED_RECORDS = 64, VERIFIED_BYTES = 64 << 20 };
 

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../common/arena.h"
-#include "../common/histogram.h"
-#include "../common/team.h"
-#include "order.h"
+#include "common/arena.h"
+#include "common/histogram.h"
+#include "common/team.h"
+#include "disk/order.h"
 
 struct engine;
 struct volume;

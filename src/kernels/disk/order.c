@@ -1,6 +1,6 @@
-#include "order.h"
+#include "disk/order.h"
 
-#include "../common/random.h"
+#include "common/random.h"
 
 /*
  * Multiplying by an odd number, adding, and x ^= x >> s are each one-to-one on k-bit numbers, so their chain

@@ -5,8 +5,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "lane.h"
+#include "common/clock.h"
+#include "disk/lane.h"
 
 static bool psync_open(struct team_member *member, struct lane *lane) {
     (void)member;

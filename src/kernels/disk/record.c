@@ -1,8 +1,8 @@
-#include "record.h"
+#include "disk/record.h"
 
 #include <string.h>
 
-#include "../common/random.h"
+#include "common/random.h"
 
 struct stamp {
     uint64_t file;

@@ -1,4 +1,4 @@
-#include "scratch.h"
+#include "disk/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../common/status.h"
+#include "common/status.h"
 
 #define MARKER "peakmark-"
 

@@ -1,6 +1,6 @@
 /* io_uring: `depth` requests in flight per thread, each thread with a ring of its own. */
-#include "../common/status.h"
-#include "lane.h"
+#include "common/status.h"
+#include "disk/lane.h"
 
 #ifdef HAVE_LIBURING
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "../common/clock.h"
+#include "common/clock.h"
 
 struct ring {
     struct io_uring ring;

@@ -1,4 +1,4 @@
-#include "volume.h"
+#include "disk/volume.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
-#include "bench.h"
+#include "memory/bench.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "random.h"
+#include "common/clock.h"
+#include "common/random.h"
 
 /* Bytes between two looks at the stop flag: 40 us in the first-level cache, under a millisecond in DRAM. */
 #define PORTION_BYTES (UINT64_C(4) << 20)

@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arena.h"
-#include "chase.h"
-#include "sweep.h"
-#include "team.h"
+#include "common/arena.h"
+#include "common/team.h"
+#include "memory/chase.h"
+#include "memory/sweep.h"
 
 enum operation { OPERATION_READ, OPERATION_WRITE, OPERATION_COPY, OPERATION_CHASE };
 

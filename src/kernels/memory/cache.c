@@ -1,4 +1,4 @@
-#include "cache.h"
+#include "memory/cache.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "place.h"
+#include "common/place.h"
 
 /*
  * Bytes of last-level cache that the CPUs of the list reach together: each distinct cache counts once. 0 if

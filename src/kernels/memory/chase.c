@@ -1,4 +1,4 @@
-#include "chase.h"
+#include "memory/chase.h"
 
 static void **node(const struct chase *chase, uint64_t number) {
     return (void **)(void *)(chase->area + (size_t)number * chase->stride);

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "random.h"
+#include "common/random.h"
 
 struct chase {
     unsigned char *area;

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
-#include "cache.h"
-#include "options.h"
-#include "report.h"
-#include "status.h"
+#include "common/options.h"
+#include "common/report.h"
+#include "common/status.h"
+#include "memory/bench.h"
+#include "memory/cache.h"
 
 #define SYSTEM_CPU "/sys/devices/system/cpu"
 #define NAME_BYTES 24

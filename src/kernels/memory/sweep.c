@@ -1,5 +1,5 @@
 /* Which sweeper this CPU takes, and what the C library has instead. */
-#include "sweep.h"
+#include "memory/sweep.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "isa.h"
+#include "common/isa.h"
 
 #define LINE_BYTES 64
 #define SWEEP_GROUP 512 /* bytes of one turn of the inner loop; the rest of a block goes line by line */

@@ -35,7 +35,7 @@ static unsigned long long sum_words(__m256i v) {
 }
 #define SUM(v) sum_words(v)
 
-#include "sweep.inc"
+#include "memory/sweep.inc"
 
 const struct sweeper sweeper_avx2 = {
     .isa = ISA_AVX2,

@@ -29,7 +29,7 @@ static uint64_t sum_words(__m512i v) {
 #define FENCE _mm_sfence()
 #define SUM(v) sum_words(v)
 
-#include "sweep.inc"
+#include "memory/sweep.inc"
 
 const struct sweeper sweeper_avx512 = {
     .isa = ISA_AVX512,

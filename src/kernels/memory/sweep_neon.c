@@ -38,7 +38,7 @@
 #define FENCE __asm__ volatile("dmb ish" ::: "memory")
 #define SUM(v) (vgetq_lane_u64(v, 0) + vgetq_lane_u64(v, 1))
 
-#include "sweep.inc"
+#include "memory/sweep.inc"
 
 const struct sweeper sweeper_neon = {
     .isa = ISA_NEON,

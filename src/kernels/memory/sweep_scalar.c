@@ -39,7 +39,7 @@
     WORD(q, 7) = WORD_CONST(p, 7)
 #define SUM(v) (v)
 
-#include "sweep.inc"
+#include "memory/sweep.inc"
 
 const struct sweeper sweeper_scalar = {
     .isa = ISA_SCALAR,

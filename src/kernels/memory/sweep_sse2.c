@@ -36,7 +36,7 @@
 #define FENCE _mm_sfence()
 #define SUM(v) ((uint64_t)_mm_cvtsi128_si64(v) + (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(v, v)))
 
-#include "sweep.inc"
+#include "memory/sweep.inc"
 
 const struct sweeper sweeper_sse2 = {
     .isa = ISA_SSE2,

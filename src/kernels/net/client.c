@@ -1,4 +1,4 @@
-#include "client.h"
+#include "net/client.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,14 +8,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "../common/report.h"
-#include "../common/status.h"
-#include "control.h"
-#include "endpoint.h"
-#include "gather.h"
-#include "ping.h"
-#include "send.h"
+#include "common/clock.h"
+#include "common/report.h"
+#include "common/status.h"
+#include "net/control.h"
+#include "net/endpoint.h"
+#include "net/gather.h"
+#include "net/ping.h"
+#include "net/send.h"
 
 /* A slower network than this (bit/s) is taken for a dead one when a total is to be moved. */
 #define SLOWEST 1e6

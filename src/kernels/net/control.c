@@ -1,4 +1,4 @@
-#include "control.h"
+#include "net/control.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "../common/status.h"
+#include "common/clock.h"
+#include "common/status.h"
 
 #define MAGIC "pkmknet1" /* the last character counts the versions of the protocol */
 

@@ -1,11 +1,11 @@
-#include "echo.h"
+#include "net/echo.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "exchange.h"
+#include "net/exchange.h"
 
 static bool over(const struct echo *echo) {
     return atomic_load_explicit(echo->stop, memory_order_relaxed);

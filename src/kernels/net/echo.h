@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../common/place.h"
-#include "plan.h"
+#include "common/place.h"
+#include "net/plan.h"
 
 struct echo {
     const struct net_plan *plan;

@@ -1,4 +1,4 @@
-#include "endpoint.h"
+#include "net/endpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "../common/status.h"
+#include "common/clock.h"
+#include "common/status.h"
 
 enum { CONNECT_SECONDS = 10, BACKLOG = 4096, JOINED = 8 };
 

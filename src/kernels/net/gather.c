@@ -1,4 +1,4 @@
-#include "gather.h"
+#include "net/gather.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "endpoint.h"
+#include "common/clock.h"
+#include "net/endpoint.h"
 
 #ifndef UDP_GRO
 #define UDP_GRO 104 /* linux/udp.h */

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "control.h"
-#include "plan.h"
+#include "net/control.h"
+#include "net/plan.h"
 
 /*
  * Server: tells the client where to connect, and fills sockets[plan->streams]. TCP streams come in by the

@@ -2,10 +2,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "../common/options.h"
-#include "../common/status.h"
-#include "client.h"
-#include "serve.h"
+#include "common/options.h"
+#include "common/status.h"
+#include "net/client.h"
+#include "net/serve.h"
 
 static const struct program program = {
     .name = "netbench",

@@ -1,13 +1,13 @@
-#include "ping.h"
+#include "net/ping.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../common/clock.h"
-#include "endpoint.h"
-#include "exchange.h"
+#include "common/clock.h"
+#include "net/endpoint.h"
+#include "net/exchange.h"
 
 /* A datagram without an answer is lost after this time; so many in a row, and the server is gone. */
 #define LOST_SECONDS 0.5

@@ -1,4 +1,4 @@
-#include "plan.h"
+#include "net/plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "receive.h"
+#include "net/receive.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "control.h"
-#include "endpoint.h"
+#include "common/clock.h"
+#include "net/control.h"
+#include "net/endpoint.h"
 
 #ifndef UDP_GRO
 #define UDP_GRO 104 /* linux/udp.h */

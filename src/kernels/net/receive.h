@@ -2,9 +2,9 @@
 #ifndef PEAKMARK_NET_RECEIVE_H
 #define PEAKMARK_NET_RECEIVE_H
 
-#include "../common/team.h"
-#include "plan.h"
-#include "sequence.h"
+#include "common/team.h"
+#include "net/plan.h"
+#include "net/sequence.h"
 
 struct receiver {
     int socket;

@@ -1,4 +1,4 @@
-#include "send.h"
+#include "net/send.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../common/random.h"
+#include "common/random.h"
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103 /* linux/udp.h */

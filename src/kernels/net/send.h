@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../common/place.h"
-#include "plan.h"
+#include "common/place.h"
+#include "net/plan.h"
 
 struct sender {
     const struct sending *sending;

@@ -1,4 +1,4 @@
-#include "serve.h"
+#include "net/serve.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,14 +9,14 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "../common/report.h"
-#include "../common/status.h"
-#include "control.h"
-#include "echo.h"
-#include "endpoint.h"
-#include "gather.h"
-#include "receive.h"
+#include "common/clock.h"
+#include "common/report.h"
+#include "common/status.h"
+#include "net/control.h"
+#include "net/echo.h"
+#include "net/endpoint.h"
+#include "net/gather.h"
+#include "net/receive.h"
 
 /* The one test of this process. */
 struct session {

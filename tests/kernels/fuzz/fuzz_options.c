@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../src/kernels/common/options.h"
+#include "common/options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../src/kernels/net/plan.h"
+#include "net/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
