@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "cpu/chain.h"
+#include "common/chain.h"
 #include "cpu/kernel.h"
 
 static struct operands operands;

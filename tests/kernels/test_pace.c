@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/chain.h"
 #include "common/clock.h"
-#include "cpu/chain.h"
 #include "cpu/kernel.h"
 #include "cpu/pace.h"
 
@@ -178,6 +178,32 @@ static int open_counter(void) {
     return (int)syscall(SYS_perf_event_open, &wanted, 0, -1, -1, 0);
 }
 
+/* The compiler must not drop the store into the cell, which only the chain reads: gcc 12 did. One load, so
+ * that it reads NULL where the store is missing, and does not follow it. */
+static __attribute__((noinline)) bool chain_reads_the_store(void) {
+    void *cell = NULL, *pointer = &cell;
+    __asm__ volatile("" : "+m"(cell));
+    cell = &cell;
+    CHAIN(1u, pointer);
+    return pointer == (void *)&cell;
+}
+
+/* The same of the chain without branches, whose loads follow each other: the cell holds another cell's
+ * address where the store is missing. */
+static __attribute__((noinline)) bool chain_of_64_reads_the_store(void) {
+    void *other = &other, *cell = &other, *pointer = &cell;
+    __asm__ volatile("" : "+m"(cell), "+m"(other));
+    cell = &cell;
+    CHAIN_64(pointer);
+    return pointer == (void *)&cell;
+}
+
+static void chains_read_what_was_stored_before(void **state) {
+    (void)state;
+    assert_true(chain_reads_the_store());
+    assert_true(chain_of_64_reads_the_store());
+}
+
 /* Every kernel beside a chain that is long enough takes the cycles that the chain says, by the processor's
  * own count. */
 static void the_processors_counter_agrees(void **state) {
@@ -225,6 +251,7 @@ int main(void) {
         cmocka_unit_test(calls_that_take_longer_than_calm_ones_had_less_of_the_pipes),
         cmocka_unit_test(without_a_latency_no_clock_but_who_held_it_up),
         cmocka_unit_test(long_runs_are_sampled_to_their_end),
+        cmocka_unit_test(chains_read_what_was_stored_before),
         cmocka_unit_test(the_chain_is_a_quarter_longer_than_the_work),
         cmocka_unit_test(a_load_takes_whole_cycles),
         cmocka_unit_test(the_processors_counter_agrees),

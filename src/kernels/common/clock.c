@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/chain.h"
+
 static uint64_t read_clock(clockid_t which) {
     struct timespec now;
     clock_gettime(which, &now);
@@ -36,44 +38,30 @@ void clock_sleep_until(uint64_t deadline_ns) {
 
 #if defined(__x86_64__)
 #define CYCLES_PER_LINK 3.0
+#define LINK "imul %1, %0\n\t"
 static const char *const method = "chain of imul, 3 cycles each";
-static uint64_t chain(uint64_t passes, uint64_t value) {
-    while (passes-- > 0) {
-        __asm__ volatile(TIMES_64("imul %1, %0\n\t") : "+r"(value) : "r"((uint64_t)3));
-    }
-    return value;
-}
 #elif defined(__aarch64__)
 #define CYCLES_PER_LINK 2.0
+#define LINK "eor %0, %0, %1\n\tadd %0, %0, %1\n\t"
 static const char *const method = "chain of eor and add, 1 cycle each";
+#else
+#define CYCLES_PER_LINK 0.0
+#define LINK ""
+static const char *const method = NULL;
+#endif
+
 static uint64_t chain(uint64_t passes, uint64_t value) {
     while (passes-- > 0) {
-        __asm__ volatile(TIMES_64("eor %0, %0, %1\n\tadd %0, %0, %1\n\t") : "+r"(value) : "r"((uint64_t)3));
+        __asm__ volatile(TIMES_64(LINK) : "+r"(value) : "r"((uint64_t)3));
     }
     return value;
 }
-#else
-#define CYCLES_PER_LINK 0.0
-static const char *const method = NULL;
-static uint64_t chain(uint64_t passes, uint64_t value) {
-    return passes + value;
-}
-#endif
 
-#if defined(__x86_64__)
-#define LOAD "mov (%0), %0\n\t"
-#elif defined(__aarch64__)
-#define LOAD "ldr %0, [%0]\n\t"
-#endif
+/* As many loads a pass, each of the cell that `pointer` points to, which holds its own address. */
 static void loads(uint64_t passes, void *pointer) {
-#ifdef LOAD
     while (passes-- > 0) {
-        __asm__ volatile(TIMES_64(LOAD) : "+r"(pointer));
+        CHAIN_64(pointer);
     }
-#else
-    (void)passes;
-    (void)pointer;
-#endif
 }
 
 const char *clock_hz_method(void) {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/chain.h"
 #include "common/clock.h"
-#include "cpu/chain.h"
 
 /* The chain takes 1.25 times as long as the work beside it, the longer one half as much again. */
 #define SHORT_CHAIN 1.25
