@@ -1,10 +1,10 @@
 #include "common/clock.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "common/chain.h"
+#include "common/sort.h"
 
 static uint64_t read_clock(clockid_t which) {
     struct timespec now;
@@ -68,11 +68,6 @@ const char *clock_hz_method(void) {
     return method;
 }
 
-static int ascending(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* The median of rounds of about half a millisecond: an interrupted round does not count, a short boost
  * neither. */
 double clock_hz(void) {
@@ -96,7 +91,7 @@ double clock_hz(void) {
         uint64_t elapsed = clock_now() - start;
         hz[round] = (double)passes * LINKS * CYCLES_PER_LINK * 1e9 / (double)(elapsed > 0 ? elapsed : 1);
     }
-    qsort(hz, ROUNDS, sizeof hz[0], ascending);
+    sort_doubles(hz, ROUNDS);
     return hz[ROUNDS / 2];
 }
 

@@ -31,10 +31,8 @@ DEFINE_KERNEL(hp, uint16_t, 8, STEP_I16, NOTHING)
 DEFINE_KERNEL(qp, uint8_t, 8, STEP_I8, NOTHING)
 
 /* a += x * y over four bytes each, x without and y with sign; the factors are hidden so that products aren't
- * reused. Inlined into its two callers, of which one has no links. */
-static inline __attribute__((always_inline)) void dot(uint64_t passes, const struct operands *operands,
-                                                      const void *start, void *result, unsigned links,
-                                                      void *chain) {
+ * reused. */
+static inline ALWAYS_INLINE void qpdot_loop(LOOP_PARAMETERS) {
     uint32_t a[2];
     memcpy(a, start, sizeof a);
     uint32_t a0 = a[0], a1 = a[1];
@@ -45,33 +43,18 @@ static inline __attribute__((always_inline)) void dot(uint64_t passes, const str
     __asm__ volatile("" : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3));                                           \
     a += (uint32_t)(x0 * y0 + x1 * y1 + x2 * y2 + x3 * y3);                                                  \
     KEEP_INTEGER(a);
-    if (links == 0) {
-        for (uint64_t pass = 0; pass < passes; pass++) {
-            STEP_DOT(a0)
-            STEP_DOT(a1)
-        }
-    } else {
-        for (uint64_t left = passes; left > 0; left -= 2) {
-            STEP_DOT(a0)
-            STEP_DOT(a1)
-            STEP_DOT(a0)
-            STEP_DOT(a1)
-            CHAIN(links, chain);
-        }
+    for (uint64_t remaining = passes; remaining > 0; remaining -= 2) {
+        STEP_DOT(a0)
+        STEP_DOT(a1)
+        STEP_DOT(a0)
+        STEP_DOT(a1)
+        CHAIN_IF_PACED
     }
     a[0] = a0;
     a[1] = a1;
     memcpy(result, a, sizeof a);
 }
-
-static void qpdot(uint64_t passes, const struct operands *operands, const void *start, void *result) {
-    dot(passes, operands, start, result, 0, NULL);
-}
-
-static void qpdot_paced(uint64_t passes, const struct operands *operands, const void *start, void *result,
-                        unsigned links, void *chain) {
-    dot(passes, operands, start, result, links, chain);
-}
+DEFINE_FORMS(qpdot)
 
 const struct kernel kernels_scalar[] = {
     {"DP", ISA_SCALAR, ISA_FEATURE_NONE, "C: double a * x + y", RULE_CHAIN_F64, 8, 8, 2, 2, dp, dp_paced},

@@ -1,10 +1,10 @@
 #include "cpu/pace.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/chain.h"
 #include "common/clock.h"
+#include "common/sort.h"
 
 /* The chain takes 1.25 times as long as the work beside it, the longer one half as much again. */
 #define SHORT_CHAIN 1.25
@@ -17,15 +17,10 @@
  * more. */
 #define AGREEMENT 0.04
 
-static int ascending(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* The samples in order; returns their median. */
 static double sort_samples(double sorted[PACE_SAMPLES], const double *samples, unsigned count) {
     memcpy(sorted, samples, count * sizeof sorted[0]);
-    qsort(sorted, count, sizeof sorted[0], ascending);
+    sort_doubles(sorted, count);
     return sorted[count / 2];
 }
 

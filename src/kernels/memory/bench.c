@@ -51,8 +51,8 @@ void bench_free(struct team *team) {
     }
 }
 
-/* Memory of a thread, mapped but not touched. */
-static struct bench_worker *new_worker(struct team_member *member) {
+/* Memory of a thread, mapped but not touched, and its random numbers. NULL: the team has failed. */
+static struct bench_worker *new_worker(struct team_member *member, struct random_state *random) {
     const struct bench *bench = member->context;
     struct bench_worker *worker = calloc(1, sizeof *worker);
     if (worker == NULL || !arena_create(&worker->arena, bench_bytes_per_thread(bench), bench->huge_pages)) {
@@ -62,6 +62,7 @@ static struct bench_worker *new_worker(struct team_member *member) {
         return NULL;
     }
     member->state = worker;
+    random_seed(random, bench->seed, (uint64_t)member->index);
     return worker;
 }
 
@@ -73,12 +74,11 @@ static void fill_words(unsigned char *buffer, size_t bytes, uint64_t word) {
 
 static void prepare_sweep(struct team_member *member) {
     const struct bench *bench = member->context;
-    struct bench_worker *worker = new_worker(member);
     struct random_state random;
+    struct bench_worker *worker = new_worker(member, &random);
     if (worker == NULL) {
         return;
     }
-    random_seed(&random, bench->seed, (uint64_t)member->index);
     if (bench->operation != OPERATION_WRITE) {
         worker->source = worker->arena.base;
         random_fill(&random, worker->source, buffer_bytes(bench));
@@ -240,12 +240,11 @@ static void finish_sweep(struct team_member *member) {
 
 static void prepare_chase(struct team_member *member) {
     const struct bench *bench = member->context;
-    struct bench_worker *worker = new_worker(member);
     struct random_state random;
+    struct bench_worker *worker = new_worker(member, &random);
     if (worker == NULL) {
         return;
     }
-    random_seed(&random, bench->seed, (uint64_t)member->index);
     chase_link(&worker->chase, worker->arena.base, bench->block, bench->stride, &random);
     worker->huge_bytes = arena_huge_bytes(&worker->arena);
 }
