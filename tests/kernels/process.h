@@ -6,8 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +44,26 @@ _Noreturn static inline void process_become(const char *path, const char *const 
     _exit(127);
 }
 
+/*
+ * Makes a system call of this process, and of the program it becomes, return 0 and do nothing: no file and no
+ * socket at hand does that, but a driver may. False where the kernel allows no such filter.
+ */
+static inline bool process_disable(int call) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO), /* with errno 0, so the call succeeds */
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {.len = sizeof code / sizeof code[0], .filter = code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+/* The system call that is disabled in the programs started from now on; -1: none. */
+static int process_disabled_call = -1;
+enum { PROCESS_NOT_DISABLED = 126 };
+
 /* argv[0] is the name of a program in $KERNELS; variable may be NULL or "NAME=value". */
 static inline struct process *process_start(const char *variable, const char *const *argv) {
     const char *kernels = getenv("KERNELS");
@@ -58,6 +82,9 @@ static inline struct process *process_start(const char *variable, const char *co
         unsetenv("NETBENCH_KEY");
         if (variable != NULL) {
             putenv((char *)(uintptr_t)variable);
+        }
+        if (process_disabled_call >= 0 && !process_disable(process_disabled_call)) {
+            _exit(PROCESS_NOT_DISABLED);
         }
         process_become(path, argv);
     }
@@ -121,6 +148,17 @@ static inline int process_wait(struct process *process) {
 static inline struct process *process_run(const char *variable, const char *const *argv) {
     struct process *process = process_start(variable, argv);
     process_wait(process);
+    return process;
+}
+
+/* The program with a system call that returns 0 and does nothing; skips the test where that cannot be. */
+static inline struct process *process_run_without(int call, const char *variable, const char *const *argv) {
+    process_disabled_call = call;
+    struct process *process = process_run(variable, argv);
+    process_disabled_call = -1;
+    if (process->status == PROCESS_NOT_DISABLED) {
+        skip_because("seccomp is not available");
+    }
     return process;
 }
 

@@ -4,8 +4,11 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <endian.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+
+#include "net/listener.h"
 
 #define KEY "NETBENCH_KEY=a secret of the tests"
 
@@ -192,6 +195,77 @@ static void strangers_are_turned_away(void **state) {
     close(loud);
 }
 
+/* A client with the right key and another version is sent the reason; one of the same version comes after it.
+ */
+static void another_version_is_refused(void **state) {
+    (void)state;
+    struct process *server = serve("127.0.0.1");
+    struct key key = {"a secret of the tests"};
+    struct greeting greeting;
+    char answer[256] = "";
+    int client = connect_as_stranger(), pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_true(greeting_send(pair[0], &key, 0, STREAM_CONTROL));
+    assert_int_equal(recv(pair[1], &greeting, sizeof greeting, 0), (int)sizeof greeting);
+    greeting.version = htole32(77);
+    assert_int_equal(send(client, &greeting, sizeof greeting, 0), (int)sizeof greeting);
+    assert_true(recv(client, answer, sizeof answer - 1, 0) > 0);
+    assert_memory_equal(answer, "FAILED ", 7);
+    assert_non_null(strstr(answer, "version 77"));
+    process_expect(
+        process_run(KEY, ARGV("netbench", "latency", "--round-trips", "10", "--port", port, "127.0.0.1")), 0,
+        NULL);
+    process_wait(server);
+    process_expect(server, 0, "version 77");
+    close(client);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* A client whose server sends this instead of an answer. */
+static struct process *client_of(const char *answer) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    snprintf(port, sizeof port, "%d", ntohs(address.sin_port));
+    struct process *client =
+        process_start(KEY, ARGV("netbench", "UDP", "--seconds", "0.1", "--port", port, "127.0.0.1"));
+    int connection = accept(listener, NULL, NULL);
+    assert_true(connection >= 0);
+    assert_int_equal(send(connection, answer, strlen(answer), 0), (int)strlen(answer));
+    process_wait(client);
+    close(connection);
+    close(listener);
+    return client;
+}
+
+static void numbers_of_the_server_out_of_range_are_refused(void **state) {
+    (void)state;
+    static const char *const answers[] = {"RUN -1\n",                   /* 2^64 - 1 as an unsigned number */
+                                          "RUN 18446744073709551616\n", /* 2^64 */
+                                          "RUN 1 and more\n",           /* ... */
+                                          "RUN 1\nPORT 0 65537\nCONNECT\n", /* 1 as a port */
+                                          "RUN 1\nPORT 1 5000\nCONNECT\n", /* of a stream that is not there */
+                                          "RUN 1\nPORT 4294967296 5000\nCONNECT\n"};
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        process_expect(client_of(answers[i]), 1, "not understood");
+    }
+}
+
+static void a_send_of_nothing_ends_the_client(void **state) {
+    (void)state;
+    struct process *server = serve("127.0.0.1");
+    struct process *client = process_run_without(
+        SYS_sendto, KEY, ARGV("netbench", "TCP", "--seconds", "0.1", "--port", port, "127.0.0.1"));
+    kill(server->pid, SIGTERM);
+    process_wait(server);
+    process_free(server);
+    process_expect(client, 1, strerror(EIO));
+}
+
 static void a_port_in_use_is_named(void **state) {
     (void)state;
     struct process *server = serve("127.0.0.1");
@@ -305,6 +379,9 @@ int main(void) {
         cmocka_unit_test(latency_has_percentiles),
         cmocka_unit_test(ipv6),
         cmocka_unit_test(strangers_are_turned_away),
+        cmocka_unit_test(another_version_is_refused),
+        cmocka_unit_test(numbers_of_the_server_out_of_range_are_refused),
+        cmocka_unit_test(a_send_of_nothing_ends_the_client),
         cmocka_unit_test(a_port_in_use_is_named),
         cmocka_unit_test(nobody_comes),
         cmocka_unit_test(nobody_serves),

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,9 @@
 #include "common/status.h"
 #include "net/control.h"
 #include "net/endpoint.h"
+#include "net/fields.h"
 #include "net/gather.h"
+#include "net/listener.h"
 #include "net/ping.h"
 #include "net/send.h"
 
@@ -36,51 +39,70 @@ struct session {
     int sockets[STREAMS_MAX];
 };
 
-/* The next line; ends the program with the server's own words when it has failed, or with ours when it is
- * gone. */
-static void hear(struct session *session, char line[LINE_BYTES], uint64_t deadline, const char *when) {
-    enum heard heard = control_hear(&session->control, line, deadline);
-    if (heard == HEARD_LINE && strncmp(line, "FAILED ", 7) == 0) {
-        fail_measurement("the server reports: %s", line + 7);
-    }
-    if (heard != HEARD_LINE) {
-        fail_measurement("the server %s %s", heard == HEARD_END ? "went away" : "gave no answer", when);
+/* Ends the program when the server reports in this line that it has failed. */
+static void check_failure(const char *line) {
+    const char *failure = control_failure(line);
+    if (failure != NULL) {
+        fail_measurement("the server reports: %s", failure);
     }
 }
 
-static void say_hello(struct session *session, struct client_options *options, const struct key *key) {
+/* The next line. Ends the program when the server has failed, or sends no line. */
+static void receive_line(struct session *session, char line[LINE_BYTES], uint64_t deadline,
+                         const char *when) {
+    enum receipt receipt = control_receive(&session->control, line, deadline);
+    if (receipt != RECEIPT_LINE) {
+        fail_measurement("the server %s %s",
+                         receipt == RECEIPT_CLOSED ? "closed the connection" : "gave no answer", when);
+    }
+    check_failure(line);
+}
+
+/* Greets the server and sends it the plan; it answers with the number of the run. */
+static void send_plan(struct session *session, struct client_options *options, const struct key *key) {
     char line[LINE_BYTES];
     struct control *control = &session->control;
     plan_write(&options->plan, line, sizeof line);
-    bool sent = greeting_send(control->socket, key, 0, STREAM_CONTROL) && control_say(control, "%s", line);
-    enum heard heard = sent ? control_hear(control, line, deadline_in(ANSWER_SECONDS)) : HEARD_END;
-    if (heard == HEARD_END) {
+    bool sent = greeting_send(control->socket, key, 0, STREAM_CONTROL) && control_send(control, "%s", line);
+    int error = errno;
+    /* A server that refuses the greeting closes the connection, perhaps before the plan is sent: its reason
+     * counts. */
+    enum receipt receipt = control_receive(control, line, deadline_in(sent ? ANSWER_SECONDS : 1));
+    if (receipt == RECEIPT_CLOSED) {
         fail_measurement(
             "the server closed the connection: NETBENCH_KEY and the version must be the same on both "
             "sides, and a server takes one client");
     }
-    if (heard == HEARD_NOTHING) {
+    if (receipt == RECEIPT_TIMEOUT && !sent) {
+        fail_measurement("nothing can be sent to the server: %s", strerror(error));
+    }
+    if (receipt == RECEIPT_TIMEOUT) {
         fail_measurement("the server gave no answer within %.0f s: is it busy with another client?",
                          ANSWER_SECONDS);
     }
-    if (strncmp(line, "FAILED ", 7) == 0) {
-        fail_measurement("the server reports: %s", line + 7);
-    }
-    if (sscanf(line, "RUN %" SCNu64, &options->plan.run) != 1) {
-        fail_measurement("the server's answer is not understood: use the same version on both sides");
+    check_failure(line);
+    struct fields fields = fields_begin(line, "RUN");
+    options->plan.run = fields_next(&fields, 0, UINT64_MAX);
+    if (!fields_end(&fields)) {
+        fail_measurement("the server's answer is not understood: '%s'", line);
     }
 }
 
 static void add_stream(struct outcome *outcome, const char *line) {
-    int stream, cpu;
-    uint64_t start, stop, work, sent, received, lost, reordered, duplicated, stale;
-    if (sscanf(line,
-               "STREAM %d %d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-               " %" SCNu64 " %" SCNu64,
-               &stream, &cpu, &start, &stop, &work, &sent, &received, &lost, &reordered, &duplicated,
-               &stale) != 11 ||
-        stream < 0 || stream >= outcome->team.threads) {
-        fail_measurement("the server's result is not understood");
+    struct fields fields = fields_begin(line, "STREAM");
+    int stream = (int)fields_next(&fields, 0, (uint64_t)outcome->team.threads - 1);
+    int cpu = (int)fields_next(&fields, 0, CPU_LIST_MAX - 1);
+    uint64_t start = fields_next(&fields, 0, UINT64_MAX);
+    uint64_t stop = fields_next(&fields, start, UINT64_MAX);
+    uint64_t work = fields_next(&fields, 0, UINT64_MAX);
+    uint64_t sent = fields_next(&fields, 0, UINT64_MAX);
+    uint64_t received = fields_next(&fields, 0, sent);
+    uint64_t lost = fields_next(&fields, 0, sent);
+    uint64_t reordered = fields_next(&fields, 0, UINT64_MAX);
+    uint64_t duplicated = fields_next(&fields, 0, UINT64_MAX);
+    uint64_t stale = fields_next(&fields, 0, UINT64_MAX);
+    if (!fields_end(&fields)) {
+        fail_measurement("the server's result is not understood: '%s'", line);
     }
     outcome->team.members[stream] =
         (struct team_member){.index = stream, .cpu = cpu, .start_ns = start, .stop_ns = stop, .work = work};
@@ -95,20 +117,29 @@ static void add_stream(struct outcome *outcome, const char *line) {
     outcome->stale += stale;
 }
 
+static int read_buffer(const char *line) {
+    struct fields fields = fields_begin(line, "BUFFER");
+    int bytes = (int)fields_next(&fields, 0, INT_MAX);
+    if (!fields_end(&fields)) {
+        fail_measurement("the server's result is not understood: '%s'", line);
+    }
+    return bytes;
+}
+
 /* Everything up to END; times are relative to the first start of all streams, on the server's clock. */
-static void hear_result(struct session *session, struct outcome *outcome) {
+static void receive_result(struct session *session, struct outcome *outcome) {
     char line[LINE_BYTES];
     for (;;) {
-        hear(session, line, deadline_in(2 * ANSWER_SECONDS), "before it told the result");
+        receive_line(session, line, deadline_in(2 * ANSWER_SECONDS), "before it sent the result");
         if (strcmp(line, "END") == 0) {
             return;
         }
-        if (strncmp(line, "STREAM ", 7) == 0) {
-            add_stream(outcome, line);
-        } else if (strncmp(line, "WARNING ", 8) == 0) {
+        if (strncmp(line, "WARNING ", 8) == 0) {
             warnings_add(&session->warnings, "%s", line + 8);
-        } else if (sscanf(line, "BUFFER %d", &outcome->receive_buffer) != 1) {
-            fail_measurement("the server's result is not understood");
+        } else if (strncmp(line, "BUFFER ", 7) == 0) {
+            outcome->receive_buffer = read_buffer(line);
+        } else {
+            add_stream(outcome, line);
         }
     }
 }
@@ -127,23 +158,23 @@ static _Noreturn void sender_failed(struct session *session, const struct net_pl
                         "that fits the MTU, or leave --gso out",
                         plan->message, strerror(error));
     }
-    hear(session, line, deadline_in(1), "during the test");
+    receive_line(session, line, deadline_in(1), "during the test");
     fail_measurement("a stream could not send: %s", strerror(error));
 }
 
 enum ending { ENDED_WELL, ENDED_BY_SENDER, ENDED_BY_SERVER, ENDED_SILENT };
 
-/* Waits until the server has measured, with an eye on the senders; `line` holds what the server said last. */
+/* Waits until the server has measured, and watches the senders; `line` is the server's last one. */
 static enum ending wait_for_stop(struct session *session, const struct net_plan *plan,
                                  const struct sending *sending, char line[LINE_BYTES]) {
     uint64_t deadline = deadline_in(longest(plan)), before = 0, moved = clock_now();
     for (;;) {
-        enum heard heard = control_hear(&session->control, line, deadline_in(0.2));
-        if (heard == HEARD_LINE) {
+        enum receipt receipt = control_receive(&session->control, line, deadline_in(0.2));
+        if (receipt == RECEIPT_LINE) {
             return strcmp(line, "STOP") == 0 ? ENDED_WELL : ENDED_BY_SERVER;
         }
         line[0] = '\0';
-        if (heard == HEARD_END) {
+        if (receipt == RECEIPT_CLOSED) {
             return ENDED_BY_SERVER;
         }
         if (send_error(sending) != 0) {
@@ -170,11 +201,9 @@ static void send_and_wait(struct session *session, const struct net_plan *plan, 
         if (ending == ENDED_BY_SENDER) {
             sender_failed(session, plan, error);
         }
-        if (strncmp(line, "FAILED ", 7) == 0) {
-            fail_measurement("the server reports: %s", line + 7);
-        }
-        fail_measurement("the server %s", ending == ENDED_SILENT ? "takes no more data and says nothing"
-                                                                 : "went away during the test");
+        check_failure(line);
+        fail_measurement("the server %s", ending == ENDED_SILENT ? "takes no more data and sends nothing"
+                                                                 : "closed the connection during the test");
     }
     if (send_error(sending) != 0) {
         sender_failed(session, plan, send_error(sending));
@@ -214,9 +243,9 @@ static void throughput(struct session *session, struct client_options *options) 
     }
     send_and_wait(session, plan, &sending);
     for (int i = 0; i < plan->streams; i++) {
-        control_say(&session->control, "SENT %d %" PRIu64, i, (uint64_t)sending.senders[i].sent);
+        control_send(&session->control, "SENT %d %" PRIu64, i, (uint64_t)sending.senders[i].sent);
     }
-    hear_result(session, &outcome);
+    receive_result(session, &outcome);
     struct report report = {.instrument = "netbench",
                             .workload = options->workload,
                             .value = team_rate(&outcome.team) * 8,
@@ -257,14 +286,13 @@ static void latency(struct session *session, struct client_options *options) {
     struct team team;
     if (!team_run(&team, &session->cpus, &team_plan, &ping_job, &pinging)) {
         char line[LINE_BYTES];
-        if (control_hear(&session->control, line, deadline_in(0.5)) == HEARD_LINE &&
-            strncmp(line, "FAILED ", 7) == 0) {
-            fail_measurement("the server reports: %s", line + 7);
+        if (control_receive(&session->control, line, deadline_in(0.5)) == RECEIPT_LINE) {
+            check_failure(line);
         }
         fail_measurement("%s", team.error);
     }
-    control_say(&session->control, "DONE");
-    hear_result(session, &outcome);
+    control_send(&session->control, "DONE");
+    receive_result(session, &outcome);
     for (int i = 0; i < plan->streams; i++) {
         histogram_merge(&all, &pings[i].latency);
         outcome.lost += pings[i].lost;
@@ -306,7 +334,7 @@ void client(struct client_options *options) {
         warnings_add(&session.warnings,
                      "loopback: client and server run on the same machine, no network was crossed");
     }
-    say_hello(&session, options, &key);
+    send_plan(&session, options, &key);
     if (!gather_client(&options->plan, &session.control, &key, session.sockets, error, sizeof error)) {
         fail_measurement("%s", error);
     }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "net/datagram.h"
+#include "net/endpoint.h"
 #include "net/exchange.h"
 
 static bool over(const struct echo *echo) {
@@ -12,13 +14,13 @@ static bool over(const struct echo *echo) {
 }
 
 /* A repeated hello that was still on its way when the test began. */
-static bool is_hello(const struct net_plan *plan, const unsigned char *data, size_t size) {
+static bool is_hello(const struct net_plan *plan, int stream, const unsigned char *data, size_t size) {
     struct datagram header;
     if (size != sizeof header) {
         return false;
     }
     memcpy(&header, data, sizeof header);
-    return header.run == plan->run && header.kind == DATAGRAM_HELLO;
+    return datagram_is(&header, plan->run, stream, DATAGRAM_HELLO);
 }
 
 /* Answers until told to stop. Returns 0, or the errno of what went wrong. */
@@ -39,8 +41,8 @@ static int answer(struct echo *echo, unsigned char *data, size_t room) {
             have = plan->udp ? 0 : have; /* a datagram of another size is no ping */
             continue;
         }
-        if (!plan->udp || (have == message && !is_hello(plan, data, have))) {
-            if (!exchange_send(echo->socket, data, message)) {
+        if (!plan->udp || (have == message && !is_hello(plan, echo->stream, data, have))) {
+            if (!endpoint_send(echo->socket, data, message)) {
                 return over(echo) ? 0 : errno;
             }
             uint64_t answered = atomic_load_explicit(&echo->answered, memory_order_relaxed);
@@ -69,6 +71,7 @@ bool echo_start(const struct net_plan *plan, struct echo *echoes, const struct c
     for (int i = 0; i < plan->streams; i++) {
         echoes[i].plan = plan;
         echoes[i].stop = stop;
+        echoes[i].stream = i;
         echoes[i].cpu = cpus->cpu[i];
         int error = pthread_create(&echoes[i].thread, NULL, echo_main, &echoes[i]);
         if (error != 0) {

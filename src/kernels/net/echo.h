@@ -13,7 +13,7 @@
 struct echo {
     const struct net_plan *plan;
     const atomic_bool *stop;
-    int socket, cpu;
+    int socket, stream, cpu;
     pthread_t thread;
     bool started;
     _Atomic uint64_t answered;

@@ -166,6 +166,25 @@ const char *endpoint_text(const struct endpoint *endpoint, char *text, size_t ca
     return text;
 }
 
+bool endpoint_send(int socket, const void *data, size_t size) {
+    const char *bytes = data;
+    while (size > 0) {
+        ssize_t count = send(socket, bytes, size, MSG_NOSIGNAL);
+        if (count == 0) {
+            errno = EIO;
+            return false;
+        }
+        if (count < 0 && errno != EINTR) {
+            return false;
+        }
+        if (count > 0) {
+            bytes += count;
+            size -= (size_t)count;
+        }
+    }
+    return true;
+}
+
 void endpoint_receive_timeout(int socket, double seconds) {
     struct timeval time = {.tv_sec = (time_t)seconds,
                            .tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6)};

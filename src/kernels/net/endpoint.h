@@ -4,6 +4,7 @@
 #define PEAKMARK_NET_ENDPOINT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -36,6 +37,9 @@ bool endpoint_same_address(const struct endpoint *left, const struct endpoint *r
 
 /* "127.0.0.1" or "fe80::1%eth0", without the port. Returns text. */
 const char *endpoint_text(const struct endpoint *endpoint, char *text, size_t capacity);
+
+/* Sends all of it. False: errno; EIO where the kernel took nothing. */
+bool endpoint_send(int socket, const void *data, size_t size);
 
 /* recv on this socket returns EAGAIN after this time. */
 void endpoint_receive_timeout(int socket, double seconds);

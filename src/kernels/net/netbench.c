@@ -5,6 +5,7 @@
 #include "common/options.h"
 #include "common/status.h"
 #include "net/client.h"
+#include "net/datagram.h"
 #include "net/serve.h"
 
 static const struct program program = {

@@ -77,7 +77,7 @@ static void run(struct team_member *member) {
         ping->number++;
         ping->data[0] = (unsigned char)ping->number;
         uint64_t begin = clock_now();
-        enum answer answer = exchange_send(ping->socket, ping->data, (size_t)plan->message)
+        enum answer answer = endpoint_send(ping->socket, ping->data, (size_t)plan->message)
                                  ? await(plan, ping, begin)
                                  : ANSWER_FAILED;
         uint64_t end = clock_now();

@@ -10,11 +10,8 @@
 
 #include "common/clock.h"
 #include "net/control.h"
+#include "net/datagram.h"
 #include "net/endpoint.h"
-
-#ifndef UDP_GRO
-#define UDP_GRO 104 /* linux/udp.h */
-#endif
 
 /* How long a silent stream takes to see the stop flag. */
 #define QUIET_SECONDS 0.1
@@ -102,8 +99,8 @@ static bool arrived(const struct net_plan *plan, struct receiver *receiver, int 
         return false;
     }
     memcpy(&header, data, sizeof header);
-    return header.run == plan->run && header.stream == (uint32_t)stream && header.kind == DATAGRAM_DATA &&
-           sequence_arrived(&receiver->sequence, header.number);
+    return datagram_is(&header, plan->run, stream, DATAGRAM_DATA) &&
+           sequence_arrived(&receiver->sequence, datagram_number(&header));
 }
 
 /* Size of the datagrams that GRO has joined in a message, else that of the message. */

@@ -8,10 +8,7 @@
 #include <sys/socket.h>
 
 #include "common/random.h"
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103 /* linux/udp.h */
-#endif
+#include "net/datagram.h"
 
 enum { PLAIN_BATCH = 64, SEGMENTS_MAX = 64 };
 
@@ -31,8 +28,8 @@ static int tcp_send(struct sender *sender, const unsigned char *data, size_t mes
     size_t at = 0;
     while (!stopped(sender)) {
         ssize_t count = send(sender->socket, data + at, message - at, MSG_NOSIGNAL);
-        if (count < 0 && errno != EINTR) {
-            return errno;
+        if (count == 0 || (count < 0 && errno != EINTR)) {
+            return count == 0 ? EIO : errno;
         }
         at += count > 0 ? (size_t)count : 0;
         at = at == message ? 0 : at;
@@ -42,10 +39,7 @@ static int tcp_send(struct sender *sender, const unsigned char *data, size_t mes
 }
 
 static void number(unsigned char *data, const struct sender *sender, uint64_t number) {
-    struct datagram header = {.run = sender->sending->plan->run,
-                              .number = number,
-                              .stream = (uint32_t)sender->stream,
-                              .kind = DATAGRAM_DATA};
+    struct datagram header = datagram_make(sender->sending->plan->run, number, sender->stream, DATAGRAM_DATA);
     memcpy(data, &header, sizeof header);
 }
 

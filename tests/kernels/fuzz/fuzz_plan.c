@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (plan_read(line, &plan)) {
         uint64_t largest = plan.udp ? UDP_PAYLOAD_MAX : TCP_MESSAGE_MAX;
         if (plan.streams < 1 || plan.streams > STREAMS_MAX || plan.message < 1 || plan.message > largest ||
-            !(plan.seconds >= 0) || !(plan.warmup >= 0)) {
+            !(plan.seconds >= 0 && plan.seconds < 1e7) || !(plan.warmup >= 0 && plan.warmup < 1e7)) {
             abort();
         }
     }
