@@ -44,15 +44,18 @@ _Noreturn static inline void process_become(const char *path, const char *const 
     _exit(127);
 }
 
-/*
- * Makes a system call of this process, and of the program it becomes, return 0 and do nothing: no file and no
- * socket at hand does that, but a driver may. False where the kernel allows no such filter.
- */
-static inline bool process_disable(int call) {
+/* A system call that the kernel answers with this errno, or with 0, without doing anything. */
+struct disabled_call {
+    int number, error;
+};
+
+/* Disables a system call in this process and in the program it becomes, for good. False where the kernel
+ * allows no such filter. */
+static inline bool process_disable(const struct disabled_call *call) {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO), /* with errno 0, so the call succeeds */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call->number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)call->error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog filter = {.len = sizeof code / sizeof code[0], .filter = code};
@@ -60,8 +63,8 @@ static inline bool process_disable(int call) {
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-/* The system call that is disabled in the programs started from now on; -1: none. */
-static int process_disabled_call = -1;
+/* Disabled in the programs started from now on; NULL: none. */
+static const struct disabled_call *process_disabled_call = NULL;
 enum { PROCESS_NOT_DISABLED = 126 };
 
 /* argv[0] is the name of a program in $KERNELS; variable may be NULL or "NAME=value". */
@@ -83,7 +86,7 @@ static inline struct process *process_start(const char *variable, const char *co
         if (variable != NULL) {
             putenv((char *)(uintptr_t)variable);
         }
-        if (process_disabled_call >= 0 && !process_disable(process_disabled_call)) {
+        if (process_disabled_call != NULL && !process_disable(process_disabled_call)) {
             _exit(PROCESS_NOT_DISABLED);
         }
         process_become(path, argv);
@@ -151,11 +154,12 @@ static inline struct process *process_run(const char *variable, const char *cons
     return process;
 }
 
-/* The program with a system call that returns 0 and does nothing; skips the test where that cannot be. */
-static inline struct process *process_run_without(int call, const char *variable, const char *const *argv) {
-    process_disabled_call = call;
+/* The program with a disabled system call; skips the test where that is not possible. */
+static inline struct process *process_run_without(struct disabled_call call, const char *variable,
+                                                  const char *const *argv) {
+    process_disabled_call = &call;
     struct process *process = process_run(variable, argv);
-    process_disabled_call = -1;
+    process_disabled_call = NULL;
     if (process->status == PROCESS_NOT_DISABLED) {
         skip_because("seccomp is not available");
     }

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/random.h"
 #include "disk/record.h"
+#include "disk/transfer.h"
 #include "disk/volume.h"
 
 enum { SMALL_PAGE = 4096, LAYOUT_CHUNK = 1 << 20, VERIFIED_RECORDS = 64, VERIFIED_BYTES = 64 << 20 };
@@ -37,42 +38,29 @@ uint64_t lane_next(struct lane *lane, int slot) {
     return index * test->record;
 }
 
-static bool write_whole(int file, const unsigned char *data, size_t size, uint64_t place) {
-    while (size > 0) {
-        ssize_t count = pwrite(file, data, size, (off_t)place);
-        if (count < 0 && errno != EINTR) {
-            return false;
-        }
-        size_t done = count > 0 ? (size_t)count : 0;
-        data += done;
-        size -= done;
-        place += done;
-    }
-    return true;
-}
-
 /*
  * Writes the whole file, so that no read meets a hole and no measured write has to allocate: a run that wraps
  * around measures the same thing from its first record to its last. Generation 0.
  */
 static bool lay_out(struct team_member *member, struct lane *lane) {
     const struct disk_test *test = lane->test;
-    uint64_t together = test->record < LAYOUT_CHUNK ? LAYOUT_CHUNK / test->record : 1;
+    uint64_t per_write = test->record < LAYOUT_CHUNK ? LAYOUT_CHUNK / test->record : 1;
     struct arena chunk;
-    if (!arena_create(&chunk, together * test->record, false)) {
-        team_fail(member, "no memory for a buffer of %" PRIu64 " bytes", together * test->record);
+    if (!arena_create(&chunk, per_write * test->record, false)) {
+        team_fail(member, "no memory for a buffer of %" PRIu64 " bytes", per_write * test->record);
         return false;
     }
     struct random_state random;
     random_seed(&random, test->seed, (uint64_t)member->index);
-    random_fill(&random, chunk.base, together * test->record);
+    random_fill(&random, chunk.base, per_write * test->record);
     bool ok = true;
-    for (uint64_t first = 0; ok && first < test->records && !team_failed(member); first += together) {
-        uint64_t count = test->records - first < together ? test->records - first : together;
+    for (uint64_t first = 0; ok && first < test->records && !team_failed(member); first += per_write) {
+        uint64_t count = test->records - first < per_write ? test->records - first : per_write;
         for (uint64_t i = 0; i < count; i++) {
             record_stamp(chunk.base + i * test->record, test->record, lane->name, first + i, 0);
         }
-        ok = write_whole(lane->file, chunk.base, count * test->record, first * test->record);
+        ok = transfer_whole(lane->file, TRANSFER_WRITE, chunk.base, count * test->record,
+                            first * test->record);
     }
     ok = ok && fsync(lane->file) == 0;
     if (!ok) {
