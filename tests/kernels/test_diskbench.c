@@ -109,7 +109,7 @@ static void writes_wait_for_each_record_or_make_files_new(void **state) {
     assert_nothing_left();
 }
 
-static void runs_for_the_time_given(void **state) {
+static void runs_for_the_time_set(void **state) {
     (void)state;
     uint64_t began = clock_now();
     struct process *process = process_run(NULL, ARGV("diskbench", "--workload", "RR", "--record", "16KiB",
@@ -297,7 +297,7 @@ int main(void) {
         TEST(buffers_are_in_huge_pages_unless_told_otherwise),
         TEST(totals_are_exact),
         TEST(writes_wait_for_each_record_or_make_files_new),
-        TEST(runs_for_the_time_given),
+        TEST(runs_for_the_time_set),
         TEST(direct_reaches_the_device),
         TEST(memory_is_labelled),
         TEST(record_below_the_alignment_is_impossible),

@@ -70,7 +70,7 @@ static void small_tcp_messages_are_joined_and_large_ones_are_not(void **state) {
     }
 }
 
-static void tcp_runs_for_the_time_given(void **state) {
+static void tcp_runs_for_the_time_set(void **state) {
     (void)state;
     struct process *server = serve("localhost");
     uint64_t began = clock_now();
@@ -374,7 +374,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tcp_counts_every_byte),
         cmocka_unit_test(small_tcp_messages_are_joined_and_large_ones_are_not),
-        cmocka_unit_test(tcp_runs_for_the_time_given),
+        cmocka_unit_test(tcp_runs_for_the_time_set),
         cmocka_unit_test(udp_adds_up),
         cmocka_unit_test(udp_total_is_what_arrived),
         cmocka_unit_test(udp_with_offload),

@@ -136,7 +136,7 @@ static void whole_command_line(void **state) {
     assert_int_equal(common.cpus.count, 2);
     assert_int_equal(common.cpus.cpu[0], 1);
     assert_true(common.seed == UINT64_MAX);
-    assert_false(common.seconds_given);
+    assert_false(common.seconds_set);
     assert_ptr_equal(choice, choices[1]);
     assert_string_equal(text, "--flag");
     assert_true(flag && size == 1024 && count == 1000000);

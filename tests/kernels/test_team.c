@@ -153,7 +153,7 @@ static void members_may_move(void **state) {
     static struct cpu_list allowed;
     int count = 0;
     const struct team_job noting = {.run = note_cpus};
-    const struct team_plan plan = {.work = 1, .among = &allowed};
+    const struct team_plan plan = {.work = 1, .shared_cpus = &allowed};
     struct team team;
     use_threads(1);
     assert_true(place_allowed(&allowed));

@@ -29,7 +29,7 @@ bool arena_create(struct arena *arena, size_t bytes, bool huge) {
 #ifdef MADV_HUGEPAGE
     if (huge) {
         (void)madvise(arena->base, usable,
-                      MADV_HUGEPAGE); /* refused where THP is off: arena_huge_bytes tells */
+                      MADV_HUGEPAGE); /* refused where THP is off: see arena_huge_bytes */
     }
 #endif
     return true;

@@ -1,4 +1,4 @@
-/* Page-aligned memory that asks for huge pages and can tell what it got. */
+/* Page-aligned memory, on huge pages where the kernel gives them. */
 #ifndef PEAKMARK_ARENA_H
 #define PEAKMARK_ARENA_H
 
@@ -8,9 +8,8 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 
 struct arena {
-    unsigned char
-        *base;    /* aligned to HUGE_PAGE when huge was asked for, else to the page; untouched, so zero */
-    size_t bytes; /* usable, >= what was asked for */
+    unsigned char *base; /* aligned to HUGE_PAGE with huge, else to the page; untouched, so zero */
+    size_t bytes;        /* usable, at least those requested */
     void *mapping;
     size_t mapped;
 };

@@ -68,8 +68,7 @@ const char *clock_hz_method(void) {
     return method;
 }
 
-/* The median of rounds of about half a millisecond: an interrupted round does not count, a short boost
- * neither. */
+/* Median of rounds of about half a millisecond, so that neither an interruption nor a short boost counts. */
 double clock_hz(void) {
     enum { ROUNDS = 15 };
     double hz[ROUNDS];
@@ -96,18 +95,18 @@ double clock_hz(void) {
 }
 
 /*
- * Both chains in turn, in rounds so short that the clock has no time to change between them. Whatever else
- * runs on the core makes a round longer, the loads' more than the other's, so the least of each counts.
+ * Both chains in turn, in rounds so short that the clock has no time to change between them. Other work on
+ * the core makes a round longer, that of loads more than the other, so the minimum of each counts.
  */
 static double load_cycles_now(double *seconds) {
     enum { ROUNDS = 41, PASSES = 100 };
-    void *itself = &itself;
+    void *cell = &cell;
     uint64_t value = 1, least_chain = UINT64_MAX, least_load = UINT64_MAX;
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t start = clock_now();
         value = chain(PASSES, value);
         uint64_t middle = clock_now();
-        loads(PASSES, &itself);
+        loads(PASSES, &cell);
         uint64_t stop = clock_now();
         least_chain = middle - start < least_chain ? middle - start : least_chain;
         least_load = stop - middle < least_load ? stop - middle : least_load;
@@ -117,17 +116,17 @@ static double load_cycles_now(double *seconds) {
 }
 
 unsigned clock_load_cycles(double *seconds) {
-    enum { LOOKS = 3 };
+    enum { ATTEMPTS = 3 };
     double cycles = 0;
     *seconds = 0;
     if (CYCLES_PER_LINK == 0.0) {
         return 0;
     }
-    for (int look = 0; look < LOOKS; look++) {
-        double its_seconds, its_cycles = load_cycles_now(&its_seconds);
-        if (look == 0 || its_cycles < cycles) {
-            cycles = its_cycles;
-            *seconds = its_seconds;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        double attempt_seconds, attempt_cycles = load_cycles_now(&attempt_seconds);
+        if (attempt == 0 || attempt_cycles < cycles) {
+            cycles = attempt_cycles;
+            *seconds = attempt_seconds;
         }
     }
     double whole = (double)(unsigned)(cycles + 0.5);

@@ -88,7 +88,7 @@ const char *isa_feature_name(enum isa_feature feature) {
     return names[feature];
 }
 
-/* What the Makefile found that the toolchain cannot make. */
+/* Instruction sets that the toolchain cannot compile, from the Makefile. */
 // clang-format off
 const char isa_built_without[] = ""
 #ifdef LACKS_avx2

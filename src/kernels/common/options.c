@@ -158,10 +158,10 @@ static void print_choices(FILE *out, const char *const *choices) {
 static void print_help(const struct program *program, const struct option_spec *specs) {
     printf("Usage: %s %s\n%s\n\nOptions:\n", program->name, program->synopsis, program->summary);
     for (const struct option_spec *spec = specs; spec->name != NULL; spec++) {
-        char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", spec->name, spec->argument != NULL ? " " : "",
+        char usage[64];
+        snprintf(usage, sizeof usage, "--%s%s%s", spec->name, spec->argument != NULL ? " " : "",
                  spec->argument != NULL ? spec->argument : "");
-        printf("  %-22s %s", left, spec->help);
+        printf("  %-22s %s", usage, spec->help);
         if (spec->kind == OPTION_CHOICE) {
             printf(": ");
             print_choices(stdout, spec->choices);
@@ -242,8 +242,8 @@ static void set_value(const struct option_spec *spec, const char *text) {
         set_choice(spec, text);
         break;
     }
-    if (spec->given != NULL) {
-        *spec->given = true;
+    if (spec->is_set != NULL) {
+        *spec->is_set = true;
     }
 }
 

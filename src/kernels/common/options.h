@@ -2,8 +2,8 @@
  * The command line: a table of long options per program, parsed by getopt_long.
  *
  * A program lists its options as struct option_spec rows, starts with COMMON_OPTIONS, ends with an empty row
- * and calls options_parse. --help and --version are made from the same table. Whatever is wrong ends the
- * program with exit 2.
+ * and calls options_parse. --help and --version are made from the same table. Any mistake ends the program
+ * with exit 2.
  */
 #ifndef PEAKMARK_OPTIONS_H
 #define PEAKMARK_OPTIONS_H
@@ -44,7 +44,7 @@ struct option_spec {
     const char *help;
     const char *const *choices; /* OPTION_CHOICE: NULL-terminated */
     int minimum, maximum;       /* OPTION_INTEGER */
-    bool *given;                /* set to true when the option was there; may be NULL */
+    bool *is_set;               /* becomes true when the option is set; may be NULL */
 };
 
 struct program {
@@ -59,7 +59,7 @@ struct common_options {
     int threads;
     struct cpu_list cpus; /* count 0: the program chooses, see place_choose */
     double seconds;
-    bool seconds_given;
+    bool seconds_set;
     double warmup;
     uint64_t seed;
 };
@@ -75,7 +75,7 @@ struct common_options {
     {"cpus", OPTION_CPUS, &(c)->cpus, "LIST",                                                                \
         .help = "CPUs to use, e.g. 0,2-3 (default: those allowed, one per physical core first)"},            \
     {"seconds", OPTION_SECONDS, &(c)->seconds, "S", .help = "measure for at least S seconds (default 1)",    \
-        .given = &(c)->seconds_given},                                                                       \
+        .is_set = &(c)->seconds_set},                                                                       \
     {"warmup", OPTION_SECONDS, &(c)->warmup, "S",                                                              \
     .help = "run S seconds before the clock starts (default 0.1)"},                                             \
     {"seed", OPTION_SEED, &(c)->seed, "N", .help = "seed of data and random order (default 1)"}

@@ -63,7 +63,7 @@ struct core_of {
     long package, die, core;
 };
 
-/* Unknown topology: negative, unique, so that the CPU is a core of its own. */
+/* Unknown topology: a negative, unique number, so that the CPU counts as a separate core. */
 static struct core_of core_of_cpu(const char *system, int cpu) {
     long core = topology_number(system, cpu, "core_id", -1 - cpu);
     return (struct core_of){.package = topology_number(system, cpu, "physical_package_id", 0),
@@ -172,7 +172,7 @@ static int place_set(const int *cpus, int count) {
     return error;
 }
 
-int place_among(const struct cpu_list *cpus) {
+int place_pin_to_any(const struct cpu_list *cpus) {
     return place_set(cpus->cpu, cpus->count);
 }
 

@@ -19,7 +19,7 @@ static inline uint64_t splitmix64(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-/* Streams of one seed (one per thread) do not overlap in practice: each starts from its own SplitMix64 point.
+/* Streams of one seed (one per thread) do not overlap in practice: each starts from another SplitMix64 point.
  */
 void random_seed(struct random_state *random, uint64_t seed, uint64_t stream);
 

@@ -15,7 +15,8 @@
 #include <immintrin.h>
 #endif
 
-/* Of the pipes, below which something else on the core held the work up; repeated calls differ by less. */
+/* Share of the execution units below which something else on the core has held the work up; repeated calls
+ * differ by less. */
 #define SHARE_LEAST 0.95
 
 struct settings {
@@ -23,7 +24,7 @@ struct settings {
     uint64_t seed;
 };
 
-/* A thread's own data, each array on its own cache lines. */
+/* Data of a thread, each array on separate cache lines. */
 struct worker {
     struct operands operands;
     _Alignas(64) unsigned char start[STATE_BYTES_MAX];
@@ -34,7 +35,7 @@ struct worker {
     uint64_t checksum; /* sum over these calls */
     uint64_t tail;     /* passes of the last, shorter call; 0: none */
     uint64_t tail_sum;
-    uint64_t paced; /* calls of PACED_PASSES passes that told the clock */
+    uint64_t paced; /* calls of PACED_PASSES passes, which sample the clock rate */
     uint64_t paced_sum;
     uint64_t paced_ns;
     struct pace pace;
@@ -78,7 +79,7 @@ static void prepare(struct team_member *member) {
     member->state = worker;
 }
 
-/* A paced call right after one of `seconds` without: how long the chain beside it takes tells the clock.
+/* A paced call right after a call of `seconds` without a chain: the time of the chain gives the clock rate.
  * Returns its passes. */
 static uint64_t run_paced(const struct kernel *kernel, struct worker *worker, double seconds, bool is_long) {
     const unsigned links = pace_links(&worker->pace, 2 * seconds / PASSES_PER_CALL, is_long);
@@ -87,7 +88,7 @@ static uint64_t run_paced(const struct kernel *kernel, struct worker *worker, do
     }
     uint64_t start = clock_now();
     kernel->paced(PACED_PASSES, &worker->operands, worker->start, worker->paced_result, links,
-                  &worker->pace.itself);
+                  &worker->pace.cell);
     uint64_t stop = clock_now();
     pace_add(&worker->pace, links, PACED_PASSES / 2, (double)(stop - start) * 1e-9, seconds, is_long);
     worker->paced++;
@@ -229,7 +230,7 @@ int main(int argc, char **argv) {
     if (workload == NULL) {
         fail_usage("--workload is missing: choose one of QP, HP, SP, DP, FP32, QPDOT");
     }
-    if (operations > 0 && common.seconds_given) {
+    if (operations > 0 && common.seconds_set) {
         fail_usage("--seconds and --operations exclude each other: the run ends by time or by work");
     }
     struct settings settings = {.kernel = kernel_find(workload, isa_from_name(isa), &reason),
@@ -241,7 +242,7 @@ int main(int argc, char **argv) {
     struct warnings warnings = {0};
     struct team team;
     const uint64_t grain = 2ULL * settings.kernel->operations * settings.kernel->accumulators;
-    const uint64_t least = grain * (uint64_t)common.threads; /* no thread stands by */
+    const uint64_t least = grain * (uint64_t)common.threads; /* every thread has work */
     const struct team_plan plan = {.warmup = common.warmup,
                                    .seconds = common.seconds,
                                    .work = operations > 0 && operations < least ? least : operations,

@@ -18,13 +18,12 @@
 #define STATE_BYTES_MAX (VECTOR_BYTES_MAX * ACCUMULATORS_MAX)
 
 /*
- * Passes of one call, about 50 us: the stop flag is looked at between calls. Each call begins at the same
+ * Passes of one call, about 50 us: the stop flag is checked between calls. Each call begins at the same
  * start values, so that single precision stays exact and every call must end at the same result. Even.
  */
 #define PASSES_PER_CALL 32766
 
-/* What a step does to a lane a; it tells the reference how to compute the same. Integers wrap unless noted.
- */
+/* What a step does to a lane a, for the reference. Integers wrap unless noted. */
 enum rule {
     RULE_CHAIN_F64, /* a * x + y */
     RULE_CHAIN_F32,
@@ -51,8 +50,8 @@ typedef void kernel_function(uint64_t passes, const struct operands *operands, c
                              void *result);
 
 /*
- * The same with `links` (0 to CHAIN_LINKS_MAX) dependent loads beside every two passes, see chain.h; `chain`
- * points to a pointer to itself. In the woven kernels the first two passes have none.
+ * The same with `links` (0 to CHAIN_LINKS_MAX) dependent loads in every two passes, see common/chain.h;
+ * `chain` points to a cell that holds its own address. In the woven kernels the first two passes have none.
  */
 typedef void paced_function(uint64_t passes, const struct operands *operands, const void *start, void *result,
                             unsigned links, void *chain);
@@ -68,7 +67,7 @@ struct kernel {
     unsigned operations;   /* of one step on one accumulator, all lanes */
     unsigned instructions; /* of one step */
     kernel_function *run;
-    paced_function *paced; /* the same steps beside a chain: tells the clock, see pace.h */
+    paced_function *paced; /* the same steps with a chain, which gives the clock rate: see pace.h */
 };
 
 /* One table per file of an instruction set; within a workload the better row comes first. */
@@ -86,7 +85,7 @@ extern const struct kernel *const kernel_tables[];
 
 /*
  * Best kernel of the workload that this CPU runs; isa ISA_COUNT means any. NULL when there is none, with
- * *reason a sentence that tells why.
+ * *reason the reason.
  */
 const struct kernel *kernel_find(const char *workload, enum isa isa, const char **reason);
 

@@ -13,8 +13,7 @@
 #define STEP_I32(a, x, y) FUSED(a, x, y, "mla", "4s")
 #define STEP_I16(a, x, y) FUSED(a, x, y, "mla", "8h")
 #define STEP_I8(a, x, y) FUSED(a, x, y, "mla", "16b")
-/* Without the dot product instruction: products to 16 bits, summed in pairs, then into 32 bits as pairs
- * again. */
+/* Without the dot product instruction: products to 16 bits, then two sums of pairs, the second to 32 bits. */
 #define STEP_DOT(a, x, y)                                                                                    \
     do {                                                                                                     \
         int8x16_t low, high;                                                                                 \

@@ -35,7 +35,7 @@ struct disk_options {
     struct common_options common;
     const char *workload, *directory, *engine, *huge_pages, *sync, *fill;
     uint64_t record, size, total;
-    bool total_given;
+    bool total_set;
     int depth;
 };
 
@@ -61,7 +61,7 @@ static void parse(struct disk_options *options, int argc, char **argv) {
          .maximum = 4096},
         {"total", OPTION_SIZE, &options->total, "SIZE",
          .help = "move SIZE bytes, shared by the threads, instead of --seconds",
-         .given = &options->total_given},
+         .is_set = &options->total_set},
         {"huge-pages", OPTION_CHOICE, &options->huge_pages, "WHETHER",
          .help = "ask for huge pages for the buffers of records above 4KiB (default on)",
          .choices = switches},
@@ -78,7 +78,7 @@ static void parse(struct disk_options *options, int argc, char **argv) {
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
 }
 
-/* What can be said to be wrong before anything is touched. */
+/* Refuses what is wrong on the command line alone. */
 static void check(const struct disk_options *options) {
     char record[32], size[32];
     format_size(options->record, record, sizeof record);
@@ -89,16 +89,16 @@ static void check(const struct disk_options *options) {
         (strcmp(options->sync, "end") != 0 || strcmp(options->fill, "overwrite") != 0)) {
         fail_usage("--sync and --fill say how is written: they do not belong to %s", options->workload);
     }
-    if (options->total_given && options->common.seconds_given) {
+    if (options->total_set && options->common.seconds_set) {
         fail_usage("--seconds and --total exclude each other: name one");
     }
-    if (!options->total_given && options->common.seconds <= 0) {
+    if (!options->total_set && options->common.seconds <= 0) {
         fail_usage("--seconds 0 measures nothing: name a time above 0, or --total");
     }
     if (options->record > UINT64_C(1) << 30) {
         fail_usage("--record %s is larger than 1GiB", record);
     }
-    if (options->total_given && options->total / options->record < (uint64_t)options->common.threads) {
+    if (options->total_set && options->total / options->record < (uint64_t)options->common.threads) {
         fail_usage("--total is less than one record of %s for each of %d threads", record,
                    options->common.threads);
     }
@@ -141,8 +141,8 @@ static void check_space(const struct volume *volume, uint64_t needed, const char
     }
 }
 
-/* What the device moved while the clock ran; a doubtful result is named in a warning. */
-static bool device_bytes(const struct disk_test *test, uint64_t asked, uint64_t *moved,
+/* What the device moved while the clock ran; adds a warning where the result is doubtful. */
+static bool device_bytes(const struct disk_test *test, uint64_t requested, uint64_t *moved,
                          struct warnings *warnings) {
     const struct volume *volume = test->volume;
     uint64_t read, written;
@@ -159,9 +159,9 @@ static bool device_bytes(const struct disk_test *test, uint64_t asked, uint64_t 
         return false;
     }
     *moved = test->write ? written - test->device_written : read - test->device_read;
-    if ((double)*moved < 0.9 * (double)asked) {
-        warnings_add(warnings, "cached: %" PRIu64 " of %" PRIu64 " bytes reached device %s", *moved, asked,
-                     volume->device);
+    if ((double)*moved < 0.9 * (double)requested) {
+        warnings_add(warnings, "cached: %" PRIu64 " of %" PRIu64 " bytes reached device %s", *moved,
+                     requested, volume->device);
     }
     return true;
 }
@@ -243,7 +243,7 @@ int main(int argc, char **argv) {
                                           .record = 4096,
                                           .size = UINT64_C(1) << 30,
                                           .depth = 1};
-    static struct cpu_list cpus, among;
+    static struct cpu_list cpus, shared_cpus;
     static struct volume volume;
     static struct disk_test test;
     struct warnings warnings = {.count = 0};
@@ -274,7 +274,7 @@ int main(int argc, char **argv) {
     }
     scratch_create(options.directory);
     if (!volume_inspect(scratch_directory(), &volume)) {
-        fail_measurement("the filesystem of '%s' cannot be asked: %s", options.directory, strerror(errno));
+        fail_measurement("the filesystem of '%s' cannot be read: %s", options.directory, strerror(errno));
     }
     check_space(&volume, test.record * test.records * (uint64_t)threads, options.directory);
     for (int i = 0; i < threads; i++) {
@@ -283,15 +283,15 @@ int main(int argc, char **argv) {
     }
     uint32_t alignment = open_files(&test, threads, &warnings);
 
-    uint64_t work = options.total_given ? options.total / test.record * test.record : 0;
+    uint64_t work = options.total_set ? options.total / test.record * test.record : 0;
     struct team_plan plan = {.warmup = options.common.warmup,
                              .seconds = options.common.seconds,
                              .work = work,
                              .grain = test.record,
                              .clock_rate = false,
-                             .among = &among};
-    among = options.common.cpus;
-    if (among.count == 0 && !place_allowed(&among)) {
+                             .shared_cpus = &shared_cpus};
+    shared_cpus = options.common.cpus;
+    if (shared_cpus.count == 0 && !place_allowed(&shared_cpus)) {
         fail_measurement("the CPUs of this process cannot be read: %s", strerror(errno));
     }
     if (!team_run(&team, &cpus, &plan, &lane_job, &test)) {

@@ -27,7 +27,7 @@ bool lane_pass_is_over(const struct lane *lane) {
 uint64_t lane_next(struct lane *lane, int slot) {
     const struct disk_test *test = lane->test;
     if (lane_pass_is_over(lane) && ftruncate(lane->file, 0) != 0) {
-        lane->emptied = errno;
+        lane->truncate_error = errno;
     }
     uint64_t operation = lane->issued++;
     uint64_t index = order_at(&lane->order, operation);
@@ -71,8 +71,9 @@ static bool lay_out(struct team_member *member, struct lane *lane) {
     return ok;
 }
 
-/* Without O_DIRECT the page cache is emptied of the file as far as the kernel lets an ordinary user do it. */
-static void forget_cached(const struct lane *lane) {
+/* Without O_DIRECT the page cache is emptied of the file as far as the kernel lets an ordinary user do
+ * it. */
+static void drop_page_cache(const struct lane *lane) {
     if (!lane->test->direct) {
         posix_fadvise(lane->file, 0, 0, POSIX_FADV_DONTNEED);
         posix_fadvise(lane->file, 0, 0, lane->test->random ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
@@ -105,7 +106,7 @@ static void prepare(struct team_member *member) {
     random_fill(&random, lane->arena.base, bytes);
     lane->huge_bytes = arena_huge_bytes(&lane->arena);
     if ((test->fresh || lay_out(member, lane)) && test->engine->open(member, lane)) {
-        forget_cached(lane);
+        drop_page_cache(lane);
     }
 }
 
@@ -124,17 +125,17 @@ static void run(struct team_member *member) {
         }
         lane->flush_ns = clock_now() - begin;
     }
-    if (lane->emptied != 0) {
+    if (lane->truncate_error != 0) {
         team_fail(member, "the file of thread %d cannot be emptied: %s", member->index,
-                  strerror(lane->emptied));
+                  strerror(lane->truncate_error));
     }
 }
 
 const struct team_job lane_job = {.prepare = prepare, .run = run, .finish = NULL};
 
-/* May the record hold this generation? The newest, or with a queue one that was in flight together with it:
- * some requests take so long that others go round the file meanwhile. */
-static bool acceptable(const struct lane *lane, uint64_t operation, uint64_t generation) {
+/* Whether the record may hold this generation: the newest, or with a queue one that was in flight at the same
+ * time, as some requests take so long that others complete a whole pass meanwhile. */
+static bool is_acceptable(const struct lane *lane, uint64_t operation, uint64_t generation) {
     if (generation == operation + 1) {
         return true;
     }
@@ -147,11 +148,11 @@ static bool acceptable(const struct lane *lane, uint64_t operation, uint64_t gen
 static int64_t verify_file(struct lane *lane, uint64_t limit, char *error, size_t capacity) {
     const struct disk_test *test = lane->test;
     uint64_t checked[VERIFIED_RECORDS];
-    uint64_t count = 0, there = lane->issued;
-    if (test->fresh && there > 0) {
-        there = (there - 1) % test->records + 1; /* what the file had before this pass is gone */
+    uint64_t count = 0, in_file = lane->issued;
+    if (test->fresh && in_file > 0) {
+        in_file = (in_file - 1) % test->records + 1; /* what the file had before this pass is gone */
     }
-    for (uint64_t back = 1; back <= there && count < limit && back <= 2 * VERIFIED_RECORDS; back++) {
+    for (uint64_t back = 1; back <= in_file && count < limit && back <= 2 * VERIFIED_RECORDS; back++) {
         uint64_t operation = lane->issued - back, index = order_at(&lane->order, operation), generation = 0;
         bool newer = false;
         for (uint64_t i = 0; i < count; i++) {
@@ -169,7 +170,7 @@ static int64_t verify_file(struct lane *lane, uint64_t limit, char *error, size_
             return -1;
         }
         bool whole = record_check(buffer, test->record, lane->name, index, &generation);
-        if (!whole || (test->write ? !acceptable(lane, operation, generation) : generation != 0)) {
+        if (!whole || (test->write ? !is_acceptable(lane, operation, generation) : generation != 0)) {
             snprintf(error, capacity, "record %" PRIu64 " does not hold what was written to it", index);
             return -1;
         }

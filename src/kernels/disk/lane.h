@@ -1,5 +1,5 @@
 /*
- * One thread's share of a disk test: a file of its own, buffers, the operations done so far, their latencies.
+ * One thread's part of a disk test: its file and buffers, the operations done so far, their latencies.
  *
  * An engine moves records between buffers and file. psync keeps one request in flight; io_uring keeps
  * `depth`.
@@ -25,7 +25,7 @@ struct disk_test {
     bool write, random, direct;
     bool sync;        /* each write waits until the device has its data (RWF_SYNC, as with O_SYNC) */
     bool fresh;       /* writes go into a file that is empty at the start of each pass */
-    bool huge_pages;  /* asked for, for the buffers of records above a page */
+    bool huge_pages;  /* requested for the buffers of records above a page */
     uint64_t record;  /* bytes */
     uint64_t records; /* of one file */
     int depth;        /* requests in flight per thread */
@@ -43,13 +43,13 @@ struct lane {
     struct order order;
     uint64_t issued;    /* operations since the file was laid out, warm-up included; the next one's number */
     uint64_t *in_slot;  /* depth numbers: the operation that used each buffer last */
-    uint64_t farthest;  /* most operations issued from one to its own end, it included; 0 without a queue */
-    struct arena arena; /* depth buffers of `stride` bytes, then room for the engine's own use */
+    uint64_t farthest;  /* most operations issued during a single one, which is included; 0 without a queue */
+    struct arena arena; /* `depth` buffers of `stride` bytes */
     size_t stride;
     size_t huge_bytes;        /* of the arena, as the kernel gave them */
     struct histogram latency; /* ns, warm-up excluded */
     uint64_t flush_ns;        /* of the fdatasync inside the clock */
-    int emptied;              /* errno of a file that could not be emptied for the next pass, else 0 */
+    int truncate_error;       /* errno of a file that could not be emptied for the next pass, else 0 */
     void *engine_state;
 };
 
@@ -69,8 +69,8 @@ extern const struct engine engine_io_uring;
 /* The job of a team: lays the file out, warms up, measures, flushes. Context is a struct disk_test. */
 extern const struct team_job lane_job;
 
-/* Whether the next operation empties a fresh file, which nothing may be in flight to: what came late would be
- * written over what the next pass has written there. */
+/* Whether the next operation empties a fresh file. Nothing may be in flight then: a late write would
+ * overwrite data of the next pass. */
 bool lane_pass_is_over(const struct lane *lane);
 
 /* Takes the next operation into buffer `slot`: returns its place in the file, and stamps the data of a write.

@@ -4,7 +4,7 @@
 
 /*
  * Multiplying by an odd number, adding, and x ^= x >> s are each one-to-one on k-bit numbers, so their chain
- * is a permutation of 0 .. 2^k - 1. Values that are not below `records` are sent through again until one is
+ * is a permutation of 0 .. 2^k - 1. Values that are not below `records` pass through the chain until one is
  * ("cycle walking"); 2^k < 2 records, so this takes less than two rounds on average.
  */
 uint64_t order_at(const struct order *order, uint64_t operation) {

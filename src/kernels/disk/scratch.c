@@ -51,7 +51,7 @@ void scratch_remove(void) {
     scratch.exists = 0;
 }
 
-static void remove_and_die(int number) {
+static void remove_and_reraise(int number) {
     scratch_remove();
     signal(number, SIG_DFL);
     raise(number); /* delivered when the handler returns: the parent sees which signal ended us */
@@ -60,7 +60,7 @@ static void remove_and_die(int number) {
 static void handle_signals(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        struct sigaction action = {.sa_handler = remove_and_die};
+        struct sigaction action = {.sa_handler = remove_and_reraise};
         sigfillset(&action.sa_mask);
         sigaction(numbers[i], &action, NULL);
     }

@@ -1,7 +1,7 @@
 /*
  * The files that are measured: peakmark-0, peakmark-1, ... in a private directory peakmark-XXXXXX (0700)
- * below the one given. They are removed however the program ends: exit, SIGINT, SIGTERM, SIGHUP (only SIGKILL
- * leaves them).
+ * below that of --directory. They are removed however the program ends: exit, SIGINT, SIGTERM, SIGHUP (only
+ * SIGKILL leaves them).
  */
 #ifndef PEAKMARK_DISK_SCRATCH_H
 #define PEAKMARK_DISK_SCRATCH_H

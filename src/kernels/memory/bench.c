@@ -7,9 +7,9 @@
 #include "common/clock.h"
 #include "common/random.h"
 
-/* Bytes between two looks at the stop flag: 40 us in the first-level cache, under a millisecond in DRAM. */
+/* Bytes between two checks of the stop flag: 40 us in the first-level cache, under a millisecond in DRAM. */
 #define PORTION_BYTES (UINT64_C(4) << 20)
-/* Loads between two looks at flag and clock: 80 us in the first-level cache. */
+/* Loads between two checks of flag and clock: 80 us in the first-level cache. */
 #define PORTION_HOPS 65536
 /* What no write and no copy leaves behind. */
 #define POISON UINT64_C(0xdeadc0dedeadc0de)
@@ -99,7 +99,7 @@ static void prepare_sweep(struct team_member *member) {
     worker->huge_bytes = arena_huge_bytes(&worker->arena);
 }
 
-static sweep_function *chosen(const struct bench *bench) {
+static sweep_function *choose_sweep(const struct bench *bench) {
     const struct sweeper *sweeper = bench->sweeper;
     if (bench->libc) {
         return bench->operation == OPERATION_COPY ? sweep_copy_libc : sweep_write_libc;
@@ -114,14 +114,14 @@ static sweep_function *chosen(const struct bench *bench) {
     }
 }
 
-static uint64_t least(uint64_t a, uint64_t b) {
+static uint64_t minimum(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
 static void run_sweep(struct team_member *member) {
     const struct bench *bench = member->context;
     struct bench_worker *worker = member->state;
-    sweep_function *const sweep = chosen(bench);
+    sweep_function *const sweep = choose_sweep(bench);
     const uint64_t per_visit = bench_work_per_visit(bench);
     const uint64_t portion = PORTION_BYTES / per_visit > 0 ? PORTION_BYTES / per_visit : 1;
     const uint64_t wanted = member->limit / per_visit + (member->limit % per_visit > 0 ? 1 : 0);
@@ -134,9 +134,9 @@ static void run_sweep(struct team_member *member) {
     uint64_t visits = 0, sum = 0;
     while (visits < wanted && (visits == 0 || !team_stopped(member))) {
         next.first = same_block ? 0 : visits % bench->blocks;
-        next.count = least(portion, wanted - visits);
+        next.count = minimum(portion, wanted - visits);
         if (!same_block) {
-            next.count = least(next.count, bench->blocks - next.first);
+            next.count = minimum(next.count, bench->blocks - next.first);
         }
         next.value = worker->value + visits;
         sum += sweep(&next);
@@ -254,7 +254,7 @@ static void run_chase(struct team_member *member) {
     uint64_t done = 0, before = clock_now();
     worker->fastest = 0;
     while (done < member->limit && (done == 0 || !team_stopped(member))) {
-        uint64_t hops = least(PORTION_HOPS, member->limit - done);
+        uint64_t hops = minimum(PORTION_HOPS, member->limit - done);
         chase_run(&worker->chase, hops);
         uint64_t after = clock_now();
         double each = (double)(after - before) * 1e-9 / (double)hops;

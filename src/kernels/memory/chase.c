@@ -23,8 +23,8 @@ void chase_link(struct chase *chase, unsigned char *area, size_t bytes, size_t s
     chase->at = node(chase, 0);
 }
 
-/* The barrier keeps the compiler from loading ahead, dropping or merging loads; each is one mov from its own
- * result. */
+/* The barrier keeps the compiler from loading ahead, dropping or merging loads; each is one mov from the
+ * result of the one before. */
 #define HOP                                                                                                  \
     at = *at;                                                                                                \
     __asm__ volatile("" : "+r"(at) : : "memory");

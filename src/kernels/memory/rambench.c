@@ -104,7 +104,7 @@ static void check_arguments(const struct arguments *a) {
     if (!chase && a->accesses > 0) {
         fail_usage("--accesses belongs to LAT; for %s give --total or --seconds", a->workload);
     }
-    if ((a->total > 0 || a->accesses > 0) && a->common.seconds_given) {
+    if ((a->total > 0 || a->accesses > 0) && a->common.seconds_set) {
         fail_usage("--seconds and %s exclude each other: the run ends by time or by work",
                    a->total > 0 ? "--total" : "--accesses");
     }
@@ -114,20 +114,20 @@ static void check_arguments(const struct arguments *a) {
 /* Blocks of each thread; 1 without a pool. */
 static uint64_t blocks_per_thread(const struct arguments *a, uint64_t pool, int buffers,
                                   struct warnings *warnings) {
-    char one[NAME_BYTES], all[NAME_BYTES];
+    char block[NAME_BYTES], total[NAME_BYTES];
     if (pool == 0) {
         return 1;
     }
     uint64_t part = pool / (uint64_t)a->common.threads / (uint64_t)buffers, blocks = part / a->block;
     if (blocks > UINT32_MAX) {
         fail_usage("--pool: %s has more than 2^32 blocks of %s for a thread: use larger blocks",
-                   format_size(pool, all, sizeof all), format_size(a->block, one, sizeof one));
+                   format_size(pool, total, sizeof total), format_size(a->block, block, sizeof block));
     }
     if (blocks == 0) {
         warnings_add(
             warnings,
             "the block of %s is larger than a thread's part of the pool of %s: the pool is one block",
-            format_size(a->block, one, sizeof one), format_size(pool, all, sizeof all));
+            format_size(a->block, block, sizeof block), format_size(pool, total, sizeof total));
         blocks = 1;
     }
     return blocks;
@@ -173,12 +173,12 @@ static void choose_stores(struct bench *bench, const struct arguments *a, bool p
 
 static void warn(const struct arguments *a, const struct bench *bench, uint64_t pool, uint64_t working_set,
                  uint64_t cache, struct warnings *warnings) {
-    char one[NAME_BYTES], all[NAME_BYTES];
+    char block[NAME_BYTES], total[NAME_BYTES];
     if (pool > 0 && cache > 0 && working_set < cache) {
         warnings_add(
             warnings,
             "the pool of %s is smaller than the last-level cache of %s: this is no figure of the memory",
-            format_size(working_set, one, sizeof one), format_size(cache, all, sizeof all));
+            format_size(working_set, block, sizeof block), format_size(cache, total, sizeof total));
     }
     if (bench->random && bench->blocks == 1) {
         warnings_add(
@@ -195,7 +195,7 @@ static void warn(const struct arguments *a, const struct bench *bench, uint64_t 
     }
 }
 
-/* Mean time of a load, over all threads' own times, and the fastest portion. */
+/* Mean time of a load over all threads, and that of the fastest portion. */
 static double mean_latency(const struct team *team, double *fastest) {
     double seconds = 0;
     *fastest = 0;

@@ -31,7 +31,7 @@ uint64_t sweep_copy_libc(const struct sweep *s) {
     for (uint64_t i = 0; i < s->count; i++) {
         const size_t offset = (s->order != NULL ? s->order[s->first + i] : s->first + i) * s->stride;
         memcpy(s->target + offset, s->source + offset, s->block);
-        __asm__ volatile("" ::: "memory"); /* the same block again is a copy again */
+        __asm__ volatile("" ::: "memory"); /* a repeated copy of the same block must be done */
     }
     return 0;
 }

@@ -16,7 +16,7 @@
 
 /*
  * Visits `count` blocks. Visit i is to block number order[first + i], or first + i when order is NULL; a
- * block begins at number * stride. stride 0 visits the same block again and again.
+ * block begins at number * stride. stride 0: every visit is to the same block.
  */
 struct sweep {
     const unsigned char *source; /* read, copy; aligned to LINE_BYTES */

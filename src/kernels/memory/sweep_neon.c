@@ -1,4 +1,4 @@
-/* NEON: pairs of 16-byte registers (ldp, stp); stnp tells that the data will not be used again. */
+/* NEON: pairs of 16-byte registers (ldp, stp); stnp hints that the data will not be reused. */
 #include <arm_neon.h>
 
 #define VECTOR uint64x2_t

@@ -149,7 +149,7 @@ static double longest(const struct net_plan *plan) {
     return plan->warmup + time + 3 * STALL_SECONDS;
 }
 
-/* Ends the program because of a sender: with the server's reason if it still gives one. */
+/* Ends the program because of a sender: with the server's reason if it sends one. */
 static _Noreturn void sender_failed(struct session *session, const struct net_plan *plan, int error) {
     char line[LINE_BYTES];
     if (plan->offload && (error == EINVAL || error == ENOPROTOOPT || error == EMSGSIZE || error == EIO)) {

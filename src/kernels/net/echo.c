@@ -9,7 +9,7 @@
 #include "net/endpoint.h"
 #include "net/exchange.h"
 
-static bool over(const struct echo *echo) {
+static bool is_stopped(const struct echo *echo) {
     return atomic_load_explicit(echo->stop, memory_order_relaxed);
 }
 
@@ -23,18 +23,18 @@ static bool is_hello(const struct net_plan *plan, int stream, const unsigned cha
     return datagram_is(&header, plan->run, stream, DATAGRAM_HELLO);
 }
 
-/* Answers until told to stop. Returns 0, or the errno of what went wrong. */
+/* Answers until *stop is set. Returns 0 or an errno value. */
 static int answer(struct echo *echo, unsigned char *data, size_t room) {
     const struct net_plan *plan = echo->plan;
     size_t have = 0, message = (size_t)plan->message;
-    while (!over(echo)) {
+    while (!is_stopped(echo)) {
         size_t wanted = plan->udp ? room : message - have;
         ssize_t count = exchange_receive(echo->socket, data + have, wanted, plan->busy_poll);
         if (count <= 0) {
             if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
                 continue;
             }
-            return over(echo) ? 0 : count < 0 ? errno : ECONNRESET;
+            return is_stopped(echo) ? 0 : count < 0 ? errno : ECONNRESET;
         }
         have = plan->udp ? (size_t)count : have + (size_t)count;
         if (have < message) {
@@ -43,7 +43,7 @@ static int answer(struct echo *echo, unsigned char *data, size_t room) {
         }
         if (!plan->udp || (have == message && !is_hello(plan, echo->stream, data, have))) {
             if (!endpoint_send(echo->socket, data, message)) {
-                return over(echo) ? 0 : errno;
+                return is_stopped(echo) ? 0 : errno;
             }
             uint64_t answered = atomic_load_explicit(&echo->answered, memory_order_relaxed);
             atomic_store_explicit(&echo->answered, answered + 1, memory_order_relaxed);

@@ -17,7 +17,7 @@ struct echo {
     pthread_t thread;
     bool started;
     _Atomic uint64_t answered;
-    atomic_int error; /* errno of what ended it before it was told to stop */
+    atomic_int error; /* errno of what ended it before *stop was set */
 };
 
 /* Starts echoes[0 .. plan->streams - 1], sockets set, each pinned to its CPU. False: errno. */

@@ -1,4 +1,4 @@
-/* Sockets: names to addresses, listening and connecting with a deadline, and what the kernel says about them.
+/* Sockets: names to addresses, listening and connecting with a deadline, and what the kernel knows of them.
  */
 #ifndef PEAKMARK_NET_ENDPOINT_H
 #define PEAKMARK_NET_ENDPOINT_H
@@ -44,14 +44,14 @@ bool endpoint_send(int socket, const void *data, size_t size);
 /* recv on this socket returns EAGAIN after this time. */
 void endpoint_receive_timeout(int socket, double seconds);
 
-/* The connection ends with an error some 10 s after the other machine has vanished without a word. */
+/* The connection ends with an error some 10 s after the other machine has vanished. */
 void endpoint_keepalive(int socket);
 
 /* Lets the kernel join messages of this size to segments (Nagle's algorithm) where that pays. Returns whether
  * it does. */
 bool endpoint_join(int socket, uint64_t message);
 
-/* Size of a socket buffer in bytes as the kernel counts it, with its own overhead; SO_SNDBUF or SO_RCVBUF. */
+/* Size of a socket buffer in bytes as the kernel counts it, with its overhead; SO_SNDBUF or SO_RCVBUF. */
 int endpoint_buffer(int socket, int which);
 
 #endif

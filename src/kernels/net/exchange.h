@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* Spins before the CPU is offered to others: a spinning thread must not keep its own partner from running. */
+/* Spins before the CPU is offered to others: a spinning thread must not keep its partner from running. */
 enum { EXCHANGE_SPINS = 64 };
 
 /*

@@ -18,7 +18,7 @@
 bool gather_server(const struct net_plan *plan, struct control *control, struct listener *listener,
                    int *sockets, char *error, size_t capacity);
 
-/* Client: the same from the other side; returns once the server has all streams. */
+/* Client: connects all streams; returns when the server has accepted them. */
 bool gather_client(struct net_plan *plan, struct control *control, const struct key *key, int *sockets,
                    char *error, size_t capacity);
 

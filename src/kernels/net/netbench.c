@@ -21,7 +21,7 @@ static const struct program program = {
                "the half of\n"
                "the mean, not a measured way. The server takes one client, then ends. Both sides need the "
                "same secret\n"
-               "in the environment variable NETBENCH_KEY; others are turned away.",
+               "in the environment variable NETBENCH_KEY; others are refused.",
     .example = "NETBENCH_KEY=... netbench UDP --message 1KiB --streams 2 --seconds 5 --port 20123 10.0.0.2",
 };
 
@@ -29,7 +29,7 @@ struct net_options {
     struct common_options common;
     const char *address, *protocol;
     int port, streams;
-    bool message_given, streams_given, total_given, trips_given, port_given, address_given, deadline_given;
+    bool message_set, streams_set, total_set, trips_set, port_set, address_set, deadline_set;
     bool gso, busy_poll;
     uint64_t message, total, round_trips;
     double deadline;
@@ -40,25 +40,25 @@ static int parse(struct net_options *options, int argc, char **argv) {
     const struct option_spec specs[] = {
         {"port", OPTION_INTEGER, &options->port, "P",
          .help = "TCP port of the server (serve: 0 takes a free one and says which on stderr)", .minimum = 0,
-         .maximum = 65535, .given = &options->port_given},
+         .maximum = 65535, .is_set = &options->port_set},
         {"address", OPTION_TEXT, &options->address, "A", .help = "serve: address to listen on",
-         .given = &options->address_given},
+         .is_set = &options->address_set},
         {"deadline", OPTION_SECONDS, &options->deadline, "S",
          .help = "serve: end when no client has come after S seconds (default 120)",
-         .given = &options->deadline_given},
+         .is_set = &options->deadline_set},
         {"message", OPTION_SIZE, &options->message, "SIZE",
          .help = "bytes of one send or datagram (default 32KiB TCP, 1KiB UDP, 1 latency)",
-         .given = &options->message_given},
+         .is_set = &options->message_set},
         {"streams", OPTION_INTEGER, &options->streams, "N",
          .help = "connections at once, a thread each; the same as --threads", .minimum = 1,
-         .maximum = STREAMS_MAX, .given = &options->streams_given},
+         .maximum = STREAMS_MAX, .is_set = &options->streams_set},
         {"protocol", OPTION_CHOICE, &options->protocol, "PROTO", .help = "of latency (default TCP)",
          .choices = protocols},
         {"total", OPTION_SIZE, &options->total, "SIZE",
-         .help = "TCP, UDP: receive SIZE bytes instead of --seconds", .given = &options->total_given},
+         .help = "TCP, UDP: receive SIZE bytes instead of --seconds", .is_set = &options->total_set},
         {"round-trips", OPTION_COUNT, &options->round_trips, "N",
          .help = "latency: do N round trips, shared by the streams, instead of --seconds",
-         .given = &options->trips_given},
+         .is_set = &options->trips_set},
         {"gso", OPTION_FLAG, &options->gso, NULL,
          .help = "UDP: let the kernel cut and join datagrams (UDP_SEGMENT, UDP_GRO)"},
         {"busy-poll", OPTION_FLAG, &options->busy_poll, NULL,
@@ -70,7 +70,7 @@ static int parse(struct net_options *options, int argc, char **argv) {
 }
 
 static void run_server(const struct net_options *options) {
-    if (!options->address_given || !options->port_given) {
+    if (!options->address_set || !options->port_set) {
         fail_usage("serve needs --address and --port: the server listens on that address only");
     }
     if (options->deadline <= 0) {
@@ -98,38 +98,37 @@ static void check_message(const struct net_plan *plan) {
 }
 
 static void check_client(const struct net_options *options, const struct net_plan *plan) {
-    if (!options->port_given || options->port == 0) {
+    if (!options->port_set || options->port == 0) {
         fail_usage("--port is missing: name the port of the server");
     }
-    if (options->address_given || options->deadline_given) {
+    if (options->address_set || options->deadline_set) {
         fail_usage("--address and --deadline are options of serve");
     }
-    if (options->streams_given && options->common.threads != 1 &&
-        options->streams != options->common.threads) {
+    if (options->streams_set && options->common.threads != 1 && options->streams != options->common.threads) {
         fail_usage("--streams %d and --threads %d differ: each stream has one thread", options->streams,
                    options->common.threads);
     }
     if (plan->streams > STREAMS_MAX) {
         fail_usage("--threads: at most %d streams are possible", STREAMS_MAX);
     }
-    if (plan->latency ? options->total_given || options->gso : options->trips_given || options->busy_poll) {
+    if (plan->latency ? options->total_set || options->gso : options->trips_set || options->busy_poll) {
         fail_usage(plan->latency ? "--total and --gso are options of TCP and UDP"
                                  : "--round-trips and --busy-poll are options of latency");
     }
     if (options->gso && !plan->udp) {
         fail_usage("--gso is an option of UDP");
     }
-    if ((options->total_given || options->trips_given) && options->common.seconds_given) {
+    if ((options->total_set || options->trips_set) && options->common.seconds_set) {
         fail_usage("--seconds excludes --total and --round-trips: name one");
     }
-    if (!options->total_given && !options->trips_given && options->common.seconds <= 0) {
+    if (!options->total_set && !options->trips_set && options->common.seconds <= 0) {
         fail_usage("--seconds 0 measures nothing: name a time above 0");
     }
     check_message(plan);
-    if (options->total_given && options->total / plan->message < (uint64_t)plan->streams) {
+    if (options->total_set && options->total / plan->message < (uint64_t)plan->streams) {
         fail_usage("--total is less than one message for each of %d streams", plan->streams);
     }
-    if (options->trips_given && options->round_trips < (uint64_t)plan->streams) {
+    if (options->trips_set && options->round_trips < (uint64_t)plan->streams) {
         fail_usage("--round-trips is less than one for each of %d streams", plan->streams);
     }
 }
@@ -148,11 +147,11 @@ static void run_client(const struct net_options *options, const char *mode, cons
                  .udp = udp,
                  .offload = options->gso,
                  .busy_poll = options->busy_poll,
-                 .message = options->message_given ? options->message
-                            : latency              ? 1
-                            : udp                  ? 1024
-                                                   : 32768,
-                 .streams = options->streams_given ? options->streams : options->common.threads,
+                 .message = options->message_set ? options->message
+                            : latency            ? 1
+                            : udp                ? 1024
+                                                 : 32768,
+                 .streams = options->streams_set ? options->streams : options->common.threads,
                  .warmup = options->common.warmup,
                  .seconds = options->common.seconds,
                  .total = options->total}};

@@ -26,9 +26,9 @@ static void prepare(struct team_member *member) {
 
 enum answer { ANSWERED, ANSWER_LOST, ANSWER_FAILED };
 
-/* Waits for the whole answer to the ping of `begin`; the answer to an earlier one that was given up is
+/* Waits for the whole answer to the ping of `begin`; the late answer to an earlier one that counts as lost is
  * skipped. */
-static enum answer await(const struct net_plan *plan, struct ping *ping, uint64_t begin) {
+static enum answer wait_for_answer(const struct net_plan *plan, struct ping *ping, uint64_t begin) {
     const double patience = plan->udp ? LOST_SECONDS : STALL_SECONDS;
     size_t have = 0, message = (size_t)plan->message;
     for (;;) {
@@ -61,7 +61,7 @@ static enum answer await(const struct net_plan *plan, struct ping *ping, uint64_
 }
 
 /* A round trip that was lost takes its time but is no measurement; too many in a row end the run. */
-static void lose(struct team_member *member, struct ping *ping) {
+static void count_lost(struct team_member *member, struct ping *ping) {
     ping->lost += !member->warming;
     if (++ping->unanswered >= LOST_IN_A_ROW) {
         team_fail(member, "the server gave no answer to %d pings of stream %d in a row", LOST_IN_A_ROW,
@@ -78,7 +78,7 @@ static void run(struct team_member *member) {
         ping->data[0] = (unsigned char)ping->number;
         uint64_t begin = clock_now();
         enum answer answer = endpoint_send(ping->socket, ping->data, (size_t)plan->message)
-                                 ? await(plan, ping, begin)
+                                 ? wait_for_answer(plan, ping, begin)
                                  : ANSWER_FAILED;
         uint64_t end = clock_now();
         if (answer == ANSWER_FAILED) {
@@ -86,7 +86,7 @@ static void run(struct team_member *member) {
             return;
         }
         if (answer == ANSWER_LOST) {
-            lose(member, ping);
+            count_lost(member, ping);
             continue;
         }
         ping->unanswered = 0;

@@ -8,8 +8,8 @@
 
 struct receiver {
     int socket;
-    uint64_t all;   /* TCP: bytes since the connection began */
-    unsigned quiet; /* waits of QUIET_SECONDS since something came last */
+    uint64_t all;      /* TCP: bytes since the connection began */
+    unsigned silences; /* waits of SILENCE_SECONDS since something came last */
     unsigned char *buffer;
     struct batch *batch;      /* UDP */
     struct sequence sequence; /* UDP */

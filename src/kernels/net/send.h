@@ -1,4 +1,4 @@
-/* The sending end of a throughput test: one thread per stream that sends until it is told to stop. */
+/* The sending end of a throughput test: one thread per stream that sends until it is stopped. */
 #ifndef PEAKMARK_NET_SEND_H
 #define PEAKMARK_NET_SEND_H
 

@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A datagram later than this many numbers can't be told from a duplicate: it stays lost, counted as stale. */
+/* A datagram later than this many numbers cannot be distinguished from a duplicate: it counts as lost and
+ * stale. */
 enum { SEQUENCE_SPAN = 65536 };
 
 struct sequence {
@@ -21,8 +22,8 @@ struct sequence {
     uint64_t to;         /* UINT64_MAX while it is open */
     uint64_t received;   /* different numbers of the window that arrived */
     uint64_t reordered;  /* of these, the ones that arrived after a higher number */
-    uint64_t duplicated; /* arrivals of a number of the window that was there already */
-    uint64_t stale;      /* arrivals too late to be told apart */
+    uint64_t duplicated; /* repeated arrivals of a number of the window */
+    uint64_t stale;      /* arrivals too late to tell new ones from duplicates */
     uint64_t seen[SEQUENCE_SPAN / 64];
 };
 
