@@ -1,4 +1,4 @@
-/* Starts a kernel as a real process and reads what it says; no shell. For the tests of the programs. */
+/* Starts a kernel as a real process and reads its output; no shell. For the tests of the programs. */
 #ifndef PEAKMARK_TEST_PROCESS_H
 #define PEAKMARK_TEST_PROCESS_H
 
@@ -176,10 +176,10 @@ static inline void process_free(struct process *process) {
     free(process);
 }
 
-/* Asserts that a program ended with this code and, unless NULL, said this on stderr; then frees it. */
-static inline void process_expect(struct process *process, int status, const char *said) {
-    if (process->status != status || (said != NULL && strstr(process->error, said) == NULL)) {
-        fail_msg("expected exit %d with '%s', got %d: %s%s", status, said != NULL ? said : "",
+/* Asserts that a program ended with this code and, unless NULL, this text on stderr; then frees it. */
+static inline void process_expect(struct process *process, int status, const char *text) {
+    if (process->status != status || (text != NULL && strstr(process->error, text) == NULL)) {
+        fail_msg("expected exit %d with '%s', got %d: %s%s", status, text != NULL ? text : "",
                  process->status, process->error, process->output);
     }
     process_free(process);
@@ -206,7 +206,7 @@ static inline double json_number(const struct process *process, const char *key)
     return number;
 }
 
-/* Percentiles are there, above zero and in order. */
+/* Percentiles are printed, above zero and in order. */
 static inline void assert_percentiles(const struct process *process) {
     static const char *const keys[] = {"p50", "p90", "p99", "p999", "max"};
     double before = 0;

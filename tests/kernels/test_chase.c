@@ -73,14 +73,14 @@ static void a_short_cycle_is_noticed(void **state) {
 static void seeds_make_different_orders(void **state) {
     (void)state;
     struct chase chase;
-    void *first, *again;
+    void *first, *second;
     link_area(&chase, sizeof area, 64, 1);
     chase_run(&chase, 100);
     first = chase.at;
     link_area(&chase, sizeof area, 64, 1);
     chase_run(&chase, 100);
-    again = chase.at;
-    assert_ptr_equal(first, again);
+    second = chase.at;
+    assert_ptr_equal(first, second);
     link_area(&chase, sizeof area, 64, 2);
     chase_run(&chase, 100);
     assert_ptr_not_equal(first, chase.at);

@@ -42,7 +42,7 @@ static void matches_reference(const struct kernel *kernel) {
     }
 }
 
-/* A chain of any length beside the steps changes nothing of what they compute. */
+/* A chain of any length among the steps changes nothing of what they compute. */
 static void paced_matches_reference(const struct kernel *kernel) {
     static const unsigned links[] = {0, 1, 5, 26, CHAIN_LINKS_MAX};
     const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
@@ -53,7 +53,7 @@ static void paced_matches_reference(const struct kernel *kernel) {
         for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
             kernel->paced(passes, &operands, start, result, links[i], &itself);
             if (memcmp(result, expected, bytes) != 0) {
-                fail_msg("%s with %s beside %u loads differs from plain C after %d passes", kernel->workload,
+                fail_msg("%s with %s and %u loads differs from plain C after %d passes", kernel->workload,
                          kernel->instruction, links[i], (int)passes);
             }
         }
@@ -100,7 +100,7 @@ static void all_kernels_match(void **state) {
     assert_true(for_each_kernel(matches_reference) >= 12); /* plain C and one vector ISA have six each */
 }
 
-static void all_kernels_match_beside_a_chain(void **state) {
+static void all_kernels_match_with_a_chain(void **state) {
     (void)state;
     assert_true(for_each_kernel(paced_matches_reference) >= 12);
 }
@@ -168,7 +168,7 @@ int main(void) {
     say_what_this_cpu_lacks();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_kernels_match),
-        cmocka_unit_test(all_kernels_match_beside_a_chain),
+        cmocka_unit_test(all_kernels_match_with_a_chain),
         cmocka_unit_test(all_kernels_notice_lost_steps),
         cmocka_unit_test(all_floats_stay_normal),
         cmocka_unit_test(operations_follow_from_the_width),

@@ -7,7 +7,7 @@
 
 /* In a sanitizer's loop, and on an emulator's core, the chain is not what binds. */
 #if defined(__x86_64__) && !defined(INSTRUMENTED)
-#define TELLS_CLOCK 1
+#define REPORTS_CLOCK 1
 #endif
 
 static struct process *cpubench(const char *workload, const char *option, const char *value) {
@@ -40,7 +40,7 @@ static void every_workload_is_measured_and_right(void **state) {
     }
 }
 
-/* Whether the rate, the clock and the counts fit together; nothing executes more than 8 vector instructions a
+/* Whether rate, clock and counts agree; nothing executes more than 8 vector instructions a
  * cycle. */
 static void the_record_explains_the_rate(void **state) {
     (void)state;
@@ -63,27 +63,27 @@ static void the_record_explains_the_rate(void **state) {
     process_free(process);
 }
 
-#ifdef TELLS_CLOCK
-/* In work that lasts long enough for some samples the clock is told, but where something disturbed most of
- * them, or the loads before: not in every run of many. */
-static void the_record_tells_the_clock_under_the_work(void **state) {
+#ifdef REPORTS_CLOCK
+/* In work that lasts long enough for some samples the clock rate is known, except where something disturbed
+ * most of them, or the loads before: not in every run of many. */
+static void the_record_has_the_clock_rate_under_the_work(void **state) {
     (void)state;
     enum { RUNS = 30 };
-    int known = 0;
+    int load_known = 0;
     for (int run = 0; run < RUNS; run++) {
         struct process *process = cpubench("DP", "--operations", "4e9");
         double seconds;
         assert_int_equal(process->status, 0);
-        bool told = strncmp(json_at(process, "clock_hz_loaded"), "null", 4) != 0 &&
-                    json_number(process, "clock_hz_loaded") > 1e8;
+        bool reported = strncmp(json_at(process, "clock_hz_loaded"), "null", 4) != 0 &&
+                        json_number(process, "clock_hz_loaded") > 1e8;
         process_free(process);
-        if (told) {
+        if (reported) {
             return;
         }
-        known += clock_load_cycles(&seconds) > 0;
+        load_known += clock_load_cycles(&seconds) > 0;
     }
-    if (known > RUNS / 2) {
-        fail_msg("the latency of a load is known here, yet no run told the clock under its work");
+    if (load_known > RUNS / 2) {
+        fail_msg("the latency of a load is known here, yet no run reports the clock rate under its work");
     }
     skip_because("the latency of a load is not known here");
 }
@@ -204,8 +204,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_workload_is_measured_and_right),
         cmocka_unit_test(the_record_explains_the_rate),
-#ifdef TELLS_CLOCK
-        cmocka_unit_test(the_record_tells_the_clock_under_the_work),
+#ifdef REPORTS_CLOCK
+        cmocka_unit_test(the_record_has_the_clock_rate_under_the_work),
 #endif
         cmocka_unit_test(the_record_tells_who_had_the_cpu),
         cmocka_unit_test(a_long_run_repeats_the_check),

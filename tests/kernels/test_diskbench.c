@@ -32,10 +32,10 @@ static void assert_nothing_left(void) {
 }
 
 /* Bytes of the buffers in huge pages; `policy` gets the kernel's word for whether it gives any. */
-static double huge_bytes(const char *record, const char *asked, char policy[16]) {
+static double huge_bytes(const char *record, const char *wanted, char policy[16]) {
     struct process *process = process_run(NULL, ARGV("diskbench", "--workload", "RS", "--record", record,
                                                      "--size", "1MiB", "--total", "1MiB", "--warmup", "0",
-                                                     "--huge-pages", asked, "--directory", directory));
+                                                     "--huge-pages", wanted, "--directory", directory));
     assert_int_equal(process->status, 0);
     double bytes = json_number(process, "huge_pages");
     snprintf(policy, 16, "%s", json_at(process, "huge_page_policy"));
@@ -43,8 +43,8 @@ static double huge_bytes(const char *record, const char *asked, char policy[16])
     return bytes;
 }
 
-/* A kernel that gives none at all is told by its policy; where memory is in pieces, it has none at times. */
-static void buffers_are_in_huge_pages_unless_told_otherwise(void **state) {
+/* A kernel that gives none at all shows it in its policy; where memory is in pieces, it has none at times. */
+static void buffers_are_in_huge_pages_unless_refused(void **state) {
     (void)state;
     char policy[16];
     assert_true(huge_bytes("64KiB", "off", policy) == 0);
@@ -63,7 +63,7 @@ static void totals_are_exact(void **state) {
     (void)state;
     static const char *const workloads[] = {"RS", "WS", "RR", "WR"};
     for (size_t i = 0; i < 4; i++) {
-        /* 3 MiB over files of 1 MiB together: every workload wraps around; 768 records do not divide by 5. */
+        /* 3 MiB over files of 1 MiB in all: every workload wraps around; 768 records do not divide by 5. */
         struct process *process = process_run(
             NULL, ARGV("diskbench", "--workload", workloads[i], "--record", "4KiB", "--size", "1MiB",
                        "--total", "3MiB", "--threads", "5", "--warmup", "0.01", "--directory", directory));
@@ -82,14 +82,14 @@ static void totals_are_exact(void **state) {
     assert_nothing_left();
 }
 
-/* Written as asked, through either engine: 3 MiB into files of 1 MiB empty each file twice. */
+/* Written as requested, through either engine: 3 MiB into files of 1 MiB empty each file twice. */
 static void writes_wait_for_each_record_or_make_files_new(void **state) {
     (void)state;
     static const char *const workloads[] = {"WS", "WR"}, *const engines[] = {"psync", "io_uring"};
-    static const char *const asked[][2] = {
+    static const char *const choices[][2] = {
         {"end", "overwrite"}, {"each", "overwrite"}, {"end", "new"}, {"each", "new"}};
     for (size_t i = 0; i < 16; i++) {
-        const char *const *how = asked[i % 4], *engine = engines[i / 8];
+        const char *const *how = choices[i % 4], *engine = engines[i / 8];
         struct process *process = process_run(
             NULL, ARGV("diskbench", "--workload", workloads[i / 4 % 2], "--record", "64KiB", "--size", "1MiB",
                        "--total", "3MiB", "--threads", "2", "--warmup", "0.01", "--engine", engine, "--depth",
@@ -252,18 +252,18 @@ static void a_write_of_nothing_fails(void **state) {
 /* Path of the first entry of a directory whose name begins with the marker; false when there is none yet. */
 static bool find_marked(const char *parent, char *path, size_t capacity) {
     DIR *entries = opendir(parent);
-    bool found = false;
-    for (struct dirent *entry = entries != NULL ? readdir(entries) : NULL; entry != NULL && !found;
+    bool is_found = false;
+    for (struct dirent *entry = entries != NULL ? readdir(entries) : NULL; entry != NULL && !is_found;
          entry = readdir(entries)) {
         if (strncmp(entry->d_name, "peakmark-", 9) == 0) {
             snprintf(path, capacity, "%s/%.200s", parent, entry->d_name);
-            found = true;
+            is_found = true;
         }
     }
     if (entries != NULL) {
         closedir(entries);
     }
-    return found;
+    return is_found;
 }
 
 static void signals_leave_nothing_behind(void **state) {
@@ -294,7 +294,7 @@ static void signals_leave_nothing_behind(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(buffers_are_in_huge_pages_unless_told_otherwise),
+        TEST(buffers_are_in_huge_pages_unless_refused),
         TEST(totals_are_exact),
         TEST(writes_wait_for_each_record_or_make_files_new),
         TEST(runs_for_the_time_set),

@@ -14,7 +14,8 @@
 
 static char port[16]; /* of the server that was started last */
 
-/* A server on a free port of this address, listening when this returns; NULL when the address is not there.
+/* A server on a free port of this address, listening when this returns; NULL when this machine lacks the
+ * address.
  */
 static struct process *serve(const char *address) {
     struct process *server = process_start(
@@ -24,9 +25,9 @@ static struct process *serve(const char *address) {
         process_free(server);
         return NULL;
     }
-    const char *said = strstr(server->error, "listening on port ");
-    assert_non_null(said);
-    snprintf(port, sizeof port, "%d", atoi(said + strlen("listening on port ")));
+    const char *text = strstr(server->error, "listening on port ");
+    assert_non_null(text);
+    snprintf(port, sizeof port, "%d", atoi(text + strlen("listening on port ")));
     return server;
 }
 
@@ -57,15 +58,15 @@ static void tcp_counts_every_byte(void **state) {
 /* Over loopback a segment has 64 KiB. */
 static void small_tcp_messages_are_joined_and_large_ones_are_not(void **state) {
     (void)state;
-    const char *const messages[] = {"1KiB", "32KiB"}, *const said[] = {"\"joined\": true",
-                                                                       "\"joined\": false"};
+    const char *const messages[] = {"1KiB", "32KiB"}, *const expected[] = {"\"joined\": true",
+                                                                           "\"joined\": false"};
     for (int i = 0; i < 2; i++) {
         struct process *server = serve("127.0.0.1");
         struct process *client = process_run(KEY, ARGV("netbench", "TCP", "--message", messages[i], "--total",
                                                        "1MiB", "--warmup", "0", "--port", port, "127.0.0.1"));
         end_well(server);
         assert_int_equal(client->status, 0);
-        assert_non_null(strstr(client->output, said[i]));
+        assert_non_null(strstr(client->output, expected[i]));
         process_free(client);
     }
 }
@@ -244,12 +245,13 @@ static struct process *client_of(const char *answer) {
 
 static void numbers_of_the_server_out_of_range_are_refused(void **state) {
     (void)state;
-    static const char *const answers[] = {"RUN -1\n",                   /* 2^64 - 1 as an unsigned number */
-                                          "RUN 18446744073709551616\n", /* 2^64 */
-                                          "RUN 1 and more\n",           /* ... */
-                                          "RUN 1\nPORT 0 65537\nCONNECT\n", /* 1 as a port */
-                                          "RUN 1\nPORT 1 5000\nCONNECT\n", /* of a stream that is not there */
-                                          "RUN 1\nPORT 4294967296 5000\nCONNECT\n"};
+    static const char *const answers[] = {
+        "RUN -1\n",                       /* 2^64 - 1 as an unsigned number */
+        "RUN 18446744073709551616\n",     /* 2^64 */
+        "RUN 1 and more\n",               /* ... */
+        "RUN 1\nPORT 0 65537\nCONNECT\n", /* 1 as a port */
+        "RUN 1\nPORT 1 5000\nCONNECT\n",  /* of a stream that does not exist */
+        "RUN 1\nPORT 4294967296 5000\nCONNECT\n"};
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         process_expect(client_of(answers[i]), 1, "not understood");
     }
@@ -349,7 +351,7 @@ static void wrong_command_lines_are_refused(void **state) {
     (void)state;
     static const struct {
         const char *argv[8];
-        const char *said;
+        const char *expected;
     } wrong[] = {
         {{"netbench"}, "serve, TCP, UDP or latency"},
         {{"netbench", "SCTP", "host"}, "unknown mode SCTP"},
@@ -364,7 +366,7 @@ static void wrong_command_lines_are_refused(void **state) {
         {{"netbench", "serve", "--port", "1"}, "needs --address"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        process_expect(process_run(KEY, wrong[i].argv), 2, wrong[i].said);
+        process_expect(process_run(KEY, wrong[i].argv), 2, wrong[i].expected);
     }
     process_expect(process_run(NULL, ARGV("netbench", "TCP", "--port", "1", "host")), 2,
                    "NETBENCH_KEY is not set");

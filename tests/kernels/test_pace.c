@@ -1,5 +1,5 @@
-/* The clock under the work: what the samples say, how long the chain is, and the processor's own counter
- * beside it. */
+/* The clock under the work: what follows from the samples, how long the chain is, and a
+ * comparison with the counter of the processor. */
 #include "check.h"
 
 #include <linux/perf_event.h>
@@ -118,7 +118,7 @@ static void calls_that_take_longer_than_calm_ones_had_less_of_the_pipes(void **s
     assert_false(pace_held_up(&pace));
 }
 
-/* A neighbour may hide the latency at the beginning: who held the work up is told all the same. */
+/* A neighbour may hide the latency at the beginning: whether the work was held up is known all the same. */
 static void without_a_latency_no_clock_but_who_held_it_up(void **state) {
     (void)state;
     struct pace pace = built();
@@ -152,7 +152,7 @@ static void long_runs_are_sampled_to_their_end(void **state) {
 static void the_chain_is_a_quarter_longer_than_the_work(void **state) {
     (void)state;
     struct pace pace = built();
-    assert_int_equal(pace_links(&pace, 23.9 / 3e9, false), 6); /* 30 cycles beside 24 */
+    assert_int_equal(pace_links(&pace, 23.9 / 3e9, false), 6); /* 30 cycles for 24 */
     assert_int_equal(pace_links(&pace, 23.9 / 3e9, true), 9);
     assert_true(pace_links(&pace, 1e-3, false) == 0); /* interrupted: longer than any chain */
     assert_true(pace_links(&pace, 0, false) == 0);
@@ -204,8 +204,8 @@ static void chains_read_what_was_stored_before(void **state) {
     assert_true(chain_of_64_reads_the_store());
 }
 
-/* Every kernel beside a chain that is long enough takes the cycles that the chain says, by the processor's
- * own count. */
+/* Every kernel with a chain that is long enough takes the cycles of the chain, by the counter
+ * of the processor. */
 static void the_processors_counter_agrees(void **state) {
     (void)state;
     static struct operands operands;
@@ -231,10 +231,10 @@ static void the_processors_counter_agrees(void **state) {
                 assert_int_equal(read(counter, &cycles, sizeof cycles), sizeof cycles);
                 least = cycles < least ? cycles : least;
             }
-            double told = 40.0 * latency * PAIRS;
-            if ((double)least < 0.98 * told || (double)least > 1.03 * told) {
+            double expected = 40.0 * latency * PAIRS;
+            if ((double)least < 0.98 * expected || (double)least > 1.03 * expected) {
                 fail_msg("%s with %s: %lu cycles, but the chain takes %.0f", kernel->workload,
-                         kernel->instruction, (unsigned long)least, told);
+                         kernel->instruction, (unsigned long)least, expected);
             }
         }
     }

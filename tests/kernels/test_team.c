@@ -125,7 +125,8 @@ static void fixed_work(void **state) {
     team_free(&team);
 }
 
-/* A member that fails before the run ends the run at once: with 1000 s asked for, this test would not end. */
+/* A member that fails before the run ends the run at once: as it would take 1000 s, this test would not end.
+ */
 static void failure_ends_all(void **state) {
     (void)state;
     struct trace trace = {.fail_at = 1};

@@ -19,16 +19,16 @@ static void require(bool holds, const char *what) {
     }
 }
 
-/* A size that is printed and read again is the same. */
+/* A size that is printed and reread is the same. */
 static void sizes(const char *text) {
-    uint64_t bytes = 77, again = 0;
+    uint64_t bytes = 77, reread = 0;
     char printed[32];
     if (!parse_size(text, &bytes)) {
         require(bytes == 77, "a refused size leaves the value alone");
         return;
     }
     require(bytes > 0, "a size is above 0");
-    require(parse_size(format_size(bytes, printed, sizeof printed), &again) && again == bytes,
+    require(parse_size(format_size(bytes, printed, sizeof printed), &reread) && reread == bytes,
             "a printed size is read as itself");
 }
 
