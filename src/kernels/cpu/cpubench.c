@@ -204,7 +204,13 @@ static void print_result(const struct kernel *kernel, const struct team *team,
     report_end(&json, &report);
 }
 
-int main(int argc, char **argv) {
+struct arguments {
+    struct common_options common;
+    const char *workload, *isa;
+    uint64_t operations;
+};
+
+static void parse_arguments(struct arguments *a, int argc, char **argv) {
     static const char *const workloads[] = {"QP", "HP", "SP", "DP", "FP32", "QPDOT", NULL};
     static const struct program program = {
         .name = "cpubench",
@@ -214,50 +220,59 @@ int main(int argc, char **argv) {
             "QP int8, HP int16, SP int32, DP double, FP32 single, QPDOT int8 dot product into int32.\n"
             "One operation is one multiplication or one addition on one lane; a fused one counts as two.",
         .example = "cpubench --workload DP --threads 2 --seconds 1"};
-    static struct common_options common = COMMON_DEFAULTS;
-    const char *workload = NULL, *isa = isa_choices[0], *reason;
-    uint64_t operations = 0;
     const struct option_spec specs[] = {
-        {"workload", OPTION_CHOICE, &workload, "NAME", .help = "what to compute", .choices = workloads},
-        COMMON_OPTIONS(&common),
-        {"operations", OPTION_COUNT, &operations, "N",
+        {"workload", OPTION_CHOICE, &a->workload, "NAME", .help = "what to compute", .choices = workloads},
+        COMMON_OPTIONS(&a->common),
+        {"operations", OPTION_COUNT, &a->operations, "N",
          .help = "do N operations in all, e.g. 1e12, instead of --seconds"},
-        {"isa", OPTION_CHOICE, &isa, "NAME", .help = "instruction set (default auto)",
+        {"isa", OPTION_CHOICE, &a->isa, "NAME", .help = "instruction set (default auto)",
          .choices = isa_choices},
         END_OF_OPTIONS,
     };
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
-    if (workload == NULL) {
+    if (a->workload == NULL) {
         fail_usage("--workload is missing: choose one of QP, HP, SP, DP, FP32, QPDOT");
     }
-    if (operations > 0 && common.seconds_set) {
+    if (a->operations > 0 && a->common.seconds_set) {
         fail_usage("--seconds and --operations exclude each other: the run ends by time or by work");
     }
-    struct settings settings = {.kernel = kernel_find(workload, isa_from_name(isa), &reason),
-                                .seed = common.seed};
-    if (settings.kernel == NULL) {
-        fail_impossible("%s", reason);
-    }
+}
+
+/* Work is shared in pairs of passes, and every thread gets one at least. */
+static struct team_plan make_plan(const struct arguments *a, const struct kernel *kernel) {
+    const uint64_t grain = 2ULL * kernel->operations * kernel->accumulators;
+    const uint64_t least = grain * (uint64_t)a->common.threads;
+    return (struct team_plan){.warmup = a->common.warmup,
+                              .seconds = a->common.seconds,
+                              .work = a->operations > 0 && a->operations < least ? least : a->operations,
+                              .grain = grain,
+                              .clock_rate = true};
+}
+
+int main(int argc, char **argv) {
+    static struct arguments a = {.common = COMMON_DEFAULTS};
     static struct cpu_list cpus;
     struct warnings warnings = {0};
     struct team team;
-    const uint64_t grain = 2ULL * settings.kernel->operations * settings.kernel->accumulators;
-    const uint64_t least = grain * (uint64_t)common.threads; /* every thread has work */
-    const struct team_plan plan = {.warmup = common.warmup,
-                                   .seconds = common.seconds,
-                                   .work = operations > 0 && operations < least ? least : operations,
-                                   .grain = grain,
-                                   .clock_rate = true};
-    const struct team_job job = {.prepare = prepare, .run = run, .finish = finish};
-    place_choose(&common.cpus, common.threads, &cpus, &warnings);
+    const char *reason;
+    a.isa = isa_choices[0];
+    parse_arguments(&a, argc, argv);
+    struct settings settings = {.kernel = kernel_find(a.workload, isa_from_name(a.isa), &reason),
+                                .seed = a.common.seed};
+    if (settings.kernel == NULL) {
+        fail_impossible("%s", reason);
+    }
+    place_choose(&a.common.cpus, a.common.threads, &cpus, &warnings);
     const char *better =
-        isa_better_left_out(settings.kernel->isa, settings.kernel->feature, strcmp(workload, "QPDOT") == 0);
+        isa_better_left_out(settings.kernel->isa, settings.kernel->feature, strcmp(a.workload, "QPDOT") == 0);
     if (better != NULL) {
         warnings_add(
             &warnings,
             "cpubench was built without %s, which this CPU has: build it with a newer compiler and assembler",
             better);
     }
+    const struct team_plan plan = make_plan(&a, settings.kernel);
+    const struct team_job job = {.prepare = prepare, .run = run, .finish = finish};
     if (!team_run(&team, &cpus, &plan, &job, &settings)) {
         fail_measurement("%s", team.error);
     }

@@ -233,6 +233,52 @@ static void print(const struct disk_options *options, struct disk_test *test, co
     report_end(&json, &report);
 }
 
+static void make_test(struct disk_test *test, const struct disk_options *options,
+                      const struct volume *volume) {
+    int threads = options->common.threads;
+    *test =
+        (struct disk_test){.engine = strcmp(options->engine, "psync") == 0 ? &engine_psync : &engine_io_uring,
+                           .volume = volume,
+                           .write = options->workload[0] == 'W',
+                           .random = options->workload[1] == 'R',
+                           .sync = strcmp(options->sync, "each") == 0,
+                           .fresh = strcmp(options->fill, "new") == 0,
+                           .huge_pages = strcmp(options->huge_pages, "on") == 0,
+                           .record = options->record,
+                           .records = options->size / (uint64_t)threads / options->record,
+                           .depth = options->depth,
+                           .seed = options->common.seed,
+                           .lanes = calloc((size_t)threads, sizeof(struct lane))};
+    if (test->lanes == NULL || getrandom(&test->run, sizeof test->run, 0) != (ssize_t)sizeof test->run) {
+        fail_measurement("no memory or no random number for %d threads: %s", threads, strerror(errno));
+    }
+    for (int i = 0; i < threads; i++) {
+        test->lanes[i].test = test;
+        test->lanes[i].file = -1;
+    }
+    if (test->engine->probe != NULL) {
+        test->engine->probe(test);
+    }
+}
+
+static void measure(struct team *team, const struct disk_options *options, struct disk_test *test,
+                    const struct cpu_list *cpus) {
+    static struct cpu_list shared_cpus;
+    shared_cpus = options->common.cpus;
+    if (shared_cpus.count == 0 && !place_allowed(&shared_cpus)) {
+        fail_measurement("the CPUs of this process cannot be read: %s", strerror(errno));
+    }
+    struct team_plan plan = {.warmup = options->common.warmup,
+                             .seconds = options->common.seconds,
+                             .work = options->total_set ? options->total / test->record * test->record : 0,
+                             .grain = test->record,
+                             .clock_rate = false,
+                             .shared_cpus = &shared_cpus};
+    if (!team_run(team, cpus, &plan, &lane_job, test)) {
+        fail_measurement("%s", team->error);
+    }
+}
+
 int main(int argc, char **argv) {
     static struct disk_options options = {.common = COMMON_DEFAULTS,
                                           .directory = ".",
@@ -243,7 +289,7 @@ int main(int argc, char **argv) {
                                           .record = 4096,
                                           .size = UINT64_C(1) << 30,
                                           .depth = 1};
-    static struct cpu_list cpus, shared_cpus;
+    static struct cpu_list cpus;
     static struct volume volume;
     static struct disk_test test;
     struct warnings warnings = {.count = 0};
@@ -253,50 +299,14 @@ int main(int argc, char **argv) {
     check(&options);
     int threads = options.common.threads;
     place_choose(&options.common.cpus, threads, &cpus, &warnings);
-    test =
-        (struct disk_test){.engine = strcmp(options.engine, "psync") == 0 ? &engine_psync : &engine_io_uring,
-                           .volume = &volume,
-                           .write = options.workload[0] == 'W',
-                           .random = options.workload[1] == 'R',
-                           .sync = strcmp(options.sync, "each") == 0,
-                           .fresh = strcmp(options.fill, "new") == 0,
-                           .huge_pages = strcmp(options.huge_pages, "on") == 0,
-                           .record = options.record,
-                           .records = options.size / (uint64_t)threads / options.record,
-                           .depth = options.depth,
-                           .seed = options.common.seed,
-                           .lanes = calloc((size_t)threads, sizeof(struct lane))};
-    if (test.lanes == NULL || getrandom(&test.run, sizeof test.run, 0) != (ssize_t)sizeof test.run) {
-        fail_measurement("no memory or no random number for %d threads: %s", threads, strerror(errno));
-    }
-    if (test.engine->probe != NULL) {
-        test.engine->probe(&test);
-    }
+    make_test(&test, &options, &volume);
     scratch_create(options.directory);
     if (!volume_inspect(scratch_directory(), &volume)) {
         fail_measurement("the filesystem of '%s' cannot be read: %s", options.directory, strerror(errno));
     }
     check_space(&volume, test.record * test.records * (uint64_t)threads, options.directory);
-    for (int i = 0; i < threads; i++) {
-        test.lanes[i].test = &test;
-        test.lanes[i].file = -1;
-    }
     uint32_t alignment = open_files(&test, threads, &warnings);
-
-    uint64_t work = options.total_set ? options.total / test.record * test.record : 0;
-    struct team_plan plan = {.warmup = options.common.warmup,
-                             .seconds = options.common.seconds,
-                             .work = work,
-                             .grain = test.record,
-                             .clock_rate = false,
-                             .shared_cpus = &shared_cpus};
-    shared_cpus = options.common.cpus;
-    if (shared_cpus.count == 0 && !place_allowed(&shared_cpus)) {
-        fail_measurement("the CPUs of this process cannot be read: %s", strerror(errno));
-    }
-    if (!team_run(&team, &cpus, &plan, &lane_job, &test)) {
-        fail_measurement("%s", team.error);
-    }
+    measure(&team, &options, &test, &cpus);
     print(&options, &test, &team, alignment, &warnings);
     for (int i = 0; i < threads; i++) {
         lane_free(&test.lanes[i]);

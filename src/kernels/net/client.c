@@ -222,6 +222,29 @@ static void print_common(struct json *json, const struct session *session, const
     json_integer(json, "rcvbuf", outcome->receive_buffer);
 }
 
+static void print_throughput(const struct session *session, const struct client_options *options,
+                             const struct outcome *outcome, bool joined) {
+    struct report report = {.instrument = "netbench",
+                            .workload = options->workload,
+                            .value = team_rate(&outcome->team) * 8,
+                            .unit = "bit/s",
+                            .work_unit = "B",
+                            .team = &outcome->team,
+                            .warnings = &session->warnings};
+    struct json json;
+    report_begin(&json, &report);
+    json_unsigned(&json, "sent", outcome->sent);
+    json_unsigned(&json, "received", outcome->received);
+    json_unsigned(&json, "lost", outcome->lost);
+    json_unsigned(&json, "reordered", outcome->reordered);
+    json_unsigned(&json, "duplicated", outcome->duplicated);
+    json_unsigned(&json, "stale", outcome->stale);
+    json_bool(&json, "gso", options->plan.offload);
+    json_bool(&json, "joined", joined);
+    print_common(&json, session, &options->plan, outcome, endpoint_buffer(session->sockets[0], SO_SNDBUF));
+    report_end(&json, &report);
+}
+
 static void throughput(struct session *session, struct client_options *options) {
     struct net_plan *plan = &options->plan;
     struct sending sending = {.plan = plan,
@@ -246,27 +269,32 @@ static void throughput(struct session *session, struct client_options *options) 
         control_send(&session->control, "SENT %d %" PRIu64, i, (uint64_t)sending.senders[i].sent);
     }
     receive_result(session, &outcome);
+    print_throughput(session, options, &outcome, joined);
+    free(sending.senders);
+    team_free(&outcome.team);
+}
+
+static void print_latency(const struct session *session, const struct client_options *options,
+                          const struct outcome *outcome, const struct team *team,
+                          const struct histogram *latency) {
+    double mean = histogram_mean(latency) * 1e-9;
     struct report report = {.instrument = "netbench",
                             .workload = options->workload,
-                            .value = team_rate(&outcome.team) * 8,
-                            .unit = "bit/s",
-                            .work_unit = "B",
-                            .team = &outcome.team,
+                            .value = mean,
+                            .unit = "s",
+                            .work_unit = "round trip",
+                            .team = team,
                             .warnings = &session->warnings};
     struct json json;
     report_begin(&json, &report);
-    json_unsigned(&json, "sent", outcome.sent);
-    json_unsigned(&json, "received", outcome.received);
-    json_unsigned(&json, "lost", outcome.lost);
-    json_unsigned(&json, "reordered", outcome.reordered);
-    json_unsigned(&json, "duplicated", outcome.duplicated);
-    json_unsigned(&json, "stale", outcome.stale);
-    json_bool(&json, "gso", plan->offload);
-    json_bool(&json, "joined", joined);
-    print_common(&json, session, plan, &outcome, endpoint_buffer(session->sockets[0], SO_SNDBUF));
+    json_double(&json, "half_rtt", mean / 2);
+    json_double(&json, "min", (double)latency->minimum * 1e-9);
+    report_percentiles(&json, latency);
+    json_unsigned(&json, "round_trips", latency->count);
+    json_unsigned(&json, "lost", outcome->lost);
+    json_bool(&json, "busy_poll", options->plan.busy_poll);
+    print_common(&json, session, &options->plan, outcome, endpoint_buffer(session->sockets[0], SO_SNDBUF));
     report_end(&json, &report);
-    free(sending.senders);
-    team_free(&outcome.team);
 }
 
 static void latency(struct session *session, struct client_options *options) {
@@ -297,24 +325,7 @@ static void latency(struct session *session, struct client_options *options) {
         histogram_merge(&all, &pings[i].latency);
         outcome.lost += pings[i].lost;
     }
-    double mean = histogram_mean(&all) * 1e-9;
-    struct report report = {.instrument = "netbench",
-                            .workload = options->workload,
-                            .value = mean,
-                            .unit = "s",
-                            .work_unit = "round trip",
-                            .team = &team,
-                            .warnings = &session->warnings};
-    struct json json;
-    report_begin(&json, &report);
-    json_double(&json, "half_rtt", mean / 2);
-    json_double(&json, "min", (double)all.minimum * 1e-9);
-    report_percentiles(&json, &all);
-    json_unsigned(&json, "round_trips", all.count);
-    json_unsigned(&json, "lost", outcome.lost);
-    json_bool(&json, "busy_poll", plan->busy_poll);
-    print_common(&json, session, plan, &outcome, endpoint_buffer(session->sockets[0], SO_SNDBUF));
-    report_end(&json, &report);
+    print_latency(session, options, &outcome, &team, &all);
     free(pings);
     team_free(&team);
 }

@@ -142,6 +142,31 @@ static void receive_sent(struct session *session, uint64_t *sent) {
     }
 }
 
+/* After the clock: stops the senders, reads what is still under way, and compares what was sent with what
+ * arrived. */
+static void end_streams(struct session *session, struct receiver *receivers, uint64_t *sent) {
+    const struct net_plan *plan = &session->plan;
+    control_send(&session->control, "STOP");
+    uint64_t deadline = deadline_in(ANSWER_SECONDS);
+    if (plan->udp) {
+        receive_sent(session, sent);
+    }
+    int endless = receive_rest(plan, receivers, deadline);
+    if (endless >= 0) {
+        fail_both(session, "stream %d did not end after the test", endless);
+    }
+    if (plan->udp) {
+        return;
+    }
+    receive_sent(session, sent);
+    for (int i = 0; i < plan->streams; i++) {
+        if (sent[i] != receivers[i].all) {
+            fail_both(session, "stream %d: %" PRIu64 " bytes were sent but %" PRIu64 " received", i, sent[i],
+                      receivers[i].all);
+        }
+    }
+}
+
 static void throughput(struct session *session) {
     const struct net_plan *plan = &session->plan;
     struct receiver *receivers = calloc((size_t)plan->streams, sizeof *receivers);
@@ -162,23 +187,8 @@ static void throughput(struct session *session) {
         fail_both(session, "%s", team.error);
     }
     int buffer = endpoint_buffer(receivers[0].socket, SO_RCVBUF);
-    control_send(&session->control, "STOP");
-    uint64_t deadline = deadline_in(ANSWER_SECONDS);
-    if (plan->udp) {
-        receive_sent(session, sent);
-    }
-    int endless = receive_rest(plan, receivers, deadline);
-    if (endless >= 0) {
-        fail_both(session, "stream %d did not end after the test", endless);
-    }
-    if (!plan->udp) {
-        receive_sent(session, sent);
-    }
+    end_streams(session, receivers, sent);
     for (int i = 0; i < plan->streams; i++) {
-        if (!plan->udp && sent[i] != receivers[i].all) {
-            fail_both(session, "stream %d: %" PRIu64 " bytes were sent but %" PRIu64 " received", i, sent[i],
-                      receivers[i].all);
-        }
         send_stream(session, &team, i, plan->udp ? &receivers[i].sequence : NULL);
     }
     send_end(session, buffer);
