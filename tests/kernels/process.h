@@ -1,4 +1,6 @@
-/* Starts a kernel as a real process and reads its output; no shell. For the tests of the programs. */
+/*
+ * Starts a kernel as a real process and reads its output; no shell. For the tests of the programs.
+ */
 #ifndef PEAKMARK_TEST_PROCESS_H
 #define PEAKMARK_TEST_PROCESS_H
 
@@ -27,7 +29,8 @@ struct process {
     char output[OUTPUT_BYTES], error[OUTPUT_BYTES];
 };
 
-/* Becomes the program at `path`; $RUNNER is the emulator that programs of another architecture need. */
+/* Becomes the program at `path`; $RUNNER is the emulator that programs of another architecture
+ * need. */
 _Noreturn static inline void process_become(const char *path, const char *const *argv) {
     const char *runner = getenv("RUNNER");
     const char *words[64] = {runner, path};
@@ -49,8 +52,8 @@ struct disabled_call {
     int number, error;
 };
 
-/* Disables a system call in this process and in the program it becomes, for good. False where the kernel
- * allows no such filter. */
+/* Disables a system call in this process and in the program it becomes, for good. False where the
+ * kernel allows no such filter. */
 static inline bool process_disable(const struct disabled_call *call) {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -74,7 +77,8 @@ static inline struct process *process_start(const char *variable, const char *co
     char path[4096];
     int out[2], err[2];
     assert_non_null(process);
-    snprintf(path, sizeof path, "%s/%s", kernels != NULL ? kernels : "../../build/kernels", argv[0]);
+    snprintf(path, sizeof path, "%s/%s", kernels != NULL ? kernels : "../../build/kernels",
+             argv[0]);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     assert_int_equal(pipe2(err, O_CLOEXEC), 0);
     process->pid = fork();
@@ -109,7 +113,8 @@ static inline void process_read(int *from, char *into, size_t *have) {
     into[*have] = '\0';
 }
 
-/* Reads until `until` is in stderr (NULL: until both streams end). False at the deadline or the end. */
+/* Reads until `until` is in stderr (NULL: until both streams end). False at the deadline or the
+ * end. */
 static inline bool process_listen(struct process *process, const char *until) {
     uint64_t deadline = clock_now() + PROCESS_DEADLINE_S * UINT64_C(1000000000);
     while (until == NULL || strstr(process->error, until) == NULL) {
@@ -132,7 +137,8 @@ static inline bool process_listen(struct process *process, const char *until) {
     return true;
 }
 
-/* Waits for the end; a process that does not end is killed, and the test fails. Returns process->status. */
+/* Waits for the end; a process that does not end is killed, and the test fails. Returns
+ * process->status. */
 static inline int process_wait(struct process *process) {
     bool ended = process_listen(process, NULL);
     int status = 0;
@@ -176,7 +182,9 @@ static inline void process_free(struct process *process) {
     free(process);
 }
 
-/* Asserts that a program ended with this code and, unless NULL, this text on stderr; then frees it. */
+/*
+ * Asserts that a program ended with this code and, unless NULL, this text on stderr; then frees it.
+ */
 static inline void process_expect(struct process *process, int status, const char *text) {
     if (process->status != status || (text != NULL && strstr(process->error, text) == NULL)) {
         fail_msg("expected exit %d with '%s', got %d: %s%s", status, text != NULL ? text : "",
@@ -185,8 +193,8 @@ static inline void process_expect(struct process *process, int status, const cha
     process_free(process);
 }
 
-/* The value of a key of the printed JSON object, at its first occurrence; fails the test when it is not
- * there. */
+/* The value of a key of the printed JSON object, at its first occurrence; fails the test when it is
+ * not there. */
 static inline const char *json_at(const struct process *process, const char *key) {
     char pattern[80];
     snprintf(pattern, sizeof pattern, "\"%s\": ", key);
@@ -219,10 +227,11 @@ static inline void assert_percentiles(const struct process *process) {
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* Asserts that a program has run for this time at least, and measured for some of it: on a busy machine its
- * threads may have begun long after the time did. */
+/* Asserts that a program has run for this time at least, and measured for some of it: on a busy
+ * machine its threads may have begun long after the time did. */
 static inline void process_lasted(const struct process *process, uint64_t began, double seconds) {
-    double lasted = (double)(clock_now() - began) * 1e-9, measured = json_number(process, "seconds");
+    double lasted = (double)(clock_now() - began) * 1e-9,
+           measured = json_number(process, "seconds");
     assert_true(lasted >= seconds);
     assert_true(measured > 0 && measured <= lasted);
 }

@@ -1,5 +1,5 @@
-/* The chase: one cycle over the whole area, an exact number of loads, and a check that notices when it is not
- * so. */
+/* The chase: one cycle over the whole area, an exact number of loads, and a check that notices when
+ * it is not so. */
 #include "check.h"
 
 #include "memory/chase.h"
@@ -32,7 +32,8 @@ static void every_pointer_once_a_lap(void **state) {
     }
 }
 
-/* The unrolled loop and its rest do exactly what single hops do: pmbw's unrolled version miscounts here. */
+/* The unrolled loop and its rest do exactly what single hops do: pmbw's unrolled version miscounts
+ * here. */
 static void hops_are_exact(void **state) {
     (void)state;
     struct chase chase;

@@ -1,5 +1,5 @@
-/* Every compute kernel this CPU runs: does it compute what plain C computes, and does the check notice what
- * is wrong? */
+/* Every compute kernel this CPU runs: does it compute what plain C computes, and does the check
+ * notice what is wrong? */
 #include "check.h"
 
 #include <math.h>
@@ -8,14 +8,16 @@
 #include "cpu/kernel.h"
 
 static struct operands operands;
-static _Alignas(64) unsigned char start[STATE_BYTES_MAX], result[STATE_BYTES_MAX], expected[STATE_BYTES_MAX];
+static _Alignas(64) unsigned char start[STATE_BYTES_MAX], result[STATE_BYTES_MAX],
+    expected[STATE_BYTES_MAX];
 
 typedef void check_function(const struct kernel *kernel);
 
 static int for_each_kernel(check_function *check) {
     int kernels = 0;
     for (int table = 0; kernel_tables[table] != NULL; table++) {
-        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL; kernel++) {
+        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL;
+             kernel++) {
             if (isa_available(kernel->isa) && isa_feature_available(kernel->feature)) {
                 check(kernel);
                 kernels++;
@@ -53,8 +55,8 @@ static void paced_matches_reference(const struct kernel *kernel) {
         for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
             kernel->paced(passes, &operands, start, result, links[i], &itself);
             if (memcmp(result, expected, bytes) != 0) {
-                fail_msg("%s with %s and %u loads differs from plain C after %d passes", kernel->workload,
-                         kernel->instruction, links[i], (int)passes);
+                fail_msg("%s with %s and %u loads differs from plain C after %d passes",
+                         kernel->workload, kernel->instruction, links[i], (int)passes);
             }
         }
     }
@@ -97,7 +99,8 @@ static void floats_stay_normal(const struct kernel *kernel) {
 
 static void all_kernels_match(void **state) {
     (void)state;
-    assert_true(for_each_kernel(matches_reference) >= 12); /* plain C and one vector ISA have six each */
+    assert_true(for_each_kernel(matches_reference) >=
+                12); /* plain C and one vector ISA have six each */
 }
 
 static void all_kernels_match_with_a_chain(void **state) {
@@ -115,11 +118,14 @@ static void all_floats_stay_normal(void **state) {
     for_each_kernel(floats_stay_normal);
 }
 
-/* The counts follow from vector width and lane width: one multiplication and one addition per lane. */
+/*
+ * The counts follow from vector width and lane width: one multiplication and one addition per lane.
+ */
 static void operations_follow_from_the_width(void **state) {
     (void)state;
     for (int table = 0; kernel_tables[table] != NULL; table++) {
-        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL; kernel++) {
+        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL;
+             kernel++) {
             const char *w = kernel->workload;
             unsigned lane = strcmp(w, "DP") == 0                             ? 8
                             : strcmp(w, "SP") == 0 || strcmp(w, "FP32") == 0 ? 4
@@ -154,7 +160,8 @@ static void the_best_kernel_is_found(void **state) {
 /* Kernels that no test here can run, in the lines that are counted. */
 static void say_what_this_cpu_lacks(void) {
     for (int table = 0; kernel_tables[table] != NULL; table++) {
-        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL; kernel++) {
+        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL;
+             kernel++) {
             bool isa = isa_available(kernel->isa);
             if (!isa || !isa_feature_available(kernel->feature)) {
                 printf("SKIPPED [1] test_cpu_kernels.c: this CPU has no %s\n",

@@ -21,7 +21,9 @@ static int ascending(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* Latencies over six powers of ten: nearest rank of the sorted values, and at most one part in 64 above it.
+/*
+ * Latencies over six powers of ten: nearest rank of the sorted values, and at most one part in 64
+ * above it.
  */
 static void percentiles_match_sorted_values(void **state) {
     (void)state;

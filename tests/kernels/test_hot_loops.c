@@ -1,8 +1,9 @@
 /*
- * The loops of the compute kernels and sweeps as compiled, read with objdump, of every instruction set that
- * was compiled, also where this CPU lacks it: no operand on the stack, because a compiler that spills an
- * accumulator costs two thirds of the rate and nothing else would tell; as many of the named instructions as
- * are counted; and little else. Also: code of an instruction set stands in the files of that set only.
+ * The loops of the compute kernels and sweeps as compiled, read with objdump, of every instruction
+ * set that was compiled, also where this CPU lacks it: no operand on the stack, because a compiler
+ * that spills an accumulator costs two thirds of the rate and nothing else would tell; as many of
+ * the named instructions as are counted; and little else. Also: code of an instruction set stands
+ * in the files of that set only.
  */
 #include "check.h"
 
@@ -46,8 +47,8 @@ static int disassemble(const char *path) {
     return count;
 }
 
-/* Target of a conditional jump, x86 (jb 670 <...>) or AArch64 (b.ne 670 <...>, cbnz x0, 670); 0 for other
- * lines. */
+/* Target of a conditional jump, x86 (jb 670 <...>) or AArch64 (b.ne 670 <...>, cbnz x0, 670); 0 for
+ * other lines. */
 static unsigned long branch_target(const char *text) {
     char name[32];
     int end = 0;
@@ -55,26 +56,28 @@ static unsigned long branch_target(const char *text) {
         return 0;
     }
     bool x86 = name[0] == 'j' && strncmp(name, "jmp", 3) != 0; /* jmpq before binutils 2.37 */
-    bool arm = strncmp(name, "b.", 2) == 0 || strncmp(name, "cb", 2) == 0 || strncmp(name, "tb", 2) == 0;
+    bool arm =
+        strncmp(name, "b.", 2) == 0 || strncmp(name, "cb", 2) == 0 || strncmp(name, "tb", 2) == 0;
     const char *last = strrchr(text + end, ',');
     return x86 || arm ? strtoul(last != NULL ? last + 1 : text + end, NULL, 16) : 0;
 }
 
-/* %rbp may be an ordinary register; as a frame pointer it has negative offsets, which no loop here uses
- * otherwise. */
+/* %rbp may be an ordinary register; as a frame pointer it has negative offsets, which no loop here
+ * uses otherwise. */
 static bool is_stack_operand(const char *text) {
     const char *frame = strstr(text, "(%rbp)");
     while (frame != NULL && frame > text && strchr("0123456789abcdefx", frame[-1]) != NULL) {
         frame--;
     }
-    return strstr(text, "(%rsp") != NULL || strstr(text, "[sp") != NULL || strstr(text, "[x29") != NULL ||
-           (frame != NULL && frame > text && frame[-1] == '-');
+    return strstr(text, "(%rsp") != NULL || strstr(text, "[sp") != NULL ||
+           strstr(text, "[x29") != NULL || (frame != NULL && frame > text && frame[-1] == '-');
 }
 
 static bool is_return(const char *text) {
     char name[32];
     /* retq before binutils 2.37 */
-    return sscanf(text, " %31s", name) == 1 && (strcmp(name, "ret") == 0 || strcmp(name, "retq") == 0);
+    return sscanf(text, " %31s", name) == 1 &&
+           (strcmp(name, "ret") == 0 || strcmp(name, "retq") == 0);
 }
 
 static void skip_if_instrumented(void) {
@@ -91,8 +94,8 @@ static void skip_if_instrumented(void) {
 enum { LOOPS_MAX = 200 };
 static struct loop { int first, last; /* in lines[] */ } loops[LOOPS_MAX];
 
-/* Finds the innermost loops (backward jumps with none in between) of at least 8 instructions; returns their
- * number. */
+/* Finds the innermost loops (backward jumps with none in between) of at least 8 instructions;
+ * returns their number. */
 static int find_loops(int count) {
     int loop_count = 0, last_loop_end = -1;
     for (int i = 0; i < count; i++) {
@@ -118,11 +121,13 @@ static int find_loops(int count) {
     return loop_count;
 }
 
-/* The loops of an object file below $KERNELS/obj, none of which may use the stack; returns their number. */
+/* The loops of an object file below $KERNELS/obj, none of which may use the stack; returns their
+ * number. */
 static int loops_of(const char *file) {
     const char *kernels = getenv("KERNELS");
     char path[512];
-    snprintf(path, sizeof path, "%s/obj/%s", kernels != NULL ? kernels : "../../build/kernels", file);
+    snprintf(path, sizeof path, "%s/obj/%s", kernels != NULL ? kernels : "../../build/kernels",
+             file);
     int loop_count = find_loops(disassemble(path));
     for (int i = 0; i < loop_count; i++) {
         for (int j = loops[i].first; j <= loops[i].last; j++) {
@@ -134,14 +139,16 @@ static int loops_of(const char *file) {
     return loop_count;
 }
 
-/* How often a loop has this instruction; of AArch64 with this arrangement of lanes (2d, 16b) unless empty. */
+/* How often a loop has this instruction; of AArch64 with this arrangement of lanes (2d, 16b) unless
+ * empty. */
 static int occurrences(const struct loop *loop, const char *mnemonic, const char *lanes) {
     char name[32], arranged[40];
     int count = 0;
     snprintf(arranged, sizeof arranged, ".%s", lanes);
     for (int i = loop->first; i <= loop->last; i++) {
         const char *text = lines[i].text + strspn(lines[i].text, " \t");
-        text += strncmp(text, "{vex}", 5) == 0 ? 5 : 0; /* the short encoding of what AVX-512 has too */
+        text +=
+            strncmp(text, "{vex}", 5) == 0 ? 5 : 0; /* the short encoding of what AVX-512 has too */
         count += sscanf(text, " %31s", name) == 1 && strcmp(name, mnemonic) == 0 &&
                  (lanes[0] == '\0' || strstr(lines[i].text, arranged) != NULL);
     }
@@ -163,9 +170,9 @@ static const char *suffix_of(const struct kernel *kernel) {
 }
 
 /*
- * Some loop has the kernel's first instruction for every accumulator, in the even and in the odd step, and,
- * where a step is what is counted and nothing else, at most four more of the loop itself. "2 pmuludq, ..."
- * means two in a step; "fmla 2d" is AArch64's with lanes.
+ * Some loop has the kernel's first instruction for every accumulator, in the even and in the odd
+ * step, and, where a step is what is counted and nothing else, at most four more of the loop
+ * itself. "2 pmuludq, ..." means two in a step; "fmla 2d" is AArch64's with lanes.
  */
 static void has_its_loop(const struct kernel *kernel, int loop_count, const char *file) {
     char mnemonic[32] = "", lanes[8] = "";
@@ -175,14 +182,15 @@ static void has_its_loop(const struct kernel *kernel, int loop_count, const char
         assert_true(sscanf(kernel->instruction, "%31[a-z0-9] %7[0-9bhsd]", mnemonic, lanes) >= 1);
     }
     for (int i = 0; i < loop_count; i++) {
-        int length = loops[i].last - loops[i].first + 1, rest = length - steps * (int)kernel->instructions;
+        int length = loops[i].last - loops[i].first + 1,
+            rest = length - steps * (int)kernel->instructions;
         if (occurrences(&loops[i], mnemonic, lanes) == times * steps &&
             (kernel->isa == ISA_SSE2 || (rest >= 0 && rest <= 4))) {
             return;
         }
     }
-    fail_msg("%s: no loop of %s does %d steps of %d instructions with %d %s %s each", file, kernel->workload,
-             steps, (int)kernel->instructions, times, mnemonic, lanes);
+    fail_msg("%s: no loop of %s does %d steps of %d instructions with %d %s %s each", file,
+             kernel->workload, steps, (int)kernel->instructions, times, mnemonic, lanes);
 }
 
 static void compute_kernels_are_as_counted(void **state) {
@@ -205,8 +213,8 @@ static void compute_kernels_are_as_counted(void **state) {
     }
 }
 
-/* Every instruction that a sweep names is in a loop that goes over a group with it, each byte once (a copy:
- * twice). */
+/* Every instruction that a sweep names is in a loop that goes over a group with it, each byte once
+ * (a copy: twice). */
 static void sweeps_are_as_named(void **state) {
     (void)state;
     skip_if_instrumented();
@@ -219,7 +227,8 @@ static void sweeps_are_as_named(void **state) {
         assert_true(sscanf(strchr(sweeper->instruction, '('), "(%d B)", &width) == 1);
         snprintf(words, sizeof words, "%s", sweeper->instruction);
         *strchr(words, '(') = '\0';
-        for (char *word; sweeper->isa != ISA_SCALAR && (word = strtok_r(rest, ", ", &rest)) != NULL;) {
+        for (char *word;
+             sweeper->isa != ISA_SCALAR && (word = strtok_r(rest, ", ", &rest)) != NULL;) {
             bool seen = false;
             for (int i = 0; i < loop_count; i++) {
                 seen = seen || occurrences(&loops[i], word, "") == SWEEP_GROUP / width;
@@ -231,8 +240,8 @@ static void sweeps_are_as_named(void **state) {
     }
 }
 
-/* What the oldest CPU lacks, in a file that runs on any, would end the program there with an illegal
- * instruction. */
+/* What the oldest CPU lacks, in a file that runs on any, would end the program there with an
+ * illegal instruction. */
 static void extensions_only_in_their_files(void **state) {
     (void)state;
     static const char *const marks[][2] = {

@@ -1,4 +1,6 @@
-/* Parts of netbench: the accounting of datagrams, from crafted numbers and over a real socket; keys; plans.
+/*
+ * Parts of netbench: the accounting of datagrams, from crafted numbers and over a real socket;
+ * keys; plans.
  */
 #include "process.h"
 
@@ -25,8 +27,8 @@ static void arrive(struct sequence *sequence, const uint64_t *numbers, size_t co
     }
 }
 
-#define ARRIVE(sequence, ...)                                                                                \
-    arrive(sequence, (const uint64_t[]){__VA_ARGS__},                                                        \
+#define ARRIVE(sequence, ...)                                                                      \
+    arrive(sequence, (const uint64_t[]){__VA_ARGS__},                                              \
            sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
 static void everything_arrived(void **state) {
@@ -40,7 +42,8 @@ static void everything_arrived(void **state) {
     ARRIVE(&sequence, 7, 8);
     assert_int_equal(sequence_sent(&sequence), 4);
     assert_int_equal(sequence.received, 4);
-    assert_int_equal(sequence_lost(&sequence) + sequence.reordered + sequence.duplicated + sequence.stale, 0);
+    assert_int_equal(
+        sequence_lost(&sequence) + sequence.reordered + sequence.duplicated + sequence.stale, 0);
 }
 
 static void loss_reordering_and_duplicates_are_told_apart(void **state) {
@@ -75,7 +78,8 @@ static void what_is_outside_the_window_does_not_count(void **state) {
     assert_int_equal(sequence.duplicated, 1); /* 7 */
 }
 
-/* A gap longer than what is remembered; then numbers from before it, of which nobody knows any more. */
+/* A gap longer than what is remembered; then numbers from before it, of which nobody knows any
+ * more. */
 static void long_gaps(void **state) {
     (void)state;
     static struct sequence sequence;
@@ -106,7 +110,8 @@ static void make_pair(int sockets[2]) {
     struct sockaddr_in address[2];
     socklen_t length = sizeof address[0];
     for (int i = 0; i < 2; i++) {
-        address[i] = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        address[i] =
+            (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         sockets[i] = socket(AF_INET, SOCK_DGRAM, 0);
         assert_int_equal(bind(sockets[i], (struct sockaddr *)&address[i], length), 0);
         assert_int_equal(getsockname(sockets[i], (struct sockaddr *)&address[i], &length), 0);
@@ -123,8 +128,8 @@ static void post(int socket, uint64_t run, uint64_t number, int stream, size_t s
     assert_int_equal(send(socket, data, size, 0), (int)size);
 }
 
-/* The receiver's threads and system calls over a real socket: only whole, new datagrams of this run are
- * counted. */
+/* The receiver's threads and system calls over a real socket: only whole, new datagrams of this run
+ * are counted. */
 static void receiver_counts_its_own_datagrams(void **state) {
     (void)state;
     struct net_plan plan = {.udp = true, .message = 100, .streams = 1, .run = 77};
@@ -169,7 +174,8 @@ struct tardy {
 
 static struct tardy tardy;
 
-/* Sends nothing before the time to measure is over, and then waits for longer than one receive does. */
+/* Sends nothing before the time to measure is over, and then waits for longer than one receive
+ * does. */
 static void *late_sender(void *argument) {
     (void)argument;
     while (!atomic_load(&tardy.team->stop)) {
@@ -228,7 +234,8 @@ static void *forgetful_echo(void *argument) {
     return NULL;
 }
 
-/* A lost datagram is counted, costs a timeout and no more; a late answer is not taken for the one awaited. */
+/* A lost datagram is counted, costs a timeout and no more; a late answer is not taken for the one
+ * awaited. */
 static void a_lost_ping_is_no_hang(void **state) {
     (void)state;
     static struct ping ping;
@@ -318,14 +325,14 @@ static void wrong_plans_are_refused(void **state) {
         "PLAN",
         "PLANS 0 0 0 0 1024 1 0 1 0",
         "PLAN 0 0 0 0 1024 1 0 1",
-        "PLAN 0 0 0 0 1024 1 0 1 0 0",                /* more than a plan */
-        "PLAN  0 0 0 0 1024 1 0 1 0",                 /* two spaces */
-        "PLAN 2 0 0 0 1024 1 0 1 0",                  /* a flag that is none */
-        "PLAN 0 0 0 0 1024 0 0 1 0",                  /* no streams, or too many */
-        "PLAN 0 0 0 0 1024 100000 0 1 0",             /* ... */
-        "PLAN 0 0 0 0 1024 4294967297 0 1 0",         /* 1 as an int */
-        "PLAN 0 1 0 0 8 1 0 1 0",                     /* messages too small, too large, below zero */
-        "PLAN 0 1 0 0 70000 1 0 1 0",                 /* ... */
+        "PLAN 0 0 0 0 1024 1 0 1 0 0",        /* more than a plan */
+        "PLAN  0 0 0 0 1024 1 0 1 0",         /* two spaces */
+        "PLAN 2 0 0 0 1024 1 0 1 0",          /* a flag that is none */
+        "PLAN 0 0 0 0 1024 0 0 1 0",          /* no streams, or too many */
+        "PLAN 0 0 0 0 1024 100000 0 1 0",     /* ... */
+        "PLAN 0 0 0 0 1024 4294967297 0 1 0", /* 1 as an int */
+        "PLAN 0 1 0 0 8 1 0 1 0",             /* messages too small, too large, below zero */
+        "PLAN 0 1 0 0 70000 1 0 1 0",         /* ... */
         "PLAN 0 0 0 0 -18446744073709550592 1 0 1 0", /* 1024 as an unsigned number */
         "PLAN 0 0 0 0 1024 1 nan 1 0",                /* times */
         "PLAN 0 0 0 0 1024 1 0 -1 0",                 /* ... */

@@ -1,4 +1,6 @@
-/* netbench as two processes over real sockets on 127.0.0.1: counts, strangers, and the death of either side.
+/*
+ * netbench as two processes over real sockets on 127.0.0.1: counts, strangers, and the death of
+ * either side.
  */
 #include "process.h"
 
@@ -14,8 +16,9 @@
 
 static char port[16]; /* of the server that was started last */
 
-/* A server on a free port of this address, listening when this returns; NULL when this machine lacks the
- * address.
+/*
+ * A server on a free port of this address, listening when this returns; NULL when this machine
+ * lacks the address.
  */
 static struct process *serve(const char *address) {
     struct process *server = process_start(
@@ -40,8 +43,8 @@ static void tcp_counts_every_byte(void **state) {
     (void)state;
     struct process *server = serve("127.0.0.1");
     struct process *client =
-        process_run(KEY, ARGV("netbench", "TCP", "--message", "1000", "--streams", "3", "--total", "4001000",
-                              "--warmup", "0.05", "--port", port, "127.0.0.1"));
+        process_run(KEY, ARGV("netbench", "TCP", "--message", "1000", "--streams", "3", "--total",
+                              "4001000", "--warmup", "0.05", "--port", port, "127.0.0.1"));
     end_well(server);
     assert_int_equal(client->status, 0);
     assert_true(json_number(client, "work") == 4001000);
@@ -62,8 +65,9 @@ static void small_tcp_messages_are_joined_and_large_ones_are_not(void **state) {
                                                                            "\"joined\": false"};
     for (int i = 0; i < 2; i++) {
         struct process *server = serve("127.0.0.1");
-        struct process *client = process_run(KEY, ARGV("netbench", "TCP", "--message", messages[i], "--total",
-                                                       "1MiB", "--warmup", "0", "--port", port, "127.0.0.1"));
+        struct process *client =
+            process_run(KEY, ARGV("netbench", "TCP", "--message", messages[i], "--total", "1MiB",
+                                  "--warmup", "0", "--port", port, "127.0.0.1"));
         end_well(server);
         assert_int_equal(client->status, 0);
         assert_non_null(strstr(client->output, expected[i]));
@@ -75,8 +79,9 @@ static void tcp_runs_for_the_time_set(void **state) {
     (void)state;
     struct process *server = serve("localhost");
     uint64_t began = clock_now();
-    struct process *client = process_run(KEY, ARGV("netbench", "TCP", "--seconds", "0.3", "--warmup", "0.1",
-                                                   "--threads", "2", "--port", port, "localhost"));
+    struct process *client =
+        process_run(KEY, ARGV("netbench", "TCP", "--seconds", "0.3", "--warmup", "0.1", "--threads",
+                              "2", "--port", port, "localhost"));
     end_well(server);
     assert_int_equal(client->status, 0);
     process_lasted(client, began, 0.1 + 0.3);
@@ -96,8 +101,9 @@ static void assert_udp_adds_up(struct process *client) {
 static void udp_adds_up(void **state) {
     (void)state;
     struct process *server = serve("127.0.0.1");
-    struct process *client = process_run(KEY, ARGV("netbench", "UDP", "--message", "1KiB", "--streams", "2",
-                                                   "--seconds", "0.3", "--port", port, "127.0.0.1"));
+    struct process *client =
+        process_run(KEY, ARGV("netbench", "UDP", "--message", "1KiB", "--streams", "2", "--seconds",
+                              "0.3", "--port", port, "127.0.0.1"));
     end_well(server);
     assert_udp_adds_up(client);
 }
@@ -105,8 +111,9 @@ static void udp_adds_up(void **state) {
 static void udp_total_is_what_arrived(void **state) {
     (void)state;
     struct process *server = serve("127.0.0.1");
-    struct process *client = process_run(KEY, ARGV("netbench", "UDP", "--message", "1000", "--total",
-                                                   "3000000", "--warmup", "0", "--port", port, "127.0.0.1"));
+    struct process *client =
+        process_run(KEY, ARGV("netbench", "UDP", "--message", "1000", "--total", "3000000",
+                              "--warmup", "0", "--port", port, "127.0.0.1"));
     end_well(server);
     assert_int_equal(client->status, 0);
     assert_true(json_number(client, "work") == 3000000);
@@ -116,8 +123,9 @@ static void udp_total_is_what_arrived(void **state) {
 static void udp_with_offload(void **state) {
     (void)state;
     struct process *server = serve("127.0.0.1");
-    struct process *client = process_run(KEY, ARGV("netbench", "UDP", "--gso", "--message", "1KiB",
-                                                   "--seconds", "0.3", "--port", port, "127.0.0.1"));
+    struct process *client =
+        process_run(KEY, ARGV("netbench", "UDP", "--gso", "--message", "1KiB", "--seconds", "0.3",
+                              "--port", port, "127.0.0.1"));
     process_wait(server);
     if (client->status == 77 || strstr(client->error, "UDP_GRO") != NULL) {
         process_free(client);
@@ -131,9 +139,9 @@ static void udp_with_offload(void **state) {
 
 static void check_latency(const char *protocol, const char *workload, const char *extra) {
     struct process *server = serve("127.0.0.1");
-    struct process *client = process_run(KEY, ARGV("netbench", "latency", "--protocol", protocol, "--streams",
-                                                   "2", "--round-trips", "1001", "--warmup", "0.02", "--port",
-                                                   port, "127.0.0.1", extra));
+    struct process *client = process_run(
+        KEY, ARGV("netbench", "latency", "--protocol", protocol, "--streams", "2", "--round-trips",
+                  "1001", "--warmup", "0.02", "--port", port, "127.0.0.1", extra));
     end_well(server);
     assert_int_equal(client->status, 0);
     assert_memory_equal(json_at(client, "workload"), workload, strlen(workload));
@@ -176,7 +184,8 @@ static int connect_as_stranger(void) {
     return stranger;
 }
 
-/* A wrong key, a connection that says nothing and one that talks nonsense: none of them ends the serve. */
+/* A wrong key, a connection that says nothing and one that talks nonsense: none of them ends the
+ * serve. */
 static void strangers_are_turned_away(void **state) {
     (void)state;
     char byte, nonsense[400];
@@ -185,18 +194,21 @@ static void strangers_are_turned_away(void **state) {
     memset(nonsense, 'x', sizeof nonsense);
     assert_int_equal(send(loud, nonsense, sizeof nonsense, 0), (int)sizeof nonsense);
     assert_true(recv(loud, &byte, 1, 0) <= 0); /* hung up on, without an answer */
-    process_expect(process_run("NETBENCH_KEY=another secret of the tests",
-                               ARGV("netbench", "TCP", "--seconds", "0.1", "--port", port, "127.0.0.1")),
-                   1, "NETBENCH_KEY and the version must be the same");
-    struct process *client =
-        process_run(KEY, ARGV("netbench", "latency", "--round-trips", "10", "--port", port, "127.0.0.1"));
+    process_expect(
+        process_run("NETBENCH_KEY=another secret of the tests",
+                    ARGV("netbench", "TCP", "--seconds", "0.1", "--port", port, "127.0.0.1")),
+        1, "NETBENCH_KEY and the version must be the same");
+    struct process *client = process_run(
+        KEY, ARGV("netbench", "latency", "--round-trips", "10", "--port", port, "127.0.0.1"));
     process_expect(client, 0, NULL);
     end_well(server);
     close(silent);
     close(loud);
 }
 
-/* A client with the right key and another version is sent the reason; one of the same version comes after it.
+/*
+ * A client with the right key and another version is sent the reason; one of the same version comes
+ * after it.
  */
 static void another_version_is_refused(void **state) {
     (void)state;
@@ -213,9 +225,9 @@ static void another_version_is_refused(void **state) {
     assert_true(recv(client, answer, sizeof answer - 1, 0) > 0);
     assert_memory_equal(answer, "FAILED ", 7);
     assert_non_null(strstr(answer, "version 77"));
-    process_expect(
-        process_run(KEY, ARGV("netbench", "latency", "--round-trips", "10", "--port", port, "127.0.0.1")), 0,
-        NULL);
+    process_expect(process_run(KEY, ARGV("netbench", "latency", "--round-trips", "10", "--port",
+                                         port, "127.0.0.1")),
+                   0, NULL);
     process_wait(server);
     process_expect(server, 0, "version 77");
     close(client);
@@ -232,8 +244,8 @@ static struct process *client_of(const char *answer) {
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
     snprintf(port, sizeof port, "%d", ntohs(address.sin_port));
-    struct process *client =
-        process_start(KEY, ARGV("netbench", "UDP", "--seconds", "0.1", "--port", port, "127.0.0.1"));
+    struct process *client = process_start(
+        KEY, ARGV("netbench", "UDP", "--seconds", "0.1", "--port", port, "127.0.0.1"));
     int connection = accept(listener, NULL, NULL);
     assert_true(connection >= 0);
     assert_int_equal(send(connection, answer, strlen(answer), 0), (int)strlen(answer));
@@ -261,9 +273,9 @@ static void numbers_of_the_server_out_of_range_are_refused(void **state) {
 static void a_send_of_nothing_ends_the_client(void **state) {
     (void)state;
     struct process *server = serve("127.0.0.1");
-    struct process *client =
-        process_run_without((struct disabled_call){SYS_sendto, 0}, KEY,
-                            ARGV("netbench", "TCP", "--seconds", "0.1", "--port", port, "127.0.0.1"));
+    struct process *client = process_run_without(
+        (struct disabled_call){SYS_sendto, 0}, KEY,
+        ARGV("netbench", "TCP", "--seconds", "0.1", "--port", port, "127.0.0.1"));
     kill(server->pid, SIGTERM);
     process_wait(server);
     process_free(server);
@@ -273,8 +285,9 @@ static void a_send_of_nothing_ends_the_client(void **state) {
 static void a_port_in_use_is_named(void **state) {
     (void)state;
     struct process *server = serve("127.0.0.1");
-    process_expect(process_run(KEY, ARGV("netbench", "serve", "--address", "127.0.0.1", "--port", port)), 1,
-                   "name another --port");
+    process_expect(
+        process_run(KEY, ARGV("netbench", "serve", "--address", "127.0.0.1", "--port", port)), 1,
+        "name another --port");
     kill(server->pid, SIGTERM);
     process_wait(server);
     process_free(server);
@@ -282,8 +295,8 @@ static void a_port_in_use_is_named(void **state) {
 
 static void nobody_comes(void **state) {
     (void)state;
-    process_expect(process_run(KEY, ARGV("netbench", "serve", "--address", "127.0.0.1", "--port", "0",
-                                         "--deadline", "0.1")),
+    process_expect(process_run(KEY, ARGV("netbench", "serve", "--address", "127.0.0.1", "--port",
+                                         "0", "--deadline", "0.1")),
                    1, "no client");
 }
 
@@ -314,13 +327,14 @@ static void wait_for_threads(const struct process *process) {
     }
 }
 
-/* One side is killed in the middle of a long test: the other ends by itself, soon, and says what happened. */
+/* One side is killed in the middle of a long test: the other ends by itself, soon, and says what
+ * happened. */
 static void kill_one(const char *mode, const char *protocol, bool kill_server) {
     struct process *server = serve("127.0.0.1");
     bool latency = strcmp(mode, "latency") == 0;
     struct process *client =
-        process_start(KEY, ARGV("netbench", mode, "--seconds", "1000", "--warmup", "0", "--port", port,
-                                "127.0.0.1", latency ? "--protocol" : NULL, protocol));
+        process_start(KEY, ARGV("netbench", mode, "--seconds", "1000", "--warmup", "0", "--port",
+                                port, "127.0.0.1", latency ? "--protocol" : NULL, protocol));
     wait_for_threads(server);
     wait_for_threads(client);
     struct process *victim = kill_server ? server : client, *other = kill_server ? client : server;
@@ -362,7 +376,8 @@ static void wrong_command_lines_are_refused(void **state) {
         {{"netbench", "UDP", "host", "--port", "1", "--message", "64KiB"}, "at most 65507"},
         {{"netbench", "TCP", "host", "--port", "1", "--gso"}, "option of UDP"},
         {{"netbench", "TCP", "host", "--port", "1", "--busy-poll"}, "options of latency"},
-        {{"netbench", "latency", "host", "--port", "1", "--total", "1MiB"}, "options of TCP and UDP"},
+        {{"netbench", "latency", "host", "--port", "1", "--total", "1MiB"},
+         "options of TCP and UDP"},
         {{"netbench", "serve", "--port", "1"}, "needs --address"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

@@ -92,7 +92,8 @@ static void sizes_for_people(void **state) {
 
 static void whole_command_line(void **state) {
     (void)state;
-    static const struct program program = {.name = "test", .synopsis = "", .summary = "", .example = ""};
+    static const struct program program = {
+        .name = "test", .synopsis = "", .summary = "", .example = ""};
     static const char *const choices[] = {"one", "two", NULL};
     static struct common_options common = COMMON_DEFAULTS;
     const char *choice = NULL, *text = NULL;
@@ -144,8 +145,12 @@ static void whole_command_line(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),     cmocka_unit_test(counts),           cmocka_unit_test(times),
-        cmocka_unit_test(cpu_lists), cmocka_unit_test(sizes_for_people), cmocka_unit_test(whole_command_line),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(times),
+        cmocka_unit_test(cpu_lists),
+        cmocka_unit_test(sizes_for_people),
+        cmocka_unit_test(whole_command_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,7 +77,8 @@ static void finish(struct team_member *member) {
     atomic_fetch_add(&trace->finished, 1);
 }
 
-static const struct team_job job = {.prepare = prepare, .run = run, .ready = ready, .finish = finish};
+static const struct team_job job = {
+    .prepare = prepare, .run = run, .ready = ready, .finish = finish};
 
 static void timed_run(void **state) {
     (void)state;
@@ -125,7 +126,9 @@ static void fixed_work(void **state) {
     team_free(&team);
 }
 
-/* A member that fails before the run ends the run at once: as it would take 1000 s, this test would not end.
+/*
+ * A member that fails before the run ends the run at once: as it would take 1000 s, this test would
+ * not end.
  */
 static void failure_ends_all(void **state) {
     (void)state;
@@ -147,7 +150,9 @@ static void note_cpus(struct team_member *member) {
     member->work = 1;
 }
 
-/* Work that sleeps may move: its affinity is that of the whole list, and the CPU reported is where it ended.
+/*
+ * Work that sleeps may move: its affinity is that of the whole list, and the CPU reported is where
+ * it ended.
  */
 static void members_may_move(void **state) {
     (void)state;

@@ -42,8 +42,8 @@ void arena_destroy(struct arena *arena) {
     *arena = (struct arena){0};
 }
 
-/* The kernel may merge neighbouring mappings, so a smaps entry is counted when it overlaps the arena, up to
- * its size. */
+/* The kernel may merge neighbouring mappings, so a smaps entry is counted when it overlaps the
+ * arena, up to its size. */
 size_t arena_huge_bytes(const struct arena *arena) {
     FILE *file = fopen("/proc/self/smaps", "re");
     if (file == NULL) {

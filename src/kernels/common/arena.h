@@ -15,18 +15,19 @@ struct arena {
 };
 
 /*
- * Maps bytes (rounded up to HUGE_PAGE when huge). Nothing is touched: the thread that will use it writes
- * first, after pinning, so that pages lie on its NUMA node. False when there is no memory (errno).
+ * Maps bytes (rounded up to HUGE_PAGE when huge). Nothing is touched: the thread that will use it
+ * writes first, after pinning, so that pages lie on its NUMA node. False when there is no memory
+ * (errno).
  */
 bool arena_create(struct arena *arena, size_t bytes, bool huge);
 void arena_destroy(struct arena *arena);
 
-/* Bytes of the arena that lie on huge pages now (AnonHugePages and Private_Hugetlb of /proc/self/smaps); 0 if
- * unknown. */
+/* Bytes of the arena that lie on huge pages now (AnonHugePages and Private_Hugetlb of
+ * /proc/self/smaps); 0 if unknown. */
 size_t arena_huge_bytes(const struct arena *arena);
 
-/* Content of /sys/kernel/mm/transparent_hugepage/enabled between the brackets: always, madvise, never; or
- * unknown. */
+/* Content of /sys/kernel/mm/transparent_hugepage/enabled between the brackets: always, madvise,
+ * never; or unknown. */
 const char *arena_huge_policy(void);
 
 /* MemAvailable of /proc/meminfo in bytes; 0 if unknown. */

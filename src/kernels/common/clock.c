@@ -28,9 +28,9 @@ void clock_sleep_until(uint64_t deadline_ns) {
 }
 
 /*
- * 64 links a pass. Adds of an immediate are no measure: Golden Cove and later fold them away at rename. A
- * 64-bit imul takes 3 cycles on every Intel core since Nehalem and every AMD core since Zen; on Arm,
- * multiplication differs (2 to 4 cycles) but plain eor and add take one.
+ * 64 links a pass. Adds of an immediate are no measure: Golden Cove and later fold them away at
+ * rename. A 64-bit imul takes 3 cycles on every Intel core since Nehalem and every AMD core since
+ * Zen; on Arm, multiplication differs (2 to 4 cycles) but plain eor and add take one.
  */
 #define LINKS 64
 #define TIMES_4(x) x x x x
@@ -68,7 +68,8 @@ const char *clock_hz_method(void) {
     return method;
 }
 
-/* Median of rounds of about half a millisecond, so that neither an interruption nor a short boost counts. */
+/* Median of rounds of about half a millisecond, so that neither an interruption nor a short boost
+ * counts. */
 double clock_hz(void) {
     enum { ROUNDS = 15 };
     double hz[ROUNDS];
@@ -88,15 +89,17 @@ double clock_hz(void) {
         uint64_t start = clock_now();
         value = chain(passes, value);
         uint64_t elapsed = clock_now() - start;
-        hz[round] = (double)passes * LINKS * CYCLES_PER_LINK * 1e9 / (double)(elapsed > 0 ? elapsed : 1);
+        hz[round] =
+            (double)passes * LINKS * CYCLES_PER_LINK * 1e9 / (double)(elapsed > 0 ? elapsed : 1);
     }
     sort_doubles(hz, ROUNDS);
     return hz[ROUNDS / 2];
 }
 
 /*
- * Both chains in turn, in rounds so short that the clock has no time to change between them. Other work on
- * the core makes a round longer, that of loads more than the other, so the minimum of each counts.
+ * Both chains in turn, in rounds so short that the clock has no time to change between them. Other
+ * work on the core makes a round longer, that of loads more than the other, so the minimum of each
+ * counts.
  */
 static double load_cycles_now(double *seconds) {
     enum { ROUNDS = 41, PASSES = 100 };
@@ -130,5 +133,7 @@ unsigned clock_load_cycles(double *seconds) {
         }
     }
     double whole = (double)(unsigned)(cycles + 0.5);
-    return whole >= 2 && whole <= 8 && cycles > whole - 0.15 && cycles < whole + 0.15 ? (unsigned)whole : 0;
+    return whole >= 2 && whole <= 8 && cycles > whole - 0.15 && cycles < whole + 0.15
+               ? (unsigned)whole
+               : 0;
 }

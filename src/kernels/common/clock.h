@@ -14,16 +14,16 @@ uint64_t clock_thread_now(void);
 void clock_sleep_until(uint64_t deadline_ns);
 
 /*
- * Clock rate of the core the caller runs on in Hz, from a chain of dependent instructions of known latency;
- * takes about 8 ms. 0 on an architecture without such a chain. Callers are pinned, and all cores that will
- * compute should call at the same time: turbo depends on how many are busy.
+ * Clock rate of the core the caller runs on in Hz, from a chain of dependent instructions of known
+ * latency; takes about 8 ms. 0 on an architecture without such a chain. Callers are pinned, and all
+ * cores that will compute should call at the same time: turbo depends on how many are busy.
  */
 double clock_hz(void);
 
 /*
- * Latency in cycles of a load from the first-level cache: 3 to 6 on all CPUs known. A chain of loads is
- * compared with the chain of clock_hz. *seconds is the latency at the present clock rate. 0 where the result
- * is not close to a whole number.
+ * Latency in cycles of a load from the first-level cache: 3 to 6 on all CPUs known. A chain of
+ * loads is compared with the chain of clock_hz. *seconds is the latency at the present clock rate.
+ * 0 where the result is not close to a whole number.
  */
 unsigned clock_load_cycles(double *seconds);
 

@@ -39,8 +39,8 @@ static bool cpu_runs(enum isa isa) {
     }
 }
 
-/* AVX-VNNI (CPUID leaf 7.1 EAX bit 4) has no name in clang 14's __builtin_cpu_supports; AVX2's answer covers
- * XCR0. */
+/* AVX-VNNI (CPUID leaf 7.1 EAX bit 4) has no name in clang 14's __builtin_cpu_supports; AVX2's
+ * answer covers XCR0. */
 static bool has_avxvnni(void) {
     unsigned eax = 7, ebx, ecx = 1, edx;
     if (!__builtin_cpu_supports("avx2")) {

@@ -72,11 +72,11 @@ static struct core_of core_of_cpu(const char *system, int cpu) {
 }
 
 /*
- * Appends the CPUs of one round, one socket and one die after the other in the order in which they appear:
- * many firmwares number CPUs so that neighbours lie on different sockets.
+ * Appends the CPUs of one round, one socket and one die after the other in the order in which they
+ * appear: many firmwares number CPUs so that neighbours lie on different sockets.
  */
-static void take_round(const struct cpu_list *cpus, const struct core_of *cores, int *rank, int round,
-                       struct cpu_list *ordered) {
+static void take_round(const struct cpu_list *cpus, const struct core_of *cores, int *rank,
+                       int round, struct cpu_list *ordered) {
     for (int first = 0; first < cpus->count; first++) {
         bool open = rank[first] == round;
         for (int i = first; open && i < cpus->count; i++) {
@@ -137,7 +137,8 @@ void place_choose(const struct cpu_list *wanted, int threads, struct cpu_list *c
     if (wanted->count > 0) {
         int cpu = not_allowed(wanted, &allowed);
         if (cpu >= 0) {
-            fail_usage("--cpus: CPU %d is not among the %d CPUs this process may use (see taskset -cp $$); "
+            fail_usage("--cpus: CPU %d is not among the %d CPUs this process may use (see taskset "
+                       "-cp $$); "
                        "leave --cpus "
                        "out to use those",
                        cpu, allowed.count);
@@ -147,9 +148,10 @@ void place_choose(const struct cpu_list *wanted, int threads, struct cpu_list *c
         place_order(SYSTEM_CPU, &allowed, &ordered);
     }
     if (threads > ordered.count) {
-        warnings_add(warnings,
-                     "%d threads share %d CPUs: the threads take turns, so this is no scaling result",
-                     threads, ordered.count);
+        warnings_add(
+            warnings,
+            "%d threads share %d CPUs: the threads take turns, so this is no scaling result",
+            threads, ordered.count);
     }
     chosen->count = threads;
     for (int i = 0; i < threads; i++) {

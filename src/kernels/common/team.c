@@ -10,8 +10,8 @@
 
 #include "common/clock.h"
 
-/* The members and the caller, who works as the timer. Started before all threads exist, so it can be called
- * off. */
+/* The members and the caller, who works as the timer. Started before all threads exist, so it can
+ * be called off. */
 struct rendezvous {
     pthread_barrier_t barrier;
     pthread_mutex_t mutex;
@@ -40,7 +40,8 @@ void team_fail(struct team_member *member, const char *format, ...) {
 
 uint64_t team_share(uint64_t total, int threads, int index, uint64_t grain) {
     uint64_t step = grain > 0 ? grain : 1;
-    uint64_t units = total / step, each = units / (uint64_t)threads, more = units % (uint64_t)threads;
+    uint64_t units = total / step, each = units / (uint64_t)threads,
+             more = units % (uint64_t)threads;
     uint64_t share = (each + ((uint64_t)index < more ? 1 : 0)) * step;
     return index == threads - 1 ? share + total % step : share;
 }
@@ -72,7 +73,8 @@ static void *member_main(void *argument) {
     if (!wait_for_decision(team->barrier)) {
         return NULL;
     }
-    int error = plan->shared_cpus != NULL ? place_pin_to_any(plan->shared_cpus) : place_pin(member->cpu);
+    int error =
+        plan->shared_cpus != NULL ? place_pin_to_any(plan->shared_cpus) : place_pin(member->cpu);
     if (error != 0) {
         team_fail(member, "thread %d cannot be pinned to CPU %d: %s", member->index, member->cpu,
                   strerror(error));
@@ -95,8 +97,9 @@ static void *member_main(void *argument) {
         member->clock_hz_before = clock_hz();
     }
     wait_for_all(team); /* 3: stop flag is cleared */
-    uint64_t limit =
-        plan->work > 0 ? team_share(plan->work, team->threads, member->index, plan->grain) : UINT64_MAX;
+    uint64_t limit = plan->work > 0
+                         ? team_share(plan->work, team->threads, member->index, plan->grain)
+                         : UINT64_MAX;
     uint64_t cpu_ns = clock_thread_now();
     member->start_ns = clock_now();
     run_phase(member, false, limit);
@@ -125,8 +128,9 @@ static void wait_unless_failed(struct team *team, double seconds) {
     }
 }
 
-/* The caller's part: sets the stop flag when the time is over. It sleeps, so it takes no CPU from the
- * members.
+/*
+ * The caller's part: sets the stop flag when the time is over. It sleeps, so it takes no CPU from
+ * the members.
  */
 static void time_phases(struct team *team) {
     wait_for_all(team); /* 1 */
@@ -184,8 +188,9 @@ static bool start_and_time(struct team *team, struct rendezvous *rendezvous, pth
         started += error == 0;
     }
     if (error != 0) {
-        snprintf(team->error, sizeof team->error, "thread %d of %d cannot be started: %s; use fewer threads",
-                 started + 1, team->threads, strerror(error));
+        snprintf(team->error, sizeof team->error,
+                 "thread %d of %d cannot be started: %s; use fewer threads", started + 1,
+                 team->threads, strerror(error));
         atomic_store(&team->failed, true);
     }
     pthread_mutex_lock(&rendezvous->mutex);

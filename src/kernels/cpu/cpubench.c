@@ -15,8 +15,8 @@
 #include <immintrin.h>
 #endif
 
-/* Share of the execution units below which something else on the core has held the work up; repeated calls
- * differ by less. */
+/* Share of the execution units below which something else on the core has held the work up;
+ * repeated calls differ by less. */
 #define SHARE_LEAST 0.95
 
 struct settings {
@@ -79,9 +79,10 @@ static void prepare(struct team_member *member) {
     member->state = worker;
 }
 
-/* A paced call right after a call of `seconds` without a chain: the time of the chain gives the clock rate.
- * Returns its passes. */
-static uint64_t run_paced(const struct kernel *kernel, struct worker *worker, double seconds, bool is_long) {
+/* A paced call right after a call of `seconds` without a chain: the time of the chain gives the
+ * clock rate. Returns its passes. */
+static uint64_t run_paced(const struct kernel *kernel, struct worker *worker, double seconds,
+                          bool is_long) {
     const unsigned links = pace_links(&worker->pace, 2 * seconds / PASSES_PER_CALL, is_long);
     if (links == 0) {
         return 0;
@@ -90,19 +91,23 @@ static uint64_t run_paced(const struct kernel *kernel, struct worker *worker, do
     kernel->paced(PACED_PASSES, &worker->operands, worker->start, worker->paced_result, links,
                   &worker->pace.cell);
     uint64_t stop = clock_now();
-    pace_add(&worker->pace, links, PACED_PASSES / 2, (double)(stop - start) * 1e-9, seconds, is_long);
+    pace_add(&worker->pace, links, PACED_PASSES / 2, (double)(stop - start) * 1e-9, seconds,
+             is_long);
     worker->paced++;
     worker->paced_ns += stop - start;
-    worker->paced_sum += sum_words(worker->paced_result, kernel->vector_bytes * kernel->accumulators);
+    worker->paced_sum +=
+        sum_words(worker->paced_result, kernel->vector_bytes * kernel->accumulators);
     return PACED_PASSES;
 }
 
-/* Whole calls, until the time is over or less than one is left. The work of paced calls counts like all
- * other. */
-static void run_calls(struct team_member *member, const struct kernel *kernel, struct worker *worker) {
+/* Whole calls, until the time is over or less than one is left. The work of paced calls counts like
+ * all other. */
+static void run_calls(struct team_member *member, const struct kernel *kernel,
+                      struct worker *worker) {
     const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
     const uint64_t per_pass = (uint64_t)kernel->operations * kernel->accumulators;
-    const uint64_t per_call = per_pass * PASSES_PER_CALL, with_paced = per_call + per_pass * PACED_PASSES;
+    const uint64_t per_call = per_pass * PASSES_PER_CALL,
+                   with_paced = per_call + per_pass * PACED_PASSES;
     uint64_t calls = 0, checksum = 0, next_paced = PACE_FIRST;
     bool is_long = false;
     while (member->limit - member->work >= per_call && (calls == 0 || !team_stopped(member))) {
@@ -142,10 +147,10 @@ static void run(struct team_member *member) {
     }
 }
 
-/* Whether `calls` calls of so many passes added up to what plain C gets from the same numbers, and the last
- * one (all or none of its bytes) ended there. */
-static bool is_right(const struct kernel *kernel, struct worker *worker, uint64_t passes, uint64_t calls,
-                     uint64_t sum, const unsigned char *last) {
+/* Whether `calls` calls of so many passes added up to what plain C gets from the same numbers, and
+ * the last one (all or none of its bytes) ended there. */
+static bool is_right(const struct kernel *kernel, struct worker *worker, uint64_t passes,
+                     uint64_t calls, uint64_t sum, const unsigned char *last) {
     const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
     if (calls == 0) {
         return true;
@@ -164,15 +169,18 @@ static void finish(struct team_member *member) {
     pace_end(&w->pace);
     member->clock_hz_loaded = pace_hz(&w->pace);
     const double passes = (double)w->calls * PASSES_PER_CALL + (double)w->tail;
-    const double call = ((double)member->cpu_ns - (double)w->paced_ns) * 1e-9 * PASSES_PER_CALL / passes;
+    const double call =
+        ((double)member->cpu_ns - (double)w->paced_ns) * 1e-9 * PASSES_PER_CALL / passes;
     const double share = pace_share(&w->pace, call);
     member->held_up = pace_held_up(&w->pace) || share < SHARE_LEAST;
-    if (!is_right(kernel, w, PASSES_PER_CALL, w->calls, w->checksum, w->tail > 0 ? NULL : w->result) ||
+    if (!is_right(kernel, w, PASSES_PER_CALL, w->calls, w->checksum,
+                  w->tail > 0 ? NULL : w->result) ||
         !is_right(kernel, w, PACED_PASSES, w->paced, w->paced_sum, w->paced_result) ||
         !is_right(kernel, w, w->tail, w->tail > 0, w->tail_sum, w->result)) {
-        team_fail(member,
-                  "thread %d on CPU %d computed a wrong result with %s (%s): the rate is not reported",
-                  member->index, member->cpu, kernel->instruction, kernel->workload);
+        team_fail(
+            member,
+            "thread %d on CPU %d computed a wrong result with %s (%s): the rate is not reported",
+            member->index, member->cpu, kernel->instruction, kernel->workload);
     }
 }
 
@@ -187,8 +195,9 @@ static void print_result(const struct kernel *kernel, const struct team *team,
                             .isa = isa_name(kernel->isa),
                             .team = team,
                             .warnings = warnings};
-    double clock_hz = team->clock_hz_loaded > 0 ? team->clock_hz_loaded
-                                                : (team->clock_hz_before + team->clock_hz_after) / 2;
+    double clock_hz = team->clock_hz_loaded > 0
+                          ? team->clock_hz_loaded
+                          : (team->clock_hz_before + team->clock_hz_after) / 2;
     double per_instruction = (double)kernel->operations / kernel->instructions;
     report_begin(&json, &report);
     json_string(&json, "instruction", kernel->instruction);
@@ -215,13 +224,15 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
     static const struct program program = {
         .name = "cpubench",
         .synopsis = "--workload NAME [option]...",
-        .summary =
-            "Measures multiplications and additions per second, all operands in registers.\n"
-            "QP int8, HP int16, SP int32, DP double, FP32 single, QPDOT int8 dot product into int32.\n"
-            "One operation is one multiplication or one addition on one lane; a fused one counts as two.",
+        .summary = "Measures multiplications and additions per second, all operands in registers.\n"
+                   "QP int8, HP int16, SP int32, DP double, FP32 single, QPDOT int8 dot product "
+                   "into int32.\n"
+                   "One operation is one multiplication or one addition on one lane; a fused one "
+                   "counts as two.",
         .example = "cpubench --workload DP --threads 2 --seconds 1"};
     const struct option_spec specs[] = {
-        {"workload", OPTION_CHOICE, &a->workload, "NAME", .help = "what to compute", .choices = workloads},
+        {"workload", OPTION_CHOICE, &a->workload, "NAME", .help = "what to compute",
+         .choices = workloads},
         COMMON_OPTIONS(&a->common),
         {"operations", OPTION_COUNT, &a->operations, "N",
          .help = "do N operations in all, e.g. 1e12, instead of --seconds"},
@@ -234,7 +245,8 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
         fail_usage("--workload is missing: choose one of QP, HP, SP, DP, FP32, QPDOT");
     }
     if (a->operations > 0 && a->common.seconds_set) {
-        fail_usage("--seconds and --operations exclude each other: the run ends by time or by work");
+        fail_usage(
+            "--seconds and --operations exclude each other: the run ends by time or by work");
     }
 }
 
@@ -244,7 +256,8 @@ static struct team_plan make_plan(const struct arguments *a, const struct kernel
     const uint64_t least = grain * (uint64_t)a->common.threads;
     return (struct team_plan){.warmup = a->common.warmup,
                               .seconds = a->common.seconds,
-                              .work = a->operations > 0 && a->operations < least ? least : a->operations,
+                              .work = a->operations > 0 && a->operations < least ? least
+                                                                                 : a->operations,
                               .grain = grain,
                               .clock_rate = true};
 }
@@ -263,13 +276,13 @@ int main(int argc, char **argv) {
         fail_impossible("%s", reason);
     }
     place_choose(&a.common.cpus, a.common.threads, &cpus, &warnings);
-    const char *better =
-        isa_better_left_out(settings.kernel->isa, settings.kernel->feature, strcmp(a.workload, "QPDOT") == 0);
+    const char *better = isa_better_left_out(settings.kernel->isa, settings.kernel->feature,
+                                             strcmp(a.workload, "QPDOT") == 0);
     if (better != NULL) {
-        warnings_add(
-            &warnings,
-            "cpubench was built without %s, which this CPU has: build it with a newer compiler and assembler",
-            better);
+        warnings_add(&warnings,
+                     "cpubench was built without %s, which this CPU has: build it with a newer "
+                     "compiler and assembler",
+                     better);
     }
     const struct team_plan plan = make_plan(&a, settings.kernel);
     const struct team_job job = {.prepare = prepare, .run = run, .finish = finish};

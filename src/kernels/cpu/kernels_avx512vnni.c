@@ -8,7 +8,7 @@
 DEFINE_KERNEL(qpdot, __m512i, 24, STEP_DOT, NOTHING)
 
 const struct kernel kernels_avx512vnni[] = {
-    {"QPDOT", ISA_AVX512, ISA_FEATURE_AVX512VNNI, "vpdpbusd (AVX512-VNNI)", RULE_DOT_US, 64, 24, 128, 1,
-     qpdot, qpdot_paced},
+    {"QPDOT", ISA_AVX512, ISA_FEATURE_AVX512VNNI, "vpdpbusd (AVX512-VNNI)", RULE_DOT_US, 64, 24,
+     128, 1, qpdot, qpdot_paced},
     {0},
 };

@@ -13,8 +13,8 @@
 #define SAMPLES_MIN 3
 /* Samples further off were interrupted: the steps of a clock are smaller. */
 #define NEAR 0.15
-/* The clock rates of the two lengths may differ by what a little less work adds to the clock; where the chain
- * is not the longer part, they differ by far more. */
+/* The clock rates of the two lengths may differ by what a little less work adds to the clock; where
+ * the chain is not the longer part, they differ by far more. */
 #define AGREEMENT 0.04
 
 /* The samples in order; returns their median. */
@@ -78,8 +78,9 @@ void pace_add(struct pace *pace, unsigned links, uint64_t pairs, double seconds,
 }
 
 /*
- * Clock rate of the long chain relative to the chain, in most pairs: above 1 where the chain is not the
- * longer part. An interruption of either call may do so too, but not in every other pair. 0: too few pairs.
+ * Clock rate of the long chain relative to the chain, in most pairs: above 1 where the chain is not
+ * the longer part. An interruption of either call may do so too, but not in every other pair. 0:
+ * too few pairs.
  */
 static double long_to_short(const struct pace *pace) {
     double sorted[PACE_SAMPLES];
@@ -106,12 +107,13 @@ double pace_hz(const struct pace *pace) {
     double sorted[PACE_SAMPLES], sum = 0;
     unsigned used = 0;
     const double lengths = long_to_short(pace);
-    if (pace->load_cycles == 0 || pace->count < SAMPLES_MIN || lengths == 0 || lengths >= 1 + AGREEMENT) {
+    if (pace->load_cycles == 0 || pace->count < SAMPLES_MIN || lengths == 0 ||
+        lengths >= 1 + AGREEMENT) {
         return 0;
     }
-    /* The mean follows a clock that changes, as the rate does. Disturbances only make a sample longer: bursts
-     * of work on the core's other thread slow the work beyond its chain, perhaps in most samples. So the
-     * border of the highest eighth is a sample without disturbance. */
+    /* The mean follows a clock that changes, as the rate does. Disturbances only make a sample
+     * longer: bursts of work on the core's other thread slow the work beyond its chain, perhaps in
+     * most samples. So the border of the highest eighth is a sample without disturbance. */
     sort_samples(sorted, pace->loads, pace->count);
     const double undisturbed = sorted[pace->count - 1 - pace->count / 8];
     for (unsigned i = 0; i < pace->count; i++) {
@@ -129,7 +131,8 @@ double pace_share(const struct pace *pace, double seconds) {
     if (hz == 0 || !(seconds > 0)) {
         return 1;
     }
-    /* The fastest calls ran at the highest clock rate: their product is the cycles of an undisturbed call. */
+    /* The fastest calls ran at the highest clock rate: their product is the cycles of an
+     * undisturbed call. */
     sort_samples(calls, pace->before, pace->count);
     sort_samples(clocks, pace->loads, pace->count);
     const unsigned few = pace->count / 8;

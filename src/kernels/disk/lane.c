@@ -14,7 +14,12 @@
 #include "disk/transfer.h"
 #include "disk/volume.h"
 
-enum { SMALL_PAGE = 4096, LAYOUT_CHUNK = 1 << 20, VERIFIED_RECORDS = 64, VERIFIED_BYTES = 64 << 20 };
+enum {
+    SMALL_PAGE = 4096,
+    LAYOUT_CHUNK = 1 << 20,
+    VERIFIED_RECORDS = 64,
+    VERIFIED_BYTES = 64 << 20
+};
 
 unsigned char *lane_buffer(const struct lane *lane, int slot) {
     return lane->arena.base + (size_t)slot * lane->stride;
@@ -39,8 +44,8 @@ uint64_t lane_next(struct lane *lane, int slot) {
 }
 
 /*
- * Writes the whole file, so that no read meets a hole and no measured write has to allocate: a run that wraps
- * around measures the same thing from its first record to its last. Generation 0.
+ * Writes the whole file, so that no read meets a hole and no measured write has to allocate: a run
+ * that wraps around measures the same thing from its first record to its last. Generation 0.
  */
 static bool lay_out(struct team_member *member, struct lane *lane) {
     const struct disk_test *test = lane->test;
@@ -54,7 +59,8 @@ static bool lay_out(struct team_member *member, struct lane *lane) {
     random_seed(&random, test->seed, (uint64_t)member->index);
     random_fill(&random, chunk.base, per_write * test->record);
     bool ok = true;
-    for (uint64_t first = 0; ok && first < test->records && !team_failed(member); first += per_write) {
+    for (uint64_t first = 0; ok && first < test->records && !team_failed(member);
+         first += per_write) {
         uint64_t count = test->records - first < per_write ? test->records - first : per_write;
         for (uint64_t i = 0; i < count; i++) {
             record_stamp(chunk.base + i * test->record, test->record, lane->name, first + i, 0);
@@ -64,19 +70,22 @@ static bool lay_out(struct team_member *member, struct lane *lane) {
     }
     ok = ok && fsync(lane->file) == 0;
     if (!ok) {
-        team_fail(member, "the file of thread %d cannot be written: %s%s", member->index, strerror(errno),
-                  errno == ENOSPC || errno == EDQUOT ? "; use a smaller --size or another --directory" : "");
+        team_fail(
+            member, "the file of thread %d cannot be written: %s%s", member->index, strerror(errno),
+            errno == ENOSPC || errno == EDQUOT ? "; use a smaller --size or another --directory"
+                                               : "");
     }
     arena_destroy(&chunk);
     return ok;
 }
 
-/* Without O_DIRECT the page cache is emptied of the file as far as the kernel lets an ordinary user do
- * it. */
+/* Without O_DIRECT the page cache is emptied of the file as far as the kernel lets an ordinary user
+ * do it. */
 static void drop_page_cache(const struct lane *lane) {
     if (!lane->test->direct) {
         posix_fadvise(lane->file, 0, 0, POSIX_FADV_DONTNEED);
-        posix_fadvise(lane->file, 0, 0, lane->test->random ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
+        posix_fadvise(lane->file, 0, 0,
+                      lane->test->random ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
     }
 }
 
@@ -85,13 +94,13 @@ static void prepare(struct team_member *member) {
     struct lane *lane = &test->lanes[member->index];
     lane->order.records = test->records;
     lane->order.random = test->random;
-    lane->order.seed =
-        test->seed * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)member->index * UINT64_C(0xd1342543de82ef95);
+    lane->order.seed = test->seed * UINT64_C(0x9e3779b97f4a7c15) +
+                       (uint64_t)member->index * UINT64_C(0xd1342543de82ef95);
     lane->name = test->run + (uint64_t)member->index;
     lane->stride = (test->record + SMALL_PAGE - 1) / SMALL_PAGE * SMALL_PAGE;
     size_t bytes = lane->stride * (size_t)test->depth;
-    /* The device moves a record in as many pieces as its buffer has in physical memory: of small pages 256 in
-     * 1 MiB. */
+    /* The device moves a record in as many pieces as its buffer has in physical memory: of small
+     * pages 256 in 1 MiB. */
     bool huge = test->huge_pages && lane->stride > SMALL_PAGE;
     lane->in_slot = calloc((size_t)test->depth, sizeof *lane->in_slot);
     if (lane->in_slot == NULL || !arena_create(&lane->arena, bytes, huge)) {
@@ -121,7 +130,8 @@ static void run(struct team_member *member) {
     if (test->write && !team_failed(member)) {
         uint64_t begin = clock_now();
         if (fdatasync(lane->file) != 0) {
-            team_fail(member, "the file of thread %d cannot be flushed: %s", member->index, strerror(errno));
+            team_fail(member, "the file of thread %d cannot be flushed: %s", member->index,
+                      strerror(errno));
         }
         lane->flush_ns = clock_now() - begin;
     }
@@ -133,27 +143,31 @@ static void run(struct team_member *member) {
 
 const struct team_job lane_job = {.prepare = prepare, .run = run, .finish = NULL};
 
-/* Whether the record may hold this generation: the newest, or with a queue one that was in flight at the same
- * time, as some requests take so long that others complete a whole pass meanwhile. */
+/* Whether the record may hold this generation: the newest, or with a queue one that was in flight
+ * at the same time, as some requests take so long that others complete a whole pass meanwhile. */
 static bool is_acceptable(const struct lane *lane, uint64_t operation, uint64_t generation) {
     if (generation == operation + 1) {
         return true;
     }
-    return generation > 0 && generation - 1 < operation && operation - (generation - 1) < lane->farthest &&
+    return generation > 0 && generation - 1 < operation &&
+           operation - (generation - 1) < lane->farthest &&
            order_at(&lane->order, generation - 1) == order_at(&lane->order, operation);
 }
 
-/* Reads the newest records once more, up to a number, newest first; of a record written twice only the
- * newest. */
+/* Reads the newest records once more, up to a number, newest first; of a record written twice only
+ * the newest. */
 static int64_t verify_file(struct lane *lane, uint64_t limit, char *error, size_t capacity) {
     const struct disk_test *test = lane->test;
     uint64_t checked[VERIFIED_RECORDS];
     uint64_t count = 0, in_file = lane->issued;
     if (test->fresh && in_file > 0) {
-        in_file = (in_file - 1) % test->records + 1; /* what the file had before this pass is gone */
+        in_file =
+            (in_file - 1) % test->records + 1; /* what the file had before this pass is gone */
     }
-    for (uint64_t back = 1; back <= in_file && count < limit && back <= 2 * VERIFIED_RECORDS; back++) {
-        uint64_t operation = lane->issued - back, index = order_at(&lane->order, operation), generation = 0;
+    for (uint64_t back = 1; back <= in_file && count < limit && back <= 2 * VERIFIED_RECORDS;
+         back++) {
+        uint64_t operation = lane->issued - back, index = order_at(&lane->order, operation),
+                 generation = 0;
         bool newer = false;
         for (uint64_t i = 0; i < count; i++) {
             newer = newer || checked[i] == index;
@@ -170,8 +184,10 @@ static int64_t verify_file(struct lane *lane, uint64_t limit, char *error, size_
             return -1;
         }
         bool whole = record_check(buffer, test->record, lane->name, index, &generation);
-        if (!whole || (test->write ? !is_acceptable(lane, operation, generation) : generation != 0)) {
-            snprintf(error, capacity, "record %" PRIu64 " does not hold what was written to it", index);
+        if (!whole ||
+            (test->write ? !is_acceptable(lane, operation, generation) : generation != 0)) {
+            snprintf(error, capacity, "record %" PRIu64 " does not hold what was written to it",
+                     index);
             return -1;
         }
         checked[count++] = index;
@@ -185,9 +201,10 @@ int64_t lane_verify(struct lane *lane, char *error, size_t capacity) {
     int64_t count = 0;
     for (uint64_t slot = 0; !test->write && slot < slots; slot++, count++) {
         uint64_t index = order_at(&lane->order, lane->in_slot[slot]), generation;
-        if (!record_check(lane_buffer(lane, (int)slot), test->record, lane->name, index, &generation)) {
-            snprintf(error, capacity, "a read of record %" PRIu64 " did not bring what the file holds",
-                     index);
+        if (!record_check(lane_buffer(lane, (int)slot), test->record, lane->name, index,
+                          &generation)) {
+            snprintf(error, capacity,
+                     "a read of record %" PRIu64 " did not bring what the file holds", index);
             return -1;
         }
     }

@@ -22,7 +22,8 @@ static void psync_run(struct team_member *member, struct lane *lane) {
         uint64_t offset = lane_next(lane, 0);
         uint64_t begin = clock_now();
         if (!transfer_whole(lane->file, kind, lane_buffer(lane, 0), test->record, offset)) {
-            team_fail(member, "%s of %" PRIu64 " bytes at %" PRIu64 " in the file of thread %d failed: %s",
+            team_fail(member,
+                      "%s of %" PRIu64 " bytes at %" PRIu64 " in the file of thread %d failed: %s",
                       test->write ? "a write" : "a read", test->record, offset, member->index,
                       strerror(errno));
             return;

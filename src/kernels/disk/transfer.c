@@ -4,15 +4,18 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static ssize_t transfer_once(int file, enum transfer kind, unsigned char *data, size_t size, off_t offset) {
+static ssize_t transfer_once(int file, enum transfer kind, unsigned char *data, size_t size,
+                             off_t offset) {
     if (kind == TRANSFER_WRITE_SYNC) {
         struct iovec part = {.iov_base = data, .iov_len = size};
         return pwritev2(file, &part, 1, offset, RWF_SYNC);
     }
-    return kind == TRANSFER_WRITE ? pwrite(file, data, size, offset) : pread(file, data, size, offset);
+    return kind == TRANSFER_WRITE ? pwrite(file, data, size, offset)
+                                  : pread(file, data, size, offset);
 }
 
-bool transfer_whole(int file, enum transfer kind, unsigned char *data, size_t size, uint64_t offset) {
+bool transfer_whole(int file, enum transfer kind, unsigned char *data, size_t size,
+                    uint64_t offset) {
     while (size > 0) {
         ssize_t count = transfer_once(file, kind, data, size, (off_t)offset);
         if (count == 0) {

@@ -7,7 +7,8 @@
 #include "common/clock.h"
 #include "common/random.h"
 
-/* Bytes between two checks of the stop flag: 40 us in the first-level cache, under a millisecond in DRAM. */
+/* Bytes between two checks of the stop flag: 40 us in the first-level cache, under a millisecond in
+ * DRAM. */
 #define PORTION_BYTES (UINT64_C(4) << 20)
 /* Loads between two checks of flag and clock: 80 us in the first-level cache. */
 #define PORTION_HOPS 65536
@@ -25,9 +26,9 @@ static size_t buffer_bytes(const struct bench *bench) {
 }
 
 /*
- * Source and target begin at different offsets in a page: at equal ones Intel cores hold a load back for an
- * older store that merely has the same low 12 bits. An odd number of lines also spreads small blocks over the
- * cache's sets.
+ * Source and target begin at different offsets in a page: at equal ones Intel cores hold a load
+ * back for an older store that merely has the same low 12 bits. An odd number of lines also spreads
+ * small blocks over the cache's sets.
  */
 static size_t target_offset(const struct bench *bench) {
     if (bench->operation != OPERATION_COPY) {
@@ -55,7 +56,8 @@ void bench_free(struct team *team) {
 static struct bench_worker *new_worker(struct team_member *member, struct random_state *random) {
     const struct bench *bench = member->context;
     struct bench_worker *worker = calloc(1, sizeof *worker);
-    if (worker == NULL || !arena_create(&worker->arena, bench_bytes_per_thread(bench), bench->huge_pages)) {
+    if (worker == NULL ||
+        !arena_create(&worker->arena, bench_bytes_per_thread(bench), bench->huge_pages)) {
         team_fail(member, "thread %d cannot have %zu bytes of memory: %s", member->index,
                   bench_bytes_per_thread(bench), strerror(errno));
         free(worker);
@@ -90,7 +92,8 @@ static void prepare_sweep(struct team_member *member) {
     if (bench->random && bench->blocks > 1) {
         worker->order = malloc((size_t)bench->blocks * sizeof *worker->order);
         if (worker->order == NULL) {
-            team_fail(member, "no memory for the order of %llu blocks", (unsigned long long)bench->blocks);
+            team_fail(member, "no memory for the order of %llu blocks",
+                      (unsigned long long)bench->blocks);
             return;
         }
         random_permutation(&random, worker->order, (uint32_t)bench->blocks);
@@ -188,8 +191,10 @@ static uint64_t expected_sum(const struct bench *bench, const struct bench_worke
     return worker->visits / bench->blocks * lap + begun;
 }
 
-/* Whether the block of place i in the order holds what its last visit left, or poison if there was none. */
-static bool block_is_right(const struct bench *bench, const struct bench_worker *worker, uint64_t i) {
+/* Whether the block of place i in the order holds what its last visit left, or poison if there was
+ * none. */
+static bool block_is_right(const struct bench *bench, const struct bench_worker *worker,
+                           uint64_t i) {
     uint64_t number = worker->order != NULL ? worker->order[i] : i;
     const unsigned char *block = worker->target + number * bench->block;
     if (i >= worker->visits) {
@@ -209,17 +214,19 @@ static void verify_sweep(struct team_member *member) {
     const struct bench_worker *worker = member->state;
     if (bench->operation == OPERATION_READ) {
         if (worker->sum != expected_sum(bench, worker)) {
-            team_fail(member,
-                      "thread %d on CPU %d did not read what the memory holds: the rate is not reported",
-                      member->index, member->cpu);
+            team_fail(
+                member,
+                "thread %d on CPU %d did not read what the memory holds: the rate is not reported",
+                member->index, member->cpu);
         }
         return;
     }
     for (uint64_t i = 0; i < bench->blocks; i++) {
         if (!block_is_right(bench, worker, i)) {
-            team_fail(member,
-                      "thread %d on CPU %d left block %llu with wrong contents: the rate is not reported",
-                      member->index, member->cpu, (unsigned long long)i);
+            team_fail(
+                member,
+                "thread %d on CPU %d left block %llu with wrong contents: the rate is not reported",
+                member->index, member->cpu, (unsigned long long)i);
             return;
         }
     }
@@ -274,12 +281,13 @@ static void finish_chase(struct team_member *member) {
     }
     const char *wrong = team_failed(member) ? NULL : chase_verify(&worker->chase);
     if (wrong != NULL) {
-        team_fail(member, "thread %d on CPU %d: %s: the latency is not reported", member->index, member->cpu,
-                  wrong);
+        team_fail(member, "thread %d on CPU %d: %s: the latency is not reported", member->index,
+                  member->cpu, wrong);
     }
     arena_destroy(&worker->arena);
 }
 
 const struct team_job bench_sweep_job = {
     .prepare = prepare_sweep, .run = run_sweep, .ready = ready_sweep, .finish = finish_sweep};
-const struct team_job bench_chase_job = {.prepare = prepare_chase, .run = run_chase, .finish = finish_chase};
+const struct team_job bench_chase_job = {
+    .prepare = prepare_chase, .run = run_chase, .finish = finish_chase};

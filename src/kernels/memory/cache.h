@@ -1,5 +1,5 @@
-/* Sizes of the caches, as the kernel reports them. In a virtual machine they may not be what the hardware
- * gives. */
+/* Sizes of the caches, as the kernel reports them. In a virtual machine they may not be what the
+ * hardware gives. */
 #ifndef PEAKMARK_MEMORY_CACHE_H
 #define PEAKMARK_MEMORY_CACHE_H
 

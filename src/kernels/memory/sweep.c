@@ -29,7 +29,8 @@ const struct sweeper *sweeper_find(enum isa isa) {
 
 uint64_t sweep_copy_libc(const struct sweep *s) {
     for (uint64_t i = 0; i < s->count; i++) {
-        const size_t offset = (s->order != NULL ? s->order[s->first + i] : s->first + i) * s->stride;
+        const size_t offset =
+            (s->order != NULL ? s->order[s->first + i] : s->first + i) * s->stride;
         memcpy(s->target + offset, s->source + offset, s->block);
         __asm__ volatile("" ::: "memory"); /* a repeated copy of the same block must be done */
     }
@@ -38,7 +39,8 @@ uint64_t sweep_copy_libc(const struct sweep *s) {
 
 uint64_t sweep_write_libc(const struct sweep *s) {
     for (uint64_t i = 0; i < s->count; i++) {
-        const size_t offset = (s->order != NULL ? s->order[s->first + i] : s->first + i) * s->stride;
+        const size_t offset =
+            (s->order != NULL ? s->order[s->first + i] : s->first + i) * s->stride;
         memset(s->target + offset, (int)((s->value + i) & 0xff), s->block);
         __asm__ volatile("" ::: "memory");
     }

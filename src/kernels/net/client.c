@@ -53,25 +53,28 @@ static void receive_line(struct session *session, char line[LINE_BYTES], uint64_
     enum receipt receipt = control_receive(&session->control, line, deadline);
     if (receipt != RECEIPT_LINE) {
         fail_measurement("the server %s %s",
-                         receipt == RECEIPT_CLOSED ? "closed the connection" : "gave no answer", when);
+                         receipt == RECEIPT_CLOSED ? "closed the connection" : "gave no answer",
+                         when);
     }
     check_failure(line);
 }
 
 /* Greets the server and sends it the plan; it answers with the number of the run. */
-static void send_plan(struct session *session, struct client_options *options, const struct key *key) {
+static void send_plan(struct session *session, struct client_options *options,
+                      const struct key *key) {
     char line[LINE_BYTES];
     struct control *control = &session->control;
     plan_write(&options->plan, line, sizeof line);
-    bool sent = greeting_send(control->socket, key, 0, STREAM_CONTROL) && control_send(control, "%s", line);
+    bool sent =
+        greeting_send(control->socket, key, 0, STREAM_CONTROL) && control_send(control, "%s", line);
     int error = errno;
-    /* A server that refuses the greeting closes the connection, perhaps before the plan is sent: its reason
-     * counts. */
+    /* A server that refuses the greeting closes the connection, perhaps before the plan is sent:
+     * its reason counts. */
     enum receipt receipt = control_receive(control, line, deadline_in(sent ? ANSWER_SECONDS : 1));
     if (receipt == RECEIPT_CLOSED) {
-        fail_measurement(
-            "the server closed the connection: NETBENCH_KEY and the version must be the same on both "
-            "sides, and a server takes one client");
+        fail_measurement("the server closed the connection: NETBENCH_KEY and the version must be "
+                         "the same on both "
+                         "sides, and a server takes one client");
     }
     if (receipt == RECEIPT_TIMEOUT && !sent) {
         fail_measurement("nothing can be sent to the server: %s", strerror(error));
@@ -104,8 +107,8 @@ static void add_stream(struct outcome *outcome, const char *line) {
     if (!fields_end(&fields)) {
         fail_measurement("the server's result is not understood: '%s'", line);
     }
-    outcome->team.members[stream] =
-        (struct team_member){.index = stream, .cpu = cpu, .start_ns = start, .stop_ns = stop, .work = work};
+    outcome->team.members[stream] = (struct team_member){
+        .index = stream, .cpu = cpu, .start_ns = start, .stop_ns = stop, .work = work};
     outcome->team.work += work;
     double end = (double)stop * 1e-9;
     outcome->team.seconds = end > outcome->team.seconds ? end : outcome->team.seconds;
@@ -126,7 +129,8 @@ static int read_buffer(const char *line) {
     return bytes;
 }
 
-/* Everything up to END; times are relative to the first start of all streams, on the server's clock. */
+/* Everything up to END; times are relative to the first start of all streams, on the server's
+ * clock. */
 static void receive_result(struct session *session, struct outcome *outcome) {
     char line[LINE_BYTES];
     for (;;) {
@@ -150,9 +154,11 @@ static double longest(const struct net_plan *plan) {
 }
 
 /* Ends the program because of a sender: with the server's reason if it sends one. */
-static _Noreturn void sender_failed(struct session *session, const struct net_plan *plan, int error) {
+static _Noreturn void sender_failed(struct session *session, const struct net_plan *plan,
+                                    int error) {
     char line[LINE_BYTES];
-    if (plan->offload && (error == EINVAL || error == ENOPROTOOPT || error == EMSGSIZE || error == EIO)) {
+    if (plan->offload &&
+        (error == EINVAL || error == ENOPROTOOPT || error == EMSGSIZE || error == EIO)) {
         fail_impossible("UDP_SEGMENT with messages of %" PRIu64
                         " bytes is not possible on this way: %s; use a --message "
                         "that fits the MTU, or leave --gso out",
@@ -190,7 +196,8 @@ static enum ending wait_for_stop(struct session *session, const struct net_plan 
 }
 
 /* Sends until the server has measured; ends the program when the test fails. */
-static void send_and_wait(struct session *session, const struct net_plan *plan, struct sending *sending) {
+static void send_and_wait(struct session *session, const struct net_plan *plan,
+                          struct sending *sending) {
     char line[LINE_BYTES];
     enum ending ending = wait_for_stop(session, plan, sending, line);
     if (ending == ENDED_WELL) {
@@ -202,16 +209,18 @@ static void send_and_wait(struct session *session, const struct net_plan *plan, 
             sender_failed(session, plan, error);
         }
         check_failure(line);
-        fail_measurement("the server %s", ending == ENDED_SILENT ? "takes no more data and sends nothing"
-                                                                 : "closed the connection during the test");
+        fail_measurement("the server %s", ending == ENDED_SILENT
+                                              ? "takes no more data and sends nothing"
+                                              : "closed the connection during the test");
     }
     if (send_error(sending) != 0) {
         sender_failed(session, plan, send_error(sending));
     }
 }
 
-static void print_common(struct json *json, const struct session *session, const struct net_plan *plan,
-                         const struct outcome *outcome, int send_buffer) {
+static void print_common(struct json *json, const struct session *session,
+                         const struct net_plan *plan, const struct outcome *outcome,
+                         int send_buffer) {
     char text[64];
     json_string(json, "protocol", plan->udp ? "UDP" : "TCP");
     json_unsigned(json, "message", plan->message);
@@ -241,7 +250,8 @@ static void print_throughput(const struct session *session, const struct client_
     json_unsigned(&json, "stale", outcome->stale);
     json_bool(&json, "gso", options->plan.offload);
     json_bool(&json, "joined", joined);
-    print_common(&json, session, &options->plan, outcome, endpoint_buffer(session->sockets[0], SO_SNDBUF));
+    print_common(&json, session, &options->plan, outcome,
+                 endpoint_buffer(session->sockets[0], SO_SNDBUF));
     report_end(&json, &report);
 }
 
@@ -293,7 +303,8 @@ static void print_latency(const struct session *session, const struct client_opt
     json_unsigned(&json, "round_trips", latency->count);
     json_unsigned(&json, "lost", outcome->lost);
     json_bool(&json, "busy_poll", options->plan.busy_poll);
-    print_common(&json, session, &options->plan, outcome, endpoint_buffer(session->sockets[0], SO_SNDBUF));
+    print_common(&json, session, &options->plan, outcome,
+                 endpoint_buffer(session->sockets[0], SO_SNDBUF));
     report_end(&json, &report);
 }
 
@@ -346,7 +357,8 @@ void client(struct client_options *options) {
                      "loopback: client and server run on the same machine, no network was crossed");
     }
     send_plan(&session, options, &key);
-    if (!gather_client(&options->plan, &session.control, &key, session.sockets, error, sizeof error)) {
+    if (!gather_client(&options->plan, &session.control, &key, session.sockets, error,
+                       sizeof error)) {
         fail_measurement("%s", error);
     }
     if (options->plan.latency) {

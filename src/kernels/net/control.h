@@ -15,12 +15,13 @@ struct control {
 };
 
 /* Sends one line (the newline is added). False: errno, the connection has ended. */
-bool control_send(struct control *control, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool control_send(struct control *control, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 enum receipt { RECEIPT_LINE, RECEIPT_TIMEOUT, RECEIPT_CLOSED };
 
-/* One line without its newline; RECEIPT_TIMEOUT at the deadline, RECEIPT_CLOSED when the connection has ended
- * or carries no lines. */
+/* One line without its newline; RECEIPT_TIMEOUT at the deadline, RECEIPT_CLOSED when the connection
+ * has ended or carries no lines. */
 enum receipt control_receive(struct control *control, char line[LINE_BYTES], uint64_t deadline_ns);
 
 /* The reason in a line by which the server reports that it has failed; NULL for any other line. */

@@ -1,4 +1,6 @@
-/* What every datagram of a throughput test begins with, and the socket options that join and cut datagrams.
+/*
+ * What every datagram of a throughput test begins with, and the socket options that join and cut
+ * datagrams.
  */
 #ifndef PEAKMARK_NET_DATAGRAM_H
 #define PEAKMARK_NET_DATAGRAM_H
@@ -25,7 +27,8 @@ struct datagram {
     uint32_t kind; /* DATAGRAM_HELLO or DATAGRAM_DATA */
 };
 
-static inline struct datagram datagram_make(uint64_t run, uint64_t number, int stream, uint32_t kind) {
+static inline struct datagram datagram_make(uint64_t run, uint64_t number, int stream,
+                                            uint32_t kind) {
     return (struct datagram){.run = htole64(run),
                              .number = htole64(number),
                              .stream = htole32((uint32_t)stream),
@@ -36,7 +39,8 @@ static inline uint64_t datagram_number(const struct datagram *datagram) {
     return le64toh(datagram->number);
 }
 
-static inline bool datagram_is(const struct datagram *datagram, uint64_t run, int stream, uint32_t kind) {
+static inline bool datagram_is(const struct datagram *datagram, uint64_t run, int stream,
+                               uint32_t kind) {
     return le64toh(datagram->run) == run && le32toh(datagram->stream) == (uint32_t)stream &&
            le32toh(datagram->kind) == kind;
 }

@@ -14,7 +14,8 @@ static bool is_stopped(const struct echo *echo) {
 }
 
 /* A repeated hello that was still on its way when the test began. */
-static bool is_hello(const struct net_plan *plan, int stream, const unsigned char *data, size_t size) {
+static bool is_hello(const struct net_plan *plan, int stream, const unsigned char *data,
+                     size_t size) {
     struct datagram header;
     if (size != sizeof header) {
         return false;

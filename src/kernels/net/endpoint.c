@@ -37,9 +37,10 @@ int endpoint_listen(const char *address, int port) {
         fail_measurement("no socket for '%s': %s", address, strerror(errno));
     }
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(listener, addresses->ai_addr, addresses->ai_addrlen) != 0 || listen(listener, BACKLOG) != 0) {
-        fail_measurement("port %d of '%s' cannot be listened on: %s%s", port, address, strerror(errno),
-                         errno == EADDRINUSE ? "; name another --port" : "");
+    if (bind(listener, addresses->ai_addr, addresses->ai_addrlen) != 0 ||
+        listen(listener, BACKLOG) != 0) {
+        fail_measurement("port %d of '%s' cannot be listened on: %s%s", port, address,
+                         strerror(errno), errno == EADDRINUSE ? "; name another --port" : "");
     }
     freeaddrinfo(addresses);
     return listener;
@@ -50,7 +51,8 @@ static int connected(int socket, uint64_t deadline_ns) {
     for (;;) {
         uint64_t now = clock_now();
         struct pollfd wait = {.fd = socket, .events = POLLOUT};
-        int ready = now >= deadline_ns ? 0 : poll(&wait, 1, (int)((deadline_ns - now) / 1000000 + 1));
+        int ready =
+            now >= deadline_ns ? 0 : poll(&wait, 1, (int)((deadline_ns - now) / 1000000 + 1));
         if (ready > 0) {
             int error = 0;
             socklen_t length = sizeof error;
@@ -89,14 +91,16 @@ int endpoint_open(const struct endpoint *peer, int type, uint64_t deadline_ns) {
 int endpoint_connect(const char *host, int port) {
     struct addrinfo *addresses = resolve(host, port, 0);
     int opened = -1;
-    for (struct addrinfo *address = addresses; address != NULL && opened < 0; address = address->ai_next) {
+    for (struct addrinfo *address = addresses; address != NULL && opened < 0;
+         address = address->ai_next) {
         struct endpoint peer = {.length = address->ai_addrlen};
         memcpy(&peer.address, address->ai_addr, address->ai_addrlen);
-        opened = endpoint_open(&peer, SOCK_STREAM, clock_now() + CONNECT_SECONDS * UINT64_C(1000000000));
+        opened =
+            endpoint_open(&peer, SOCK_STREAM, clock_now() + CONNECT_SECONDS * UINT64_C(1000000000));
     }
     if (opened < 0) {
-        fail_measurement("no connection to port %d of '%s': %s; start 'netbench serve' there first", port,
-                         host, strerror(errno));
+        fail_measurement("no connection to port %d of '%s': %s; start 'netbench serve' there first",
+                         port, host, strerror(errno));
     }
     freeaddrinfo(addresses);
     return opened;
@@ -159,8 +163,9 @@ bool endpoint_same_address(const struct endpoint *left, const struct endpoint *r
 }
 
 const char *endpoint_text(const struct endpoint *endpoint, char *text, size_t capacity) {
-    if (endpoint->length == 0 || getnameinfo((const struct sockaddr *)&endpoint->address, endpoint->length,
-                                             text, (socklen_t)capacity, NULL, 0, NI_NUMERICHOST) != 0) {
+    if (endpoint->length == 0 ||
+        getnameinfo((const struct sockaddr *)&endpoint->address, endpoint->length, text,
+                    (socklen_t)capacity, NULL, 0, NI_NUMERICHOST) != 0) {
         snprintf(text, capacity, "unknown");
     }
     return text;
@@ -202,10 +207,10 @@ void endpoint_keepalive(int socket) {
 }
 
 /*
- * Joined messages wait until a segment is full or all before them is acknowledged. That pays when many fit
- * into a segment, as they do over loopback; else the waiting costs more. Measured with Linux 6.18, one
- * stream, NODELAY against joined: loopback 1 KiB (63 in a segment) 1.2 and 6 Gbit/s, 32 KiB (1) 24 and 16;
- * veth 512 B (2) 0.7 and 0.4, 64 B (22) 0.09 and 0.2.
+ * Joined messages wait until a segment is full or all before them is acknowledged. That pays when
+ * many fit into a segment, as they do over loopback; else the waiting costs more. Measured with
+ * Linux 6.18, one stream, NODELAY against joined: loopback 1 KiB (63 in a segment) 1.2 and 6
+ * Gbit/s, 32 KiB (1) 24 and 16; veth 512 B (2) 0.7 and 0.4, 64 B (22) 0.09 and 0.2.
  */
 bool endpoint_join(int socket, uint64_t message) {
     int segment = 0;
@@ -214,7 +219,8 @@ bool endpoint_join(int socket, uint64_t message) {
         return false;
     }
     int at_once = (uint64_t)segment / message < JOINED;
-    return setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once) == 0 && at_once == 0;
+    return setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once) == 0 &&
+           at_once == 0;
 }
 
 int endpoint_buffer(int socket, int which) {

@@ -9,12 +9,13 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* Spins before the CPU is offered to others: a spinning thread must not keep its partner from running. */
+/* Spins before the CPU is offered to others: a spinning thread must not keep its partner from
+ * running. */
 enum { EXCHANGE_SPINS = 64 };
 
 /*
- * One recv. With `spin` it returns -1 with EAGAIN after EXCHANGE_SPINS attempts, else as the socket's timeout
- * says.
+ * One recv. With `spin` it returns -1 with EAGAIN after EXCHANGE_SPINS attempts, else as the
+ * socket's timeout says.
  */
 static inline ssize_t exchange_receive(int socket, void *data, size_t size, bool spin) {
     if (!spin) {

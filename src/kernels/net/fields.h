@@ -1,5 +1,6 @@
 /*
- * The numbers of a line of the control connection: a keyword, then decimal numbers, one space before each.
+ * The numbers of a line of the control connection: a keyword, then decimal numbers, one space
+ * before each.
  *
  *     struct fields fields = fields_begin(line, "PORT");
  *     int stream = (int)fields_next(&fields, 0, streams - 1);
@@ -18,7 +19,8 @@ struct fields {
 
 struct fields fields_begin(const char *line, const char *keyword);
 
-/* The next number; `minimum` where there is none or it is out of range, and fields_end is then false. */
+/* The next number; `minimum` where there is none or it is out of range, and fields_end is then
+ * false. */
 uint64_t fields_next(struct fields *fields, uint64_t minimum, uint64_t maximum);
 
 /* True when the keyword and all numbers were as expected and nothing follows them. */

@@ -14,12 +14,12 @@
 #include "net/endpoint.h"
 #include "net/fields.h"
 
-/* Asked for; the kernel gives at most net.core.rmem_max. A sender that gets the CPU first fills the default
- * at once. */
+/* Asked for; the kernel gives at most net.core.rmem_max. A sender that gets the CPU first fills the
+ * default at once. */
 enum { UDP_RECEIVE_BUFFER = 4 << 20 };
 
-static bool gather_tcp(const struct net_plan *plan, struct listener *listener, int *sockets, char *error,
-                       size_t capacity) {
+static bool gather_tcp(const struct net_plan *plan, struct listener *listener, int *sockets,
+                       char *error, size_t capacity) {
     uint64_t deadline = deadline_in(ANSWER_SECONDS);
     for (int missing = plan->streams; missing > 0;) {
         uint64_t run;
@@ -38,8 +38,10 @@ static bool gather_tcp(const struct net_plan *plan, struct listener *listener, i
     return true;
 }
 
-/* Takes the datagrams of one socket until a hello of this run is among them, and connects to its sender. */
-static bool accept_hello(const struct net_plan *plan, int socket, int stream, const struct endpoint *client) {
+/* Takes the datagrams of one socket until a hello of this run is among them, and connects to its
+ * sender. */
+static bool accept_hello(const struct net_plan *plan, int socket, int stream,
+                         const struct endpoint *client) {
     struct datagram hello;
     struct endpoint from = {.length = sizeof from.address};
     for (;;) {
@@ -49,15 +51,16 @@ static bool accept_hello(const struct net_plan *plan, int socket, int stream, co
         if (size < 0) {
             return false;
         }
-        if (size == (ssize_t)sizeof hello && datagram_is(&hello, plan->run, stream, DATAGRAM_HELLO) &&
+        if (size == (ssize_t)sizeof hello &&
+            datagram_is(&hello, plan->run, stream, DATAGRAM_HELLO) &&
             endpoint_same_address(&from, client)) {
             return connect(socket, (const struct sockaddr *)&from.address, from.length) == 0;
         }
     }
 }
 
-static bool gather_udp(const struct net_plan *plan, const struct control *control, int *sockets, char *error,
-                       size_t capacity) {
+static bool gather_udp(const struct net_plan *plan, const struct control *control, int *sockets,
+                       char *error, size_t capacity) {
     struct endpoint client = endpoint_peer(control->socket);
     uint64_t deadline = deadline_in(ANSWER_SECONDS);
     struct pollfd wait[STREAMS_MAX];
@@ -67,15 +70,16 @@ static bool gather_udp(const struct net_plan *plan, const struct control *contro
     }
     while (missing > 0) {
         if (clock_now() >= deadline) {
-            snprintf(
-                error, capacity,
-                "no datagram of %d of %d streams arrived: does a firewall keep UDP from reaching this port?",
-                missing, plan->streams);
+            snprintf(error, capacity,
+                     "no datagram of %d of %d streams arrived: does a firewall keep UDP from "
+                     "reaching this port?",
+                     missing, plan->streams);
             return false;
         }
         poll(wait, (nfds_t)plan->streams, 100);
         for (int i = 0; i < plan->streams; i++) {
-            if (wait[i].fd >= 0 && wait[i].revents != 0 && accept_hello(plan, sockets[i], i, &client)) {
+            if (wait[i].fd >= 0 && wait[i].revents != 0 &&
+                accept_hello(plan, sockets[i], i, &client)) {
                 wait[i].fd = -1; /* poll skips it */
                 missing--;
             }
@@ -91,8 +95,8 @@ static void drain(int socket) {
     }
 }
 
-static bool bind_udp(const struct net_plan *plan, struct control *control, int *sockets, char *error,
-                     size_t capacity) {
+static bool bind_udp(const struct net_plan *plan, struct control *control, int *sockets,
+                     char *error, size_t capacity) {
     int size = UDP_RECEIVE_BUFFER, on = 1;
     for (int i = 0; i < plan->streams; i++) {
         sockets[i] = endpoint_bind_udp(control->socket);
@@ -153,8 +157,8 @@ static bool receive_line(struct control *control, char *line, uint64_t deadline,
 }
 
 /* The UDP ports of all streams, if there are any, up to the line that allows to connect. */
-static bool receive_ports(const struct net_plan *plan, struct control *control, int *ports, char *error,
-                          size_t capacity) {
+static bool receive_ports(const struct net_plan *plan, struct control *control, int *ports,
+                          char *error, size_t capacity) {
     char line[LINE_BYTES];
     uint64_t deadline = deadline_in(ANSWER_SECONDS);
     while (receive_line(control, line, deadline, error, capacity)) {
@@ -173,8 +177,9 @@ static bool receive_ports(const struct net_plan *plan, struct control *control, 
     return false;
 }
 
-static bool open_streams(const struct net_plan *plan, const struct control *control, const struct key *key,
-                         const int *ports, int *sockets, char *error, size_t capacity) {
+static bool open_streams(const struct net_plan *plan, const struct control *control,
+                         const struct key *key, const int *ports, int *sockets, char *error,
+                         size_t capacity) {
     struct endpoint server = endpoint_peer(control->socket);
     uint64_t deadline = deadline_in(ANSWER_SECONDS);
     for (int i = 0; i < plan->streams; i++) {
@@ -193,15 +198,16 @@ static bool open_streams(const struct net_plan *plan, const struct control *cont
     return true;
 }
 
-bool gather_client(struct net_plan *plan, struct control *control, const struct key *key, int *sockets,
-                   char *error, size_t capacity) {
+bool gather_client(struct net_plan *plan, struct control *control, const struct key *key,
+                   int *sockets, char *error, size_t capacity) {
     char line[LINE_BYTES];
     int ports[STREAMS_MAX] = {0};
     if (!receive_ports(plan, control, ports, error, capacity) ||
         !open_streams(plan, control, key, ports, sockets, error, capacity)) {
         return false;
     }
-    uint64_t deadline = deadline_in(2 * ANSWER_SECONDS); /* the server fails first, and reports why */
+    uint64_t deadline =
+        deadline_in(2 * ANSWER_SECONDS); /* the server fails first, and reports why */
     enum receipt receipt;
     do {
         for (int i = 0; plan->udp && i < plan->streams; i++) {
@@ -215,7 +221,8 @@ bool gather_client(struct net_plan *plan, struct control *control, const struct 
     }
     const char *failure = receipt == RECEIPT_LINE ? control_failure(line) : NULL;
     snprintf(error, capacity, "%s%s", failure != NULL ? "the server reports: " : "",
-             failure != NULL ? failure
-                             : "the server did not start the test after the streams were connected");
+             failure != NULL
+                 ? failure
+                 : "the server did not start the test after the streams were connected");
     return false;
 }

@@ -19,7 +19,8 @@
 
 enum { PENDING_MAX = 64, GREETING_SECONDS = 5 };
 
-/* In every version of the protocol: enough to know whose connection it is and whether it is understood. */
+/* In every version of the protocol: enough to know whose connection it is and whether it is
+ * understood. */
 enum { GREETING_PREFIX = offsetof(struct greeting, stream) };
 
 static const char magic[8] = {'p', 'e', 'a', 'k', 'm', 'a', 'r', 'k'};
@@ -43,7 +44,8 @@ struct key key_from_environment(void) {
     struct key key = {{0}};
     const char *text = getenv("NETBENCH_KEY");
     if (text == NULL || text[0] == '\0') {
-        fail_usage("NETBENCH_KEY is not set: put the same secret into the environment of both sides");
+        fail_usage(
+            "NETBENCH_KEY is not set: put the same secret into the environment of both sides");
     }
     if (strlen(text) >= sizeof key.text) {
         fail_usage("NETBENCH_KEY is longer than %zu bytes", sizeof key.text - 1);
@@ -82,7 +84,8 @@ struct listener *listener_open(int socket, const struct key *key) {
     }
     listener->socket = socket;
     listener->key = *key;
-    /* A connection may have ended before accept is called, which must not wait for another one then. */
+    /* A connection may have ended before accept is called, which must not wait for another one
+     * then. */
     fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
     return listener;
 }
@@ -120,12 +123,13 @@ static void add_pending(struct listener *listener) {
 /* Sends the reason to a client that has the key but speaks another version of the protocol. */
 static void refuse_version(int socket, uint32_t version) {
     struct control control = {.socket = socket};
-    fprintf(stderr, "netbench: refused a client that speaks version %u of the protocol, not %d\n", version,
-            PROTOCOL_VERSION);
-    control_send(&control,
-                 "FAILED the server speaks version %d of the protocol, the client version %u: use the same "
-                 "version of peakmark on both sides",
-                 PROTOCOL_VERSION, version);
+    fprintf(stderr, "netbench: refused a client that speaks version %u of the protocol, not %d\n",
+            version, PROTOCOL_VERSION);
+    control_send(
+        &control,
+        "FAILED the server speaks version %d of the protocol, the client version %u: use the same "
+        "version of peakmark on both sides",
+        PROTOCOL_VERSION, version);
 }
 
 enum greeting_state { GREETING_INCOMPLETE, GREETING_GOOD, GREETING_WRONG };
@@ -133,16 +137,18 @@ enum greeting_state { GREETING_INCOMPLETE, GREETING_GOOD, GREETING_WRONG };
 /* Reads what has come of a greeting. */
 static enum greeting_state read_greeting(const struct listener *listener, struct pending *pending) {
     struct greeting *greeting = &pending->greeting;
-    ssize_t count =
-        recv(pending->socket, (char *)greeting + pending->have, sizeof *greeting - pending->have, 0);
+    ssize_t count = recv(pending->socket, (char *)greeting + pending->have,
+                         sizeof *greeting - pending->have, 0);
     if (count <= 0) {
-        return count < 0 && (errno == EAGAIN || errno == EINTR) ? GREETING_INCOMPLETE : GREETING_WRONG;
+        return count < 0 && (errno == EAGAIN || errno == EINTR) ? GREETING_INCOMPLETE
+                                                                : GREETING_WRONG;
     }
     pending->have += (size_t)count;
     if (pending->have < GREETING_PREFIX) {
         return GREETING_INCOMPLETE;
     }
-    if (memcmp(greeting->magic, magic, sizeof magic) != 0 || !key_equal(&greeting->key, &listener->key)) {
+    if (memcmp(greeting->magic, magic, sizeof magic) != 0 ||
+        !key_equal(&greeting->key, &listener->key)) {
         return GREETING_WRONG;
     }
     if (le32toh(greeting->version) != PROTOCOL_VERSION) {
@@ -171,7 +177,8 @@ int listener_accept(struct listener *listener, uint64_t deadline_ns, uint64_t *r
         int known = listener->count;
         for (int i = 0; i < known; i++) {
             wait[i] = (struct pollfd){.fd = listener->pending[i].socket, .events = POLLIN};
-            until = listener->pending[i].deadline_ns < until ? listener->pending[i].deadline_ns : until;
+            until =
+                listener->pending[i].deadline_ns < until ? listener->pending[i].deadline_ns : until;
         }
         wait[known] = (struct pollfd){.fd = listener->socket, .events = POLLIN};
         if (now >= deadline_ns) {

@@ -13,16 +13,20 @@ static const struct program program = {
     .synopsis = "serve --address A --port P [options]\n"
                 "       netbench TCP|UDP --message SIZE --streams N --port P [options] HOST\n"
                 "       netbench latency --protocol TCP|UDP --streams N --port P [options] HOST",
-    .summary = "Measures a network. TCP and UDP: bit/s of payload, counted at the receiver; a UDP datagram "
-               "carries its\n"
-               "number, so that loss, reordering and duplicates are counted (sent = received + lost, in the "
-               "measured\n"
-               "time). latency: seconds of a round trip of a small message, with percentiles; half_rtt is "
-               "the half of\n"
-               "the mean, not a measured way. The server takes one client, then ends. Both sides need the "
-               "same secret\n"
-               "in the environment variable NETBENCH_KEY; others are refused.",
-    .example = "NETBENCH_KEY=... netbench UDP --message 1KiB --streams 2 --seconds 5 --port 20123 10.0.0.2",
+    .summary =
+        "Measures a network. TCP and UDP: bit/s of payload, counted at the receiver; a UDP "
+        "datagram "
+        "carries its\n"
+        "number, so that loss, reordering and duplicates are counted (sent = received + lost, in "
+        "the "
+        "measured\n"
+        "time). latency: seconds of a round trip of a small message, with percentiles; half_rtt is "
+        "the half of\n"
+        "the mean, not a measured way. The server takes one client, then ends. Both sides need the "
+        "same secret\n"
+        "in the environment variable NETBENCH_KEY; others are refused.",
+    .example = "NETBENCH_KEY=... netbench UDP --message 1KiB --streams 2 --seconds 5 --port 20123 "
+               "10.0.0.2",
 };
 
 struct net_options {
@@ -39,8 +43,8 @@ static int parse(struct net_options *options, int argc, char **argv) {
     static const char *const protocols[] = {"TCP", "UDP", NULL};
     const struct option_spec specs[] = {
         {"port", OPTION_INTEGER, &options->port, "P",
-         .help = "TCP port of the server (serve: 0 takes a free one and says which on stderr)", .minimum = 0,
-         .maximum = 65535, .is_set = &options->port_set},
+         .help = "TCP port of the server (serve: 0 takes a free one and says which on stderr)",
+         .minimum = 0, .maximum = 65535, .is_set = &options->port_set},
         {"address", OPTION_TEXT, &options->address, "A", .help = "serve: address to listen on",
          .is_set = &options->address_set},
         {"deadline", OPTION_SECONDS, &options->deadline, "S",
@@ -55,7 +59,8 @@ static int parse(struct net_options *options, int argc, char **argv) {
         {"protocol", OPTION_CHOICE, &options->protocol, "PROTO", .help = "of latency (default TCP)",
          .choices = protocols},
         {"total", OPTION_SIZE, &options->total, "SIZE",
-         .help = "TCP, UDP: receive SIZE bytes instead of --seconds", .is_set = &options->total_set},
+         .help = "TCP, UDP: receive SIZE bytes instead of --seconds",
+         .is_set = &options->total_set},
         {"round-trips", OPTION_COUNT, &options->round_trips, "N",
          .help = "latency: do N round trips, shared by the streams, instead of --seconds",
          .is_set = &options->trips_set},
@@ -84,10 +89,10 @@ static void run_server(const struct net_options *options) {
 
 static void check_message(const struct net_plan *plan) {
     if (plan->udp && !plan->latency && plan->message < sizeof(struct datagram)) {
-        fail_usage(
-            "--message: a datagram of a UDP throughput test has at least %zu bytes, which its number needs; "
-            "smaller ones are possible for latency",
-            sizeof(struct datagram));
+        fail_usage("--message: a datagram of a UDP throughput test has at least %zu bytes, which "
+                   "its number needs; "
+                   "smaller ones are possible for latency",
+                   sizeof(struct datagram));
     }
     if (plan->udp && plan->message > UDP_PAYLOAD_MAX) {
         fail_usage("--message: a datagram has at most %d bytes", UDP_PAYLOAD_MAX);
@@ -104,14 +109,16 @@ static void check_client(const struct net_options *options, const struct net_pla
     if (options->address_set || options->deadline_set) {
         fail_usage("--address and --deadline are options of serve");
     }
-    if (options->streams_set && options->common.threads != 1 && options->streams != options->common.threads) {
-        fail_usage("--streams %d and --threads %d differ: each stream has one thread", options->streams,
-                   options->common.threads);
+    if (options->streams_set && options->common.threads != 1 &&
+        options->streams != options->common.threads) {
+        fail_usage("--streams %d and --threads %d differ: each stream has one thread",
+                   options->streams, options->common.threads);
     }
     if (plan->streams > STREAMS_MAX) {
         fail_usage("--threads: at most %d streams are possible", STREAMS_MAX);
     }
-    if (plan->latency ? options->total_set || options->gso : options->trips_set || options->busy_poll) {
+    if (plan->latency ? options->total_set || options->gso
+                      : options->trips_set || options->busy_poll) {
         fail_usage(plan->latency ? "--total and --gso are options of TCP and UDP"
                                  : "--round-trips and --busy-poll are options of latency");
     }
@@ -169,10 +176,12 @@ static void allow_many_files(void) {
 }
 
 int main(int argc, char **argv) {
-    static struct net_options options = {.common = COMMON_DEFAULTS, .protocol = "TCP", .deadline = 120};
+    static struct net_options options = {
+        .common = COMMON_DEFAULTS, .protocol = "TCP", .deadline = 120};
     int first = parse(&options, argc, argv), count = argc - first;
     const char *mode = count > 0 ? argv[first] : "";
-    bool is_client = strcmp(mode, "TCP") == 0 || strcmp(mode, "UDP") == 0 || strcmp(mode, "latency") == 0;
+    bool is_client =
+        strcmp(mode, "TCP") == 0 || strcmp(mode, "UDP") == 0 || strcmp(mode, "latency") == 0;
     if (!is_client && strcmp(mode, "serve") != 0) {
         fail_usage("%s%s: write serve, TCP, UDP or latency first",
                    count > 0 ? "unknown mode " : "no mode is named", mode);

@@ -16,9 +16,16 @@
 /* How long a silent stream takes to see the stop flag. */
 #define SILENCE_SECONDS 0.1
 
-enum { TCP_BUFFER = 128 << 10, PLAIN_BATCH = 64, OFFLOAD_BATCH = 8, OFFLOAD_BUFFER = 65536, REST_MS = 50 };
+enum {
+    TCP_BUFFER = 128 << 10,
+    PLAIN_BATCH = 64,
+    OFFLOAD_BATCH = 8,
+    OFFLOAD_BUFFER = 65536,
+    REST_MS = 50
+};
 
-/* Room for several datagrams received with one call; with GRO each place holds many datagrams of one size. */
+/* Room for several datagrams received with one call; with GRO each place holds many datagrams of
+ * one size. */
 struct batch {
     unsigned places;
     size_t room; /* bytes of a place */
@@ -53,13 +60,15 @@ static void prepare(struct team_member *member) {
     endpoint_receive_timeout(receiver->socket, SILENCE_SECONDS);
 }
 
-/* Nothing came for SILENCE_SECONDS: fails the team when the client is gone or this happened too often in a
- * row.
+/*
+ * Nothing came for SILENCE_SECONDS: fails the team when the client is gone or this happened too
+ * often in a row.
  */
 static void handle_silence(struct team_member *member, struct receiver *receiver) {
     const struct receiving *receiving = member->context;
     char byte;
-    if (receiving->control >= 0 && recv(receiving->control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
+    if (receiving->control >= 0 &&
+        recv(receiving->control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
         team_fail(member, "the client closed the connection during the test");
     }
     if (++receiver->silences * SILENCE_SECONDS >= STALL_SECONDS) {
@@ -67,8 +76,8 @@ static void handle_silence(struct team_member *member, struct receiver *receiver
     }
 }
 
-/* Not before something has arrived: on a busy machine the sender may get the CPU only after a short run
- * should have ended, and no data is no rate. A sender that stays silent ends the run. */
+/* Not before something has arrived: on a busy machine the sender may get the CPU only after a short
+ * run should have ended, and no data is no rate. A sender that stays silent ends the run. */
 static bool is_over(const struct team_member *member) {
     return team_failed(member) || (team_stopped(member) && (member->work > 0 || member->warming));
 }
@@ -106,7 +115,8 @@ static bool accept_datagram(const struct net_plan *plan, struct receiver *receiv
 
 /* Size of the datagrams that GRO has joined in a message, else that of the message. */
 static size_t segment_size(struct msghdr *header, size_t size) {
-    for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part != NULL; part = CMSG_NXTHDR(header, part)) {
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part != NULL;
+         part = CMSG_NXTHDR(header, part)) {
         if (part->cmsg_level == IPPROTO_UDP && part->cmsg_type == UDP_GRO) {
             int segment;
             memcpy(&segment, CMSG_DATA(part), sizeof segment);
@@ -117,8 +127,8 @@ static size_t segment_size(struct msghdr *header, size_t size) {
 }
 
 /* Receives what is there, up to `most` messages, and returns the new bytes, or -1: errno. */
-static int64_t udp_receive(const struct net_plan *plan, struct receiver *receiver, int stream, uint64_t most,
-                           int flags) {
+static int64_t udp_receive(const struct net_plan *plan, struct receiver *receiver, int stream,
+                           uint64_t most, int flags) {
     struct batch *batch = receiver->batch;
     unsigned places = most < batch->places ? (unsigned)most : batch->places;
     for (unsigned i = 0; i < places; i++) {
@@ -145,14 +155,15 @@ static int64_t udp_receive(const struct net_plan *plan, struct receiver *receive
     return bytes;
 }
 
-static void udp_run(struct team_member *member, const struct net_plan *plan, struct receiver *receiver) {
+static void udp_run(struct team_member *member, const struct net_plan *plan,
+                    struct receiver *receiver) {
     if (!member->warming) {
         sequence_open(&receiver->sequence);
     }
     do {
         uint64_t remaining = (member->limit - member->work) / plan->message;
-        int64_t bytes =
-            udp_receive(plan, receiver, member->index, remaining > 0 ? remaining : 1, MSG_WAITFORONE);
+        int64_t bytes = udp_receive(plan, receiver, member->index, remaining > 0 ? remaining : 1,
+                                    MSG_WAITFORONE);
         if (bytes >= 0) {
             member->work += (uint64_t)bytes;
             receiver->silences = 0;
@@ -180,7 +191,8 @@ static void run(struct team_member *member) {
 
 const struct team_job receive_job = {.prepare = prepare, .run = run, .finish = NULL};
 
-/* Takes what one socket holds now. True when the stream has ended: its end was read, or it is broken. */
+/* Takes what one socket holds now. True when the stream has ended: its end was read, or it is
+ * broken. */
 static bool read_rest(const struct net_plan *plan, struct receiver *receiver, int stream) {
     if (plan->udp) {
         udp_receive(plan, receiver, stream, UINT64_MAX, MSG_DONTWAIT);

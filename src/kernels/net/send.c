@@ -22,8 +22,8 @@ static void add_sent(struct sender *sender, uint64_t count) {
                           memory_order_relaxed); /* this thread alone writes it */
 }
 
-/* One send() per message; the kernel takes less only when a signal interrupts it. Returns an errno value or
- * 0. */
+/* One send() per message; the kernel takes less only when a signal interrupts it. Returns an errno
+ * value or 0. */
 static int tcp_send(struct sender *sender, const unsigned char *data, size_t message) {
     size_t at = 0;
     while (!is_stopped(sender)) {
@@ -39,7 +39,8 @@ static int tcp_send(struct sender *sender, const unsigned char *data, size_t mes
 }
 
 static void write_header(unsigned char *data, const struct sender *sender, uint64_t number) {
-    struct datagram header = datagram_make(sender->sending->plan->run, number, sender->stream, DATAGRAM_DATA);
+    struct datagram header =
+        datagram_make(sender->sending->plan->run, number, sender->stream, DATAGRAM_DATA);
     memcpy(data, &header, sizeof header);
 }
 
@@ -76,7 +77,8 @@ static int udp_send_offloaded(struct sender *sender, unsigned char *data, size_t
     if (setsockopt(sender->socket, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof size) != 0) {
         return errno;
     }
-    size_t segments = UDP_PAYLOAD_MAX / message < SEGMENTS_MAX ? UDP_PAYLOAD_MAX / message : SEGMENTS_MAX;
+    size_t segments =
+        UDP_PAYLOAD_MAX / message < SEGMENTS_MAX ? UDP_PAYLOAD_MAX / message : SEGMENTS_MAX;
     for (uint64_t next = 0; !is_stopped(sender);) {
         for (size_t i = 0; i < segments; i++) {
             write_header(data + i * message, sender, next + i);

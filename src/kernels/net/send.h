@@ -29,7 +29,9 @@ struct sending {
 /* Starts the threads, pinned. False: errno. */
 bool send_start(struct sending *sending, const struct cpu_list *cpus);
 
-/* Tells all threads to stop and waits for them; a TCP stream's end is then visible to the receiver. */
+/*
+ * Tells all threads to stop and waits for them; a TCP stream's end is then visible to the receiver.
+ */
 void send_stop(struct sending *sending);
 
 /* The same when the test has failed: does not wait for the receiver to take what is on its way. */

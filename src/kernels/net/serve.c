@@ -43,16 +43,18 @@ static _Noreturn void fail_both(struct session *session, const char *format, ...
 }
 
 /*
- * Where both ends run on one machine, the two threads of a stream that work at the same time must not be
- * pinned to one CPU: the server then starts where the client's CPUs end. In a ping-pong that sleeps the two
- * take turns, and waking each other is cheapest on one CPU, which is also where the scheduler would put them.
+ * Where both ends run on one machine, the two threads of a stream that work at the same time must
+ * not be pinned to one CPU: the server then starts where the client's CPUs end. In a ping-pong that
+ * sleeps the two take turns, and waking each other is cheapest on one CPU, which is also where the
+ * scheduler would put them.
  */
 static void choose_cpus(struct session *session, const struct cpu_list *wanted) {
     int streams = session->plan.streams;
     place_choose(wanted, streams, &session->cpus, &session->warnings);
     struct endpoint local = endpoint_local(session->control.socket),
                     peer = endpoint_peer(session->control.socket);
-    if (!endpoint_same_address(&local, &peer) || (session->plan.latency && !session->plan.busy_poll)) {
+    if (!endpoint_same_address(&local, &peer) ||
+        (session->plan.latency && !session->plan.busy_poll)) {
         return;
     }
     static struct cpu_list allowed, ordered;
@@ -74,7 +76,8 @@ static void wait_for_client(struct session *session, struct listener *listener, 
     for (;;) {
         int stream, socket = listener_accept(listener, deadline, &run, &stream);
         if (socket < 0) {
-            fail_measurement("no client with the right NETBENCH_KEY connected within %g s", seconds);
+            fail_measurement("no client with the right NETBENCH_KEY connected within %g s",
+                             seconds);
         }
         if (stream == STREAM_CONTROL) {
             session->control.socket = socket;
@@ -93,7 +96,8 @@ static void receive_plan(struct session *session) {
     if (!plan_read(line, &session->plan)) {
         fail_both(session, "the client's plan is not understood: '%s'", line);
     }
-    if (getrandom(&session->plan.run, sizeof session->plan.run, 0) != (ssize_t)sizeof session->plan.run) {
+    if (getrandom(&session->plan.run, sizeof session->plan.run, 0) !=
+        (ssize_t)sizeof session->plan.run) {
         fail_both(session, "the server has no random numbers: %s", strerror(errno));
     }
     control_send(&session->control, "RUN %" PRIu64, session->plan.run);
@@ -109,8 +113,9 @@ static void send_stream(struct session *session, const struct team *team, int st
                  "STREAM %d %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
                  " %" PRIu64 " %" PRIu64 " %" PRIu64,
                  stream, member->cpu, member->start_ns - team->first_start_ns,
-                 member->stop_ns - team->first_start_ns, member->work, sent, received, sent - received,
-                 sequence == NULL ? 0 : sequence->reordered, sequence == NULL ? 0 : sequence->duplicated,
+                 member->stop_ns - team->first_start_ns, member->work, sent, received,
+                 sent - received, sequence == NULL ? 0 : sequence->reordered,
+                 sequence == NULL ? 0 : sequence->duplicated,
                  sequence == NULL ? 0 : sequence->stale);
 }
 
@@ -130,7 +135,8 @@ static void receive_sent(struct session *session, uint64_t *sent) {
     char line[LINE_BYTES];
     for (int i = 0; i < session->plan.streams; i++) {
         if (control_receive(&session->control, line, deadline_in(ANSWER_SECONDS)) != RECEIPT_LINE) {
-            fail_measurement("the client closed the connection before it reported what it had sent");
+            fail_measurement(
+                "the client closed the connection before it reported what it had sent");
         }
         struct fields fields = fields_begin(line, "SENT");
         int stream = (int)fields_next(&fields, 0, (uint64_t)session->plan.streams - 1);
@@ -142,8 +148,8 @@ static void receive_sent(struct session *session, uint64_t *sent) {
     }
 }
 
-/* After the clock: stops the senders, reads what is still under way, and compares what was sent with what
- * arrived. */
+/* After the clock: stops the senders, reads what is still under way, and compares what was sent
+ * with what arrived. */
 static void end_streams(struct session *session, struct receiver *receivers, uint64_t *sent) {
     const struct net_plan *plan = &session->plan;
     control_send(&session->control, "STOP");
@@ -161,8 +167,8 @@ static void end_streams(struct session *session, struct receiver *receivers, uin
     receive_sent(session, sent);
     for (int i = 0; i < plan->streams; i++) {
         if (sent[i] != receivers[i].all) {
-            fail_both(session, "stream %d: %" PRIu64 " bytes were sent but %" PRIu64 " received", i, sent[i],
-                      receivers[i].all);
+            fail_both(session, "stream %d: %" PRIu64 " bytes were sent but %" PRIu64 " received", i,
+                      sent[i], receivers[i].all);
         }
     }
 }
@@ -177,7 +183,8 @@ static void throughput(struct session *session) {
     for (int i = 0; i < plan->streams; i++) {
         receivers[i].socket = session->sockets[i];
     }
-    struct receiving receiving = {.plan = plan, .receivers = receivers, .control = session->control.socket};
+    struct receiving receiving = {
+        .plan = plan, .receivers = receivers, .control = session->control.socket};
     struct team_plan team_plan = {.warmup = plan->warmup,
                                   .seconds = plan->seconds,
                                   .work = plan->total / plan->message * plan->message,
@@ -212,7 +219,8 @@ static void latency(struct session *session) {
         echoes[i].socket = session->sockets[i];
     }
     if (!echo_start(plan, echoes, &session->cpus, &stop)) {
-        fail_both(session, "the server cannot start %d threads: %s", plan->streams, strerror(errno));
+        fail_both(session, "the server cannot start %d threads: %s", plan->streams,
+                  strerror(errno));
     }
     control_send(&session->control, "GO");
     char line[LINE_BYTES];
@@ -233,8 +241,8 @@ static void latency(struct session *session) {
     if (receipt != RECEIPT_LINE || strcmp(line, "DONE") != 0) {
         bool silent = receipt == RECEIPT_TIMEOUT && error == 0;
         fail_both(session, "the client %s during the test%s%s",
-                  silent ? "sent nothing for some time" : "closed the connection", error != 0 ? ": " : "",
-                  error != 0 ? strerror(error) : "");
+                  silent ? "sent nothing for some time" : "closed the connection",
+                  error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
     }
     send_end(session, endpoint_buffer(session->sockets[0], SO_RCVBUF));
     for (int i = 0; i < plan->streams; i++) {
@@ -278,7 +286,8 @@ void serve(const struct serve_options *options) {
     receive_plan(&session);
     choose_cpus(&session, options->cpus);
     memset(session.sockets, -1, sizeof session.sockets);
-    if (!gather_server(&session.plan, &session.control, listener, session.sockets, error, sizeof error)) {
+    if (!gather_server(&session.plan, &session.control, listener, session.sockets, error,
+                       sizeof error)) {
         fail_both(&session, "%s", error);
     }
     listener_close(listener);

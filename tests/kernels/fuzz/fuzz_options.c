@@ -1,6 +1,6 @@
 /*
- * libFuzzer: whatever stands on a command line, the parsers of sizes, counts, times and CPU lists give a
- * value in their range or refuse. The first byte chooses the parser.
+ * libFuzzer: whatever stands on a command line, the parsers of sizes, counts, times and CPU lists
+ * give a value in their range or refuse. The first byte chooses the parser.
  */
 #include <math.h>
 #include <stdint.h>
@@ -34,7 +34,8 @@ static void sizes(const char *text) {
 
 static void counts(const char *text) {
     uint64_t count = 77;
-    require(parse_count(text, &count) ? count > 0 : count == 77, "a count is above 0 or left alone");
+    require(parse_count(text, &count) ? count > 0 : count == 77,
+            "a count is above 0 or left alone");
 }
 
 static void seconds(const char *text) {
