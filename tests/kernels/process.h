@@ -163,6 +163,10 @@ static inline struct process *process_run(const char *variable, const char *cons
 /* The program with a disabled system call; skips the test where that is not possible. */
 static inline struct process *process_run_without(struct disabled_call call, const char *variable,
                                                   const char *const *argv) {
+    const char *runner = getenv("RUNNER");
+    if (runner != NULL && runner[0] != '\0') {
+        skip_because("the emulator's system calls have other numbers");
+    }
     process_disabled_call = &call;
     struct process *process = process_run(variable, argv);
     process_disabled_call = NULL;

@@ -3,9 +3,9 @@
  * begin before that one has ended. Their latency in the first-level cache is a whole number of
  * cycles (clock_load_cycles).
  *
- * `pointer` holds the address of a cell that holds its own address. The cell is an operand of the
- * asm (CHAIN_CELL): the compiler does not see that the instructions read it, and may otherwise drop
- * the store that fills it.
+ * `pointer` holds the address of a cell that holds its own address. The clobber "memory" tells the
+ * compiler that the asm reads the cell: otherwise it may drop the store that fills it. The cell as
+ * an operand would do too, but takes clang another register, which the kernels do not have.
  *
  * CHAIN(links, pointer): `links` loads, at most CHAIN_LINKS_MAX, next to the work of a compute
  * kernel, which has no use for a pipe that loads: where the chain is the longer part, the time of a
@@ -18,7 +18,6 @@
 #define PEAKMARK_CHAIN_H
 
 #define CHAIN_LINKS_MAX 63
-#define CHAIN_CELL(pointer) "m"(*(void *const *)(pointer))
 
 #if defined(__x86_64__)
 #define CHAIN_LOADS(count) ".rept " #count "\n\tmov (%0), %0\n\t.endr\n"
@@ -28,8 +27,8 @@
     __asm__ volatile(CHAIN_PART(1, 1) CHAIN_PART(2, 2) CHAIN_PART(4, 3) CHAIN_PART(8, 4)           \
                          CHAIN_PART(16, 5) CHAIN_PART(32, 6)                                       \
                      : "+r"(pointer)                                                               \
-                     : "r"(links), CHAIN_CELL(pointer)                                             \
-                     : "cc")
+                     : "r"(links)                                                                  \
+                     : "cc", "memory")
 #elif defined(__aarch64__)
 #define CHAIN_LOADS(count) ".rept " #count "\n\tldr %0, [%0]\n\t.endr\n"
 #define CHAIN_PART(bit, count, after)                                                              \
@@ -38,13 +37,14 @@
     __asm__ volatile(CHAIN_PART(0, 1, 1) CHAIN_PART(1, 2, 2) CHAIN_PART(2, 4, 3)                   \
                          CHAIN_PART(3, 8, 4) CHAIN_PART(4, 16, 5) CHAIN_PART(5, 32, 6)             \
                      : "+r"(pointer)                                                               \
-                     : "r"(links), CHAIN_CELL(pointer))
+                     : "r"(links)                                                                  \
+                     : "memory")
 #else
 #define CHAIN(links, pointer) (void)(links), (void)(pointer)
 #endif
 
 #ifdef CHAIN_LOADS
-#define CHAIN_64(pointer) __asm__ volatile(CHAIN_LOADS(64) : "+r"(pointer) : CHAIN_CELL(pointer))
+#define CHAIN_64(pointer) __asm__ volatile(CHAIN_LOADS(64) : "+r"(pointer) : : "memory")
 #else
 #define CHAIN_64(pointer) (void)(pointer)
 #endif

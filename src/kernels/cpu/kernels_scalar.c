@@ -31,8 +31,9 @@ DEFINE_KERNEL(hp, uint16_t, 8, STEP_I16, NOTHING)
 DEFINE_KERNEL(qp, uint8_t, 8, STEP_I8, NOTHING)
 
 /* a += x * y over four bytes each, x without and y with sign; the factors are hidden so that
- * products aren't reused. */
-static inline ALWAYS_INLINE void qpdot_loop(LOOP_PARAMETERS) {
+ * products are not reused. Inlined into its two callers, of which one has no links: in any other
+ * form clang lacks a register for the loop with a chain. */
+static inline __attribute__((always_inline)) void dot(PACED_PARAMETERS) {
     uint32_t a[2];
     memcpy(a, start, sizeof a);
     uint32_t a0 = a[0], a1 = a[1];
@@ -44,18 +45,32 @@ static inline ALWAYS_INLINE void qpdot_loop(LOOP_PARAMETERS) {
     __asm__ volatile("" : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3));                                 \
     a += (uint32_t)(x0 * y0 + x1 * y1 + x2 * y2 + x3 * y3);                                        \
     KEEP_INTEGER(a);
-    for (uint64_t remaining = passes; remaining > 0; remaining -= 2) {
-        STEP_DOT(a0)
-        STEP_DOT(a1)
-        STEP_DOT(a0)
-        STEP_DOT(a1)
-        CHAIN_IF_PACED
+    if (links == 0) {
+        for (uint64_t pass = 0; pass < passes; pass++) {
+            STEP_DOT(a0)
+            STEP_DOT(a1)
+        }
+    } else {
+        for (uint64_t remaining = passes; remaining > 0; remaining -= 2) {
+            STEP_DOT(a0)
+            STEP_DOT(a1)
+            STEP_DOT(a0)
+            STEP_DOT(a1)
+            CHAIN(links, chain);
+        }
     }
     a[0] = a0;
     a[1] = a1;
     memcpy(result, a, sizeof a);
 }
-DEFINE_FORMS(qpdot)
+
+static void qpdot(RUN_PARAMETERS) {
+    dot(passes, operands, start, result, 0, NULL);
+}
+
+static void qpdot_paced(PACED_PARAMETERS) {
+    dot(passes, operands, start, result, links, chain);
+}
 
 const struct kernel kernels_scalar[] = {
     {"DP", ISA_SCALAR, ISA_FEATURE_NONE, "C: double a * x + y", RULE_CHAIN_F64, 8, 8, 2, 2, dp,
