@@ -1,6 +1,6 @@
 #!/bin/sh
-# probe.sh COMPILER FLAGS... -- NAME FILES... prints for make whether the toolchain can compile and assemble each file of
-# an instruction set: nothing, or LEFT_OUT += NAME and WHY_NAME := what it said. Warnings are no reason.
+# probe.sh COMPILER FLAGS... -- NAME FILES... tries to compile and assemble each file of an instruction set.
+# Prints lines for make when that fails: LEFT_OUT += NAME and WHY_NAME := the error. Warnings are no failure.
 set -u
 command=""
 while [ "$1" != "--" ]; do
@@ -11,9 +11,9 @@ name=$2
 shift 2
 for file in "$@"; do
     # shellcheck disable=SC2086 # words
-    if ! said=$(LC_ALL=C $command -w -c -o /dev/null "$file" 2>&1); then
-        why=$(printf '%s\n' "$said" | sed -n 's/.*[Ee]rror: *//p' | head -n 1 | tr -cd "A-Za-z0-9 _.,:;{}()%=+/-")
-        printf 'LEFT_OUT += %s\nWHY_%s := %s\n' "$name" "$name" "${why:-it failed without a word}"
+    if ! output=$(LC_ALL=C $command -w -c -o /dev/null "$file" 2>&1); then
+        why=$(printf '%s\n' "$output" | sed -n 's/.*[Ee]rror: *//p' | head -n 1 | tr -cd "A-Za-z0-9 _.,:;{}()%=+/-")
+        printf 'LEFT_OUT += %s\nWHY_%s := %s\n' "$name" "$name" "${why:-it failed without a message}"
         exit 0
     fi
 done

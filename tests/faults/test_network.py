@@ -88,7 +88,7 @@ class Strangers:
             while not self.over.is_set():
                 try:
                     with socket.create_connection(("127.0.0.1", self.port), timeout=1) as guest:
-                        guest.sendall(b"pkmknet1" + b"\0" * 300)
+                        guest.sendall(b"peakmark" + b"\0" * 300)
                         guest.settimeout(1)
                         self.refused += guest.recv(1) == b""
                 except OSError:

@@ -18,14 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Skips the test this is called in. The line has the form of pytest's, so that all are counted alike. */
-#define skip_because(...)                                                                                    \
-    do {                                                                                                     \
-        printf("SKIPPED [1] %s:%d: ", strrchr("/" __FILE__, '/') + 1, __LINE__);                             \
-        printf(__VA_ARGS__);                                                                                 \
-        printf("\n");                                                                                        \
-        fflush(stdout);                                                                                      \
-        skip();                                                                                              \
+/* Skips the test this is called in. The line has the form of pytest's, so that all are counted
+ * alike. */
+#define skip_because(...)                                                                          \
+    do {                                                                                           \
+        printf("SKIPPED [1] %s:%d: ", strrchr("/" __FILE__, '/') + 1, __LINE__);                   \
+        printf(__VA_ARGS__);                                                                       \
+        printf("\n");                                                                              \
+        fflush(stdout);                                                                            \
+        skip();                                                                                    \
     } while (0)
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * What the tests use of cmocka, for machines that they are only compiled for: Debian has cmocka for the
- * machine itself, and a test program for another architecture or for an emulated one is linked statically
- * without it. The same names do the same: a failed check or fail_msg ends its test, and the program ends with
- * the number of failed tests.
+ * What the tests use of cmocka, for machines that they are only compiled for: Debian has cmocka for
+ * the machine itself, and a test program for another architecture or for an emulated one is linked
+ * statically without it. The same names do the same: a failed check or fail_msg ends its test, and
+ * the program ends with the number of failed tests.
  */
 #ifndef PEAKMARK_TEST_PLAIN_H
 #define PEAKMARK_TEST_PLAIN_H
@@ -28,37 +28,42 @@ _Noreturn static inline void plain_leave(enum plain_outcome outcome) {
 
 #define print_message(...) printf(__VA_ARGS__)
 #define skip() plain_leave(PLAIN_SKIPPED)
-#define fail_msg(...)                                                                                        \
-    do {                                                                                                     \
-        printf("%s:%d: ", __FILE__, __LINE__);                                                               \
-        printf(__VA_ARGS__);                                                                                 \
-        printf("\n");                                                                                        \
-        plain_leave(PLAIN_FAILED);                                                                           \
+#define fail_msg(...)                                                                              \
+    do {                                                                                           \
+        printf("%s:%d: ", __FILE__, __LINE__);                                                     \
+        printf(__VA_ARGS__);                                                                       \
+        printf("\n");                                                                              \
+        plain_leave(PLAIN_FAILED);                                                                 \
     } while (0)
-#define plain_check(what, condition)                                                                         \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fail_msg("%s", what);                                                                            \
-        }                                                                                                    \
+#define plain_check(what, condition)                                                               \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fail_msg("%s", what);                                                                  \
+        }                                                                                          \
     } while (0)
 
 #define assert_true(c) plain_check("not true: " #c, c)
 #define assert_false(c) plain_check("not false: " #c, !(c))
 #define assert_null(p) plain_check("not NULL: " #p, (p) == NULL)
 #define assert_non_null(p) plain_check("NULL: " #p, (p) != NULL)
-#define assert_ptr_equal(a, b) plain_check(#a " and " #b " differ", (const void *)(a) == (const void *)(b))
+#define assert_ptr_equal(a, b)                                                                     \
+    plain_check(#a " and " #b " differ", (const void *)(a) == (const void *)(b))
 #define assert_ptr_not_equal(a, b) plain_check(#a " is " #b, (const void *)(a) != (const void *)(b))
-#define assert_int_equal(a, b) plain_check(#a " and " #b " differ", (long long)(a) == (long long)(b))
-#define assert_in_range(v, low, high) plain_check(#v " is out of range", (v) >= (low) && (v) <= (high))
+#define assert_int_equal(a, b)                                                                     \
+    plain_check(#a " and " #b " differ", (long long)(a) == (long long)(b))
+#define assert_in_range(v, low, high)                                                              \
+    plain_check(#v " is out of range", (v) >= (low) && (v) <= (high))
 #define assert_string_equal(a, b) plain_check(#a " and " #b " differ", strcmp(a, b) == 0)
 #define assert_memory_equal(a, b, n) plain_check(#a " and " #b " differ", memcmp(a, b, n) == 0)
-#define assert_memory_not_equal(a, b, n) plain_check(#a " and " #b " are equal", memcmp(a, b, n) != 0)
+#define assert_memory_not_equal(a, b, n)                                                           \
+    plain_check(#a " and " #b " are equal", memcmp(a, b, n) != 0)
 
-#define cmocka_unit_test(f)                                                                                  \
+#define cmocka_unit_test(f)                                                                        \
     { #f, f, NULL, NULL }
-#define cmocka_unit_test_setup_teardown(f, setup, teardown)                                                  \
+#define cmocka_unit_test_setup_teardown(f, setup, teardown)                                        \
     { #f, f, setup, teardown }
-#define cmocka_run_group_tests(tests, setup, teardown) plain_run(tests, sizeof(tests) / sizeof *(tests))
+#define cmocka_run_group_tests(tests, setup, teardown)                                             \
+    plain_run(tests, sizeof(tests) / sizeof *(tests))
 
 /* What a longjmp brings back into must not be held in registers: hence static. */
 static inline int plain_run(const struct CMUnitTest *tests, size_t count) {

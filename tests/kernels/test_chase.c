@@ -1,5 +1,5 @@
-/* The chase: one cycle over the whole area, an exact number of loads, and a check that notices when it is not
- * so. */
+/* The chase: one cycle over the whole area, an exact number of loads, and a check that notices when
+ * it is not so. */
 #include "check.h"
 
 #include "memory/chase.h"
@@ -32,7 +32,8 @@ static void every_pointer_once_a_lap(void **state) {
     }
 }
 
-/* The unrolled loop and its rest do exactly what single hops do: pmbw's unrolled version miscounts here. */
+/* The unrolled loop and its rest do exactly what single hops do: pmbw's unrolled version miscounts
+ * here. */
 static void hops_are_exact(void **state) {
     (void)state;
     struct chase chase;
@@ -73,14 +74,14 @@ static void a_short_cycle_is_noticed(void **state) {
 static void seeds_make_different_orders(void **state) {
     (void)state;
     struct chase chase;
-    void *first, *again;
+    void *first, *second;
     link_area(&chase, sizeof area, 64, 1);
     chase_run(&chase, 100);
     first = chase.at;
     link_area(&chase, sizeof area, 64, 1);
     chase_run(&chase, 100);
-    again = chase.at;
-    assert_ptr_equal(first, again);
+    second = chase.at;
+    assert_ptr_equal(first, second);
     link_area(&chase, sizeof area, 64, 2);
     chase_run(&chase, 100);
     assert_ptr_not_equal(first, chase.at);

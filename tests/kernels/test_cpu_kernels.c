@@ -1,21 +1,23 @@
-/* Every compute kernel this CPU runs: does it compute what plain C computes, and does the check notice what
- * is wrong? */
+/* Every compute kernel this CPU runs: does it compute what plain C computes, and does the check
+ * notice what is wrong? */
 #include "check.h"
 
 #include <math.h>
 
-#include "cpu/chain.h"
+#include "common/chain.h"
 #include "cpu/kernel.h"
 
 static struct operands operands;
-static _Alignas(64) unsigned char start[STATE_BYTES_MAX], result[STATE_BYTES_MAX], expected[STATE_BYTES_MAX];
+static _Alignas(64) unsigned char start[STATE_BYTES_MAX], result[STATE_BYTES_MAX],
+    expected[STATE_BYTES_MAX];
 
 typedef void check_function(const struct kernel *kernel);
 
 static int for_each_kernel(check_function *check) {
     int kernels = 0;
     for (int table = 0; kernel_tables[table] != NULL; table++) {
-        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL; kernel++) {
+        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL;
+             kernel++) {
             if (isa_available(kernel->isa) && isa_feature_available(kernel->feature)) {
                 check(kernel);
                 kernels++;
@@ -42,7 +44,7 @@ static void matches_reference(const struct kernel *kernel) {
     }
 }
 
-/* A chain of any length beside the steps changes nothing of what they compute. */
+/* A chain of any length among the steps changes nothing of what they compute. */
 static void paced_matches_reference(const struct kernel *kernel) {
     static const unsigned links[] = {0, 1, 5, 26, CHAIN_LINKS_MAX};
     const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
@@ -53,8 +55,8 @@ static void paced_matches_reference(const struct kernel *kernel) {
         for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
             kernel->paced(passes, &operands, start, result, links[i], &itself);
             if (memcmp(result, expected, bytes) != 0) {
-                fail_msg("%s with %s beside %u loads differs from plain C after %d passes", kernel->workload,
-                         kernel->instruction, links[i], (int)passes);
+                fail_msg("%s with %s and %u loads differs from plain C after %d passes",
+                         kernel->workload, kernel->instruction, links[i], (int)passes);
             }
         }
     }
@@ -97,10 +99,11 @@ static void floats_stay_normal(const struct kernel *kernel) {
 
 static void all_kernels_match(void **state) {
     (void)state;
-    assert_true(for_each_kernel(matches_reference) >= 12); /* plain C and one vector ISA have six each */
+    assert_true(for_each_kernel(matches_reference) >=
+                12); /* plain C and one vector ISA have six each */
 }
 
-static void all_kernels_match_beside_a_chain(void **state) {
+static void all_kernels_match_with_a_chain(void **state) {
     (void)state;
     assert_true(for_each_kernel(paced_matches_reference) >= 12);
 }
@@ -115,11 +118,14 @@ static void all_floats_stay_normal(void **state) {
     for_each_kernel(floats_stay_normal);
 }
 
-/* The counts follow from vector width and lane width: one multiplication and one addition per lane. */
+/*
+ * The counts follow from vector width and lane width: one multiplication and one addition per lane.
+ */
 static void operations_follow_from_the_width(void **state) {
     (void)state;
     for (int table = 0; kernel_tables[table] != NULL; table++) {
-        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL; kernel++) {
+        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL;
+             kernel++) {
             const char *w = kernel->workload;
             unsigned lane = strcmp(w, "DP") == 0                             ? 8
                             : strcmp(w, "SP") == 0 || strcmp(w, "FP32") == 0 ? 4
@@ -154,7 +160,8 @@ static void the_best_kernel_is_found(void **state) {
 /* Kernels that no test here can run, in the lines that are counted. */
 static void say_what_this_cpu_lacks(void) {
     for (int table = 0; kernel_tables[table] != NULL; table++) {
-        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL; kernel++) {
+        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL;
+             kernel++) {
             bool isa = isa_available(kernel->isa);
             if (!isa || !isa_feature_available(kernel->feature)) {
                 printf("SKIPPED [1] test_cpu_kernels.c: this CPU has no %s\n",
@@ -168,7 +175,7 @@ int main(void) {
     say_what_this_cpu_lacks();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_kernels_match),
-        cmocka_unit_test(all_kernels_match_beside_a_chain),
+        cmocka_unit_test(all_kernels_match_with_a_chain),
         cmocka_unit_test(all_kernels_notice_lost_steps),
         cmocka_unit_test(all_floats_stay_normal),
         cmocka_unit_test(operations_follow_from_the_width),

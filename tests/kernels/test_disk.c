@@ -1,5 +1,5 @@
-/* Parts of diskbench: the order of records, their stamps, what is known of a volume, and that damage is
- * noticed. */
+/* Parts of diskbench: the order of records, their stamps, what is known of a volume, and that
+ * damage is noticed. */
 #include "process.h"
 
 #include <sys/stat.h>
@@ -87,7 +87,8 @@ static void memory_is_no_disk(void **state) {
     (void)state;
     struct volume volume;
     int directory = open("/dev/shm", O_RDONLY | O_DIRECTORY);
-    if (directory < 0 || !volume_inspect(directory, &volume) || strcmp(volume.filesystem, "tmpfs") != 0) {
+    if (directory < 0 || !volume_inspect(directory, &volume) ||
+        strcmp(volume.filesystem, "tmpfs") != 0) {
         skip_because("/dev/shm is no tmpfs");
         return;
     }
@@ -133,7 +134,8 @@ static void damage_is_found(void **state) {
         assert_int_equal(pread(file, data, sizeof data, (off_t)(index * 4096)), sizeof data);
         record_stamp(data, sizeof data, lane.name, index, write ? 39 : 1);
         assert_int_equal(pwrite(file, data, sizeof data, (off_t)(index * 4096)), sizeof data);
-        record_stamp(buffer, 4096, lane.name, index, 0); /* what the last read brought is still good */
+        record_stamp(buffer, 4096, lane.name, index,
+                     0); /* what the last read brought is still good */
         assert_int_equal(lane_verify(&lane, error, sizeof error), -1);
         assert_non_null(strstr(error, "does not hold what was written"));
         buffer[9] ^= 1;
@@ -147,7 +149,9 @@ static void damage_is_found(void **state) {
     close(file);
 }
 
-/* 40 records of 4 KiB in files of 16: a new file is empty at first and before each pass, so it ends with 8.
+/*
+ * 40 records of 4 KiB in files of 16: a new file is empty at first and before each pass, so it ends
+ * with 8.
  */
 static void a_new_file_holds_its_last_pass_only(void **state) {
     (void)state;

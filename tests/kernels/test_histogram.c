@@ -1,8 +1,8 @@
 /* The histogram against sorted values, and its bucket borders over the whole range. */
 #include "check.h"
 
-#include "histogram.h"
-#include "random.h"
+#include "common/histogram.h"
+#include "common/random.h"
 
 static void every_bucket_ends_where_the_next_begins(void **state) {
     (void)state;
@@ -21,7 +21,9 @@ static int ascending(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* Latencies over six powers of ten: nearest rank of the sorted values, and at most one part in 64 above it.
+/*
+ * Latencies over six powers of ten: nearest rank of the sorted values, and at most one part in 64
+ * above it.
  */
 static void percentiles_match_sorted_values(void **state) {
     (void)state;

@@ -1,8 +1,9 @@
 /*
- * The loops of the compute kernels and sweeps as compiled, read with objdump, of every instruction set that
- * was compiled, also where this CPU lacks it: no operand on the stack, because a compiler that spills an
- * accumulator costs two thirds of the rate and nothing else would tell; as many of the named instructions as
- * are counted; and little else. Also: code of one instruction set lies in its own files only.
+ * The loops of the compute kernels and sweeps as compiled, read with objdump, of every instruction
+ * set that was compiled, also where this CPU lacks it: no operand on the stack, because a compiler
+ * that spills an accumulator costs two thirds of the rate and nothing else would tell; as many of
+ * the named instructions as are counted; and little else. Also: code of an instruction set stands
+ * in the files of that set only.
  */
 #include "check.h"
 
@@ -46,8 +47,8 @@ static int disassemble(const char *path) {
     return count;
 }
 
-/* Target of a conditional jump, x86 (jb 670 <...>) or AArch64 (b.ne 670 <...>, cbnz x0, 670); 0 for other
- * lines. */
+/* Target of a conditional jump, x86 (jb 670 <...>) or AArch64 (b.ne 670 <...>, cbnz x0, 670); 0 for
+ * other lines. */
 static unsigned long branch_target(const char *text) {
     char name[32];
     int end = 0;
@@ -55,26 +56,28 @@ static unsigned long branch_target(const char *text) {
         return 0;
     }
     bool x86 = name[0] == 'j' && strncmp(name, "jmp", 3) != 0; /* jmpq before binutils 2.37 */
-    bool arm = strncmp(name, "b.", 2) == 0 || strncmp(name, "cb", 2) == 0 || strncmp(name, "tb", 2) == 0;
+    bool arm =
+        strncmp(name, "b.", 2) == 0 || strncmp(name, "cb", 2) == 0 || strncmp(name, "tb", 2) == 0;
     const char *last = strrchr(text + end, ',');
     return x86 || arm ? strtoul(last != NULL ? last + 1 : text + end, NULL, 16) : 0;
 }
 
-/* %rbp may be an ordinary register; as a frame pointer it has negative offsets, which no loop here uses
- * otherwise. */
+/* %rbp may be an ordinary register; as a frame pointer it has negative offsets, which no loop here
+ * uses otherwise. */
 static bool is_stack_operand(const char *text) {
     const char *frame = strstr(text, "(%rbp)");
     while (frame != NULL && frame > text && strchr("0123456789abcdefx", frame[-1]) != NULL) {
         frame--;
     }
-    return strstr(text, "(%rsp") != NULL || strstr(text, "[sp") != NULL || strstr(text, "[x29") != NULL ||
-           (frame != NULL && frame > text && frame[-1] == '-');
+    return strstr(text, "(%rsp") != NULL || strstr(text, "[sp") != NULL ||
+           strstr(text, "[x29") != NULL || (frame != NULL && frame > text && frame[-1] == '-');
 }
 
 static bool is_return(const char *text) {
     char name[32];
     /* retq before binutils 2.37 */
-    return sscanf(text, " %31s", name) == 1 && (strcmp(name, "ret") == 0 || strcmp(name, "retq") == 0);
+    return sscanf(text, " %31s", name) == 1 &&
+           (strcmp(name, "ret") == 0 || strcmp(name, "retq") == 0);
 }
 
 static void skip_if_instrumented(void) {
@@ -91,10 +94,10 @@ static void skip_if_instrumented(void) {
 enum { LOOPS_MAX = 200 };
 static struct loop { int first, last; /* in lines[] */ } loops[LOOPS_MAX];
 
-/* Finds the innermost loops (backward jumps with none in between) of at least 8 instructions; returns their
- * number. */
+/* Finds the innermost loops (backward jumps with none in between) of at least 8 instructions;
+ * returns their number. */
 static int find_loops(int count) {
-    int found = 0, last_loop_end = -1;
+    int loop_count = 0, last_loop_end = -1;
     for (int i = 0; i < count; i++) {
         unsigned long target = lines[i].address > 0 ? branch_target(lines[i].text) : 0;
         if (target == 0 || target >= lines[i].address) {
@@ -110,38 +113,42 @@ static int find_loops(int count) {
             continue;
         }
         if (first > last_loop_end && i - first >= 8) {
-            assert_true(found < LOOPS_MAX);
-            loops[found++] = (struct loop){first, i};
+            assert_true(loop_count < LOOPS_MAX);
+            loops[loop_count++] = (struct loop){first, i};
         }
         last_loop_end = i;
     }
-    return found;
+    return loop_count;
 }
 
-/* The loops of an object file below $KERNELS/obj, none of which may use the stack; returns their number. */
+/* The loops of an object file below $KERNELS/obj, none of which may use the stack; returns their
+ * number. */
 static int loops_of(const char *file) {
     const char *kernels = getenv("KERNELS");
     char path[512];
-    snprintf(path, sizeof path, "%s/obj/%s", kernels != NULL ? kernels : "../../build/kernels", file);
-    int found = find_loops(disassemble(path));
-    for (int i = 0; i < found; i++) {
+    snprintf(path, sizeof path, "%s/obj/%s", kernels != NULL ? kernels : "../../build/kernels",
+             file);
+    int loop_count = find_loops(disassemble(path));
+    for (int i = 0; i < loop_count; i++) {
         for (int j = loops[i].first; j <= loops[i].last; j++) {
             if (is_stack_operand(lines[j].text)) {
                 fail_msg("%s: a loop uses the stack:%s", path, lines[j].text);
             }
         }
     }
-    return found;
+    return loop_count;
 }
 
-/* How often a loop has this instruction; of AArch64 with this arrangement of lanes (2d, 16b) unless empty. */
+/* How often a loop has this instruction; of AArch64 with this arrangement of lanes (2d, 16b) unless
+ * empty. */
 static int occurrences(const struct loop *loop, const char *mnemonic, const char *lanes) {
     char name[32], arranged[40];
     int count = 0;
     snprintf(arranged, sizeof arranged, ".%s", lanes);
     for (int i = loop->first; i <= loop->last; i++) {
         const char *text = lines[i].text + strspn(lines[i].text, " \t");
-        text += strncmp(text, "{vex}", 5) == 0 ? 5 : 0; /* the short encoding of what AVX-512 has too */
+        text +=
+            strncmp(text, "{vex}", 5) == 0 ? 5 : 0; /* the short encoding of what AVX-512 has too */
         count += sscanf(text, " %31s", name) == 1 && strcmp(name, mnemonic) == 0 &&
                  (lanes[0] == '\0' || strstr(lines[i].text, arranged) != NULL);
     }
@@ -163,26 +170,27 @@ static const char *suffix_of(const struct kernel *kernel) {
 }
 
 /*
- * Some loop has the kernel's first instruction for every accumulator, in the even and in the odd step, and,
- * where a step is what is counted and nothing else, at most four more for its own sake. "2 pmuludq, ..."
- * means two in a step; "fmla 2d" is AArch64's with lanes.
+ * Some loop has the kernel's first instruction for every accumulator, in the even and in the odd
+ * step, and, where a step is what is counted and nothing else, at most four more of the loop
+ * itself. "2 pmuludq, ..." means two in a step; "fmla 2d" is AArch64's with lanes.
  */
-static void has_its_loop(const struct kernel *kernel, int found, const char *file) {
+static void has_its_loop(const struct kernel *kernel, int loop_count, const char *file) {
     char mnemonic[32] = "", lanes[8] = "";
     int times = 1, steps = 2 * (int)kernel->accumulators;
     if (sscanf(kernel->instruction, "%d %31[a-z0-9]", &times, mnemonic) != 2) {
         times = 1;
         assert_true(sscanf(kernel->instruction, "%31[a-z0-9] %7[0-9bhsd]", mnemonic, lanes) >= 1);
     }
-    for (int i = 0; i < found; i++) {
-        int length = loops[i].last - loops[i].first + 1, rest = length - steps * (int)kernel->instructions;
+    for (int i = 0; i < loop_count; i++) {
+        int length = loops[i].last - loops[i].first + 1,
+            rest = length - steps * (int)kernel->instructions;
         if (occurrences(&loops[i], mnemonic, lanes) == times * steps &&
             (kernel->isa == ISA_SSE2 || (rest >= 0 && rest <= 4))) {
             return;
         }
     }
-    fail_msg("%s: no loop of %s does %d steps of %d instructions with %d %s %s each", file, kernel->workload,
-             steps, (int)kernel->instructions, times, mnemonic, lanes);
+    fail_msg("%s: no loop of %s does %d steps of %d instructions with %d %s %s each", file,
+             kernel->workload, steps, (int)kernel->instructions, times, mnemonic, lanes);
 }
 
 static void compute_kernels_are_as_counted(void **state) {
@@ -190,23 +198,23 @@ static void compute_kernels_are_as_counted(void **state) {
     skip_if_instrumented();
     for (int table = 0; kernel_tables[table] != NULL; table++) {
         char file[64];
-        int found = 0, kernels = 0;
+        int loop_count = 0, kernels = 0;
         for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL;
              kernel++, kernels++) {
             if (kernels == 0) {
                 snprintf(file, sizeof file, "cpu/kernels_%s.o", suffix_of(kernel));
-                found = loops_of(file);
+                loop_count = loops_of(file);
             }
             if (kernel->isa != ISA_SCALAR) { /* plain C: what the compiler makes of it */
-                has_its_loop(kernel, found, file);
+                has_its_loop(kernel, loop_count, file);
             }
         }
-        assert_true(found >= kernels);
+        assert_true(loop_count >= kernels);
     }
 }
 
-/* Every instruction that a sweep names is in a loop that goes over a group with it, each byte once (a copy:
- * twice). */
+/* Every instruction that a sweep names is in a loop that goes over a group with it, each byte once
+ * (a copy: twice). */
 static void sweeps_are_as_named(void **state) {
     (void)state;
     skip_if_instrumented();
@@ -214,14 +222,15 @@ static void sweeps_are_as_named(void **state) {
         const struct sweeper *sweeper = sweepers[table];
         char file[64], words[64], *rest = words;
         snprintf(file, sizeof file, "memory/sweep_%s.o", isa_name(sweeper->isa));
-        int found = loops_of(file), width = 0;
-        assert_true(found >= 3);
+        int loop_count = loops_of(file), width = 0;
+        assert_true(loop_count >= 3);
         assert_true(sscanf(strchr(sweeper->instruction, '('), "(%d B)", &width) == 1);
         snprintf(words, sizeof words, "%s", sweeper->instruction);
         *strchr(words, '(') = '\0';
-        for (char *word; sweeper->isa != ISA_SCALAR && (word = strtok_r(rest, ", ", &rest)) != NULL;) {
+        for (char *word;
+             sweeper->isa != ISA_SCALAR && (word = strtok_r(rest, ", ", &rest)) != NULL;) {
             bool seen = false;
-            for (int i = 0; i < found; i++) {
+            for (int i = 0; i < loop_count; i++) {
                 seen = seen || occurrences(&loops[i], word, "") == SWEEP_GROUP / width;
             }
             if (!seen) {
@@ -231,30 +240,30 @@ static void sweeps_are_as_named(void **state) {
     }
 }
 
-/* What the oldest CPU lacks, in a file that runs on any, would end the program there with an illegal
- * instruction. */
+/* What the oldest CPU lacks, in a file that runs on any, would end the program there with an
+ * illegal instruction. */
 static void extensions_only_in_their_files(void **state) {
     (void)state;
     static const char *const marks[][2] = {
         {"%ymm", "avx"}, {"%zmm", "avx512"}, {"dpbusd", "vnni"}, {"sdot", "dotprod"}};
     const char *kernels = getenv("KERNELS");
     char path[512];
-    glob_t found;
+    glob_t files;
     skip_if_instrumented();
     snprintf(path, sizeof path, "%s/obj/*/*.o", kernels != NULL ? kernels : "../../build/kernels");
-    assert_int_equal(glob(path, 0, NULL, &found), 0);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        int count = disassemble(found.gl_pathv[i]);
+    assert_int_equal(glob(path, 0, NULL, &files), 0);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        int count = disassemble(files.gl_pathv[i]);
         for (int j = 0; j < count; j++) {
             for (size_t mark = 0; mark < sizeof marks / sizeof marks[0]; mark++) {
                 if (strstr(lines[j].text, marks[mark][0]) != NULL &&
-                    strstr(strrchr(found.gl_pathv[i], '/'), marks[mark][1]) == NULL) {
-                    fail_msg("%s holds%s", found.gl_pathv[i], lines[j].text);
+                    strstr(strrchr(files.gl_pathv[i], '/'), marks[mark][1]) == NULL) {
+                    fail_msg("%s holds%s", files.gl_pathv[i], lines[j].text);
                 }
             }
         }
     }
-    globfree(&found);
+    globfree(&files);
 }
 
 int main(void) {

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "json.h"
+#include "common/json.h"
 
 static char *text;
 static size_t length;
@@ -41,8 +41,9 @@ static void members_and_nesting(void **state) {
     json_null(&json, "none");
     json_string(&json, "missing", NULL);
     json_end_object(&json);
-    finish(&json, "{\"a\": \"b\", \"empty\": [], \"list\": [-9223372036854775808, 18446744073709551615, "
-                  "{\"yes\": true, \"no\": false}], \"none\": null, \"missing\": null}\n");
+    finish(&json,
+           "{\"a\": \"b\", \"empty\": [], \"list\": [-9223372036854775808, 18446744073709551615, "
+           "{\"yes\": true, \"no\": false}], \"none\": null, \"missing\": null}\n");
 }
 
 static void strings_are_escaped(void **state) {
@@ -53,9 +54,11 @@ static void strings_are_escaped(void **state) {
     json_string(&json, NULL, "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80");
     json_string(&json, NULL, "\xff \xc0\x80 \xed\xa0\x80 \xf4\x90\x80\x80 \xc3");
     json_end_array(&json);
-    finish(&json, "[\"quote \\\" slash \\\\ tab \\u0009 line \\u000a bell \\u0007 del \\u007f\", "
-                  "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80\", "
-                  "\"\\ufffd \\ufffd\\ufffd \\ufffd\\ufffd\\ufffd \\ufffd\\ufffd\\ufffd\\ufffd \\ufffd\"]\n");
+    finish(
+        &json,
+        "[\"quote \\\" slash \\\\ tab \\u0009 line \\u000a bell \\u0007 del \\u007f\", "
+        "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80\", "
+        "\"\\ufffd \\ufffd\\ufffd \\ufffd\\ufffd\\ufffd \\ufffd\\ufffd\\ufffd\\ufffd \\ufffd\"]\n");
 }
 
 static void doubles_come_back_the_same(void **state) {

@@ -1,4 +1,6 @@
-/* Parts of netbench: the accounting of datagrams, from crafted numbers and over a real socket; keys; plans.
+/*
+ * Parts of netbench: the accounting of datagrams, from crafted numbers and over a real socket;
+ * keys; plans.
  */
 #include "process.h"
 
@@ -10,7 +12,10 @@
 
 #include "common/clock.h"
 #include "net/control.h"
+#include "net/datagram.h"
 #include "net/endpoint.h"
+#include "net/fields.h"
+#include "net/listener.h"
 #include "net/ping.h"
 #include "net/plan.h"
 #include "net/receive.h"
@@ -22,8 +27,8 @@ static void arrive(struct sequence *sequence, const uint64_t *numbers, size_t co
     }
 }
 
-#define ARRIVE(sequence, ...)                                                                                \
-    arrive(sequence, (const uint64_t[]){__VA_ARGS__},                                                        \
+#define ARRIVE(sequence, ...)                                                                      \
+    arrive(sequence, (const uint64_t[]){__VA_ARGS__},                                              \
            sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
 static void everything_arrived(void **state) {
@@ -37,7 +42,8 @@ static void everything_arrived(void **state) {
     ARRIVE(&sequence, 7, 8);
     assert_int_equal(sequence_sent(&sequence), 4);
     assert_int_equal(sequence.received, 4);
-    assert_int_equal(sequence_lost(&sequence) + sequence.reordered + sequence.duplicated + sequence.stale, 0);
+    assert_int_equal(
+        sequence_lost(&sequence) + sequence.reordered + sequence.duplicated + sequence.stale, 0);
 }
 
 static void loss_reordering_and_duplicates_are_told_apart(void **state) {
@@ -72,7 +78,8 @@ static void what_is_outside_the_window_does_not_count(void **state) {
     assert_int_equal(sequence.duplicated, 1); /* 7 */
 }
 
-/* A gap longer than what is remembered; then numbers from before it, of which nobody knows any more. */
+/* A gap longer than what is remembered; then numbers from before it, of which nobody knows any
+ * more. */
 static void long_gaps(void **state) {
     (void)state;
     static struct sequence sequence;
@@ -103,7 +110,8 @@ static void make_pair(int sockets[2]) {
     struct sockaddr_in address[2];
     socklen_t length = sizeof address[0];
     for (int i = 0; i < 2; i++) {
-        address[i] = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        address[i] =
+            (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         sockets[i] = socket(AF_INET, SOCK_DGRAM, 0);
         assert_int_equal(bind(sockets[i], (struct sockaddr *)&address[i], length), 0);
         assert_int_equal(getsockname(sockets[i], (struct sockaddr *)&address[i], &length), 0);
@@ -112,16 +120,16 @@ static void make_pair(int sockets[2]) {
     assert_int_equal(connect(sockets[1], (struct sockaddr *)&address[0], length), 0);
 }
 
-static void post(int socket, uint64_t run, uint64_t number, uint32_t stream, size_t size) {
+static void post(int socket, uint64_t run, uint64_t number, int stream, size_t size) {
     unsigned char data[2048] = {0};
-    struct datagram header = {.run = run, .number = number, .stream = stream, .kind = DATAGRAM_DATA};
+    struct datagram header = datagram_make(run, number, stream, DATAGRAM_DATA);
     assert_in_range(size, sizeof header, sizeof data);
     memcpy(data, &header, sizeof header);
     assert_int_equal(send(socket, data, size, 0), (int)size);
 }
 
-/* The receiver's threads and system calls over a real socket: only whole, new datagrams of this run are
- * counted. */
+/* The receiver's threads and system calls over a real socket: only whole, new datagrams of this run
+ * are counted. */
 static void receiver_counts_its_own_datagrams(void **state) {
     (void)state;
     struct net_plan plan = {.udp = true, .message = 100, .streams = 1, .run = 77};
@@ -166,7 +174,8 @@ struct tardy {
 
 static struct tardy tardy;
 
-/* Sends nothing before the time to measure is over, and then waits for longer than one receive does. */
+/* Sends nothing before the time to measure is over, and then waits for longer than one receive
+ * does. */
 static void *late_sender(void *argument) {
     (void)argument;
     while (!atomic_load(&tardy.team->stop)) {
@@ -225,7 +234,8 @@ static void *forgetful_echo(void *argument) {
     return NULL;
 }
 
-/* A lost datagram is counted, costs a timeout and no more; a late answer is not taken for the one awaited. */
+/* A lost datagram is counted, costs a timeout and no more; a late answer is not taken for the one
+ * awaited. */
 static void a_lost_ping_is_no_hang(void **state) {
     (void)state;
     static struct ping ping;
@@ -304,44 +314,90 @@ static void plans_survive_the_line(void **state) {
     assert_int_equal(read.message, 1024);
     assert_int_equal(read.streams, 8);
     assert_true(read.warmup == 0.25 && read.seconds == 12.5 && read.total == UINT64_C(1) << 40);
-    static const char *const wrong[] = {"",
-                                        "PLAN",
-                                        "PLAN 0 0 0 0 1024 0 0 1 0",
-                                        "PLAN 0 0 0 0 1024 100000 0 1 0",
-                                        "PLAN 0 1 0 0 8 1 0 1 0",
-                                        "PLAN 0 1 0 0 70000 1 0 1 0",
-                                        "PLAN 0 0 0 0 1024 1 nan 1 0",
-                                        "PLAN 0 0 0 0 1024 1 0 -1 0"};
+    assert_int_equal(read.run, 5);
+    assert_true(plan_read("PLAN 0 0 0 0 1024 1 0 1 0", &read));
+}
+
+static void wrong_plans_are_refused(void **state) {
+    (void)state;
+    static const char *const wrong[] = {
+        "",
+        "PLAN",
+        "PLANS 0 0 0 0 1024 1 0 1 0",
+        "PLAN 0 0 0 0 1024 1 0 1",
+        "PLAN 0 0 0 0 1024 1 0 1 0 0",        /* more than a plan */
+        "PLAN  0 0 0 0 1024 1 0 1 0",         /* two spaces */
+        "PLAN 2 0 0 0 1024 1 0 1 0",          /* a flag that is none */
+        "PLAN 0 0 0 0 1024 0 0 1 0",          /* no streams, or too many */
+        "PLAN 0 0 0 0 1024 100000 0 1 0",     /* ... */
+        "PLAN 0 0 0 0 1024 4294967297 0 1 0", /* 1 as an int */
+        "PLAN 0 1 0 0 8 1 0 1 0",             /* messages too small, too large, below zero */
+        "PLAN 0 1 0 0 70000 1 0 1 0",         /* ... */
+        "PLAN 0 0 0 0 -18446744073709550592 1 0 1 0", /* 1024 as an unsigned number */
+        "PLAN 0 0 0 0 1024 1 nan 1 0",                /* times */
+        "PLAN 0 0 0 0 1024 1 0 -1 0",                 /* ... */
+        "PLAN 0 0 0 0 1024 1 0 9999999999999999 0",   /* ... */
+        "PLAN 0 0 0 0 1024 1 0 1 18446744073709551616"};
+    struct net_plan plan = {.run = 5, .message = 3};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        if (plan_read(wrong[i], &read)) {
+        if (plan_read(wrong[i], &plan)) {
             fail_msg("'%s' was taken for a plan", wrong[i]);
         }
     }
+    assert_true(plan.run == 5 && plan.message == 3);
+}
+
+static void fields_are_numbers_in_range(void **state) {
+    (void)state;
+    struct fields fields = fields_begin("PORT 7 65535", "PORT");
+    assert_int_equal(fields_next(&fields, 0, 7), 7);
+    assert_false(fields_end(&fields));
+    assert_int_equal(fields_next(&fields, 1, 65535), 65535);
+    assert_true(fields_end(&fields));
+    fields = fields_begin("PORT 8 1", "PORT");
+    assert_int_equal(fields_next(&fields, 3, 7), 3); /* in range whatever the line holds */
+    assert_int_equal(fields_next(&fields, 0, 7), 0); /* nothing is read after what is wrong */
+    assert_false(fields_end(&fields));
+}
+
+/* The greeting byte by byte: it is the same on machines of other byte orders and compilers. */
+static void greetings_are_the_same_on_all_machines(void **state) {
+    (void)state;
+    struct key key = {"secret"};
+    unsigned char bytes[sizeof(struct greeting) + 1];
+    int sockets[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    assert_true(greeting_send(sockets[0], &key, UINT64_C(0x0102030405060708), 0x0a0b));
+    assert_int_equal(recv(sockets[1], bytes, sizeof bytes, 0), 152);
+    assert_memory_equal(bytes, "peakmark\2\0\0\0secret\0", 19);
+    assert_memory_equal(bytes + 140, "\x0b\x0a\0\0\x08\7\6\5\4\3\2\1", 12);
+    close(sockets[0]);
+    close(sockets[1]);
 }
 
 /* Lines that come in pieces, several at once, too long, or not at all. */
-static void lines_are_heard_whole(void **state) {
+static void lines_are_received_whole(void **state) {
     (void)state;
     int sockets[2];
     char line[LINE_BYTES];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
     struct control control = {.socket = sockets[0]}, other = {.socket = sockets[1]};
     assert_int_equal(send(sockets[1], "one\ntwo\nth", 10, 0), 10);
-    assert_int_equal(control_hear(&control, line, deadline_in(5)), HEARD_LINE);
+    assert_int_equal(control_receive(&control, line, deadline_in(5)), RECEIPT_LINE);
     assert_string_equal(line, "one");
-    assert_int_equal(control_hear(&control, line, deadline_in(5)), HEARD_LINE);
+    assert_int_equal(control_receive(&control, line, deadline_in(5)), RECEIPT_LINE);
     assert_string_equal(line, "two");
-    assert_int_equal(control_hear(&control, line, deadline_in(0.01)), HEARD_NOTHING);
-    assert_true(control_say(&other, "%s", "ree"));
-    assert_int_equal(control_hear(&control, line, deadline_in(5)), HEARD_LINE);
+    assert_int_equal(control_receive(&control, line, deadline_in(0.01)), RECEIPT_TIMEOUT);
+    assert_true(control_send(&other, "%s", "ree"));
+    assert_int_equal(control_receive(&control, line, deadline_in(5)), RECEIPT_LINE);
     assert_string_equal(line, "three");
     char flood[LINE_BYTES];
     memset(flood, 'x', sizeof flood);
     assert_int_equal(send(sockets[1], flood, sizeof flood, 0), (int)sizeof flood);
-    assert_int_equal(control_hear(&control, line, deadline_in(5)), HEARD_END);
+    assert_int_equal(control_receive(&control, line, deadline_in(5)), RECEIPT_CLOSED);
     close(sockets[1]);
     control.have = 0;
-    assert_int_equal(control_hear(&control, line, deadline_in(5)), HEARD_END);
+    assert_int_equal(control_receive(&control, line, deadline_in(5)), RECEIPT_CLOSED);
     close(sockets[0]);
 }
 
@@ -358,7 +414,10 @@ int main(void) {
         cmocka_unit_test(a_silent_peer_ends_the_run),
         cmocka_unit_test(keys_are_compared_whole),
         cmocka_unit_test(plans_survive_the_line),
-        cmocka_unit_test(lines_are_heard_whole),
+        cmocka_unit_test(wrong_plans_are_refused),
+        cmocka_unit_test(fields_are_numbers_in_range),
+        cmocka_unit_test(greetings_are_the_same_on_all_machines),
+        cmocka_unit_test(lines_are_received_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

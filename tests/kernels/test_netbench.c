@@ -1,17 +1,24 @@
-/* netbench as two processes over real sockets on 127.0.0.1: counts, strangers, and the death of either side.
+/*
+ * netbench as two processes over real sockets on 127.0.0.1: counts, strangers, and the death of
+ * either side.
  */
 #include "process.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <endian.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+
+#include "net/listener.h"
 
 #define KEY "NETBENCH_KEY=a secret of the tests"
 
 static char port[16]; /* of the server that was started last */
 
-/* A server on a free port of this address, listening when this returns; NULL when the address is not there.
+/*
+ * A server on a free port of this address, listening when this returns; NULL when this machine
+ * lacks the address.
  */
 static struct process *serve(const char *address) {
     struct process *server = process_start(
@@ -21,9 +28,9 @@ static struct process *serve(const char *address) {
         process_free(server);
         return NULL;
     }
-    const char *said = strstr(server->error, "listening on port ");
-    assert_non_null(said);
-    snprintf(port, sizeof port, "%d", atoi(said + strlen("listening on port ")));
+    const char *text = strstr(server->error, "listening on port ");
+    assert_non_null(text);
+    snprintf(port, sizeof port, "%d", atoi(text + strlen("listening on port ")));
     return server;
 }
 
@@ -36,8 +43,8 @@ static void tcp_counts_every_byte(void **state) {
     (void)state;
     struct process *server = serve("127.0.0.1");
     struct process *client =
-        process_run(KEY, ARGV("netbench", "TCP", "--message", "1000", "--streams", "3", "--total", "4001000",
-                              "--warmup", "0.05", "--port", port, "127.0.0.1"));
+        process_run(KEY, ARGV("netbench", "TCP", "--message", "1000", "--streams", "3", "--total",
+                              "4001000", "--warmup", "0.05", "--port", port, "127.0.0.1"));
     end_well(server);
     assert_int_equal(client->status, 0);
     assert_true(json_number(client, "work") == 4001000);
@@ -54,25 +61,27 @@ static void tcp_counts_every_byte(void **state) {
 /* Over loopback a segment has 64 KiB. */
 static void small_tcp_messages_are_joined_and_large_ones_are_not(void **state) {
     (void)state;
-    const char *const messages[] = {"1KiB", "32KiB"}, *const said[] = {"\"joined\": true",
-                                                                       "\"joined\": false"};
+    const char *const messages[] = {"1KiB", "32KiB"}, *const expected[] = {"\"joined\": true",
+                                                                           "\"joined\": false"};
     for (int i = 0; i < 2; i++) {
         struct process *server = serve("127.0.0.1");
-        struct process *client = process_run(KEY, ARGV("netbench", "TCP", "--message", messages[i], "--total",
-                                                       "1MiB", "--warmup", "0", "--port", port, "127.0.0.1"));
+        struct process *client =
+            process_run(KEY, ARGV("netbench", "TCP", "--message", messages[i], "--total", "1MiB",
+                                  "--warmup", "0", "--port", port, "127.0.0.1"));
         end_well(server);
         assert_int_equal(client->status, 0);
-        assert_non_null(strstr(client->output, said[i]));
+        assert_non_null(strstr(client->output, expected[i]));
         process_free(client);
     }
 }
 
-static void tcp_runs_for_the_time_given(void **state) {
+static void tcp_runs_for_the_time_set(void **state) {
     (void)state;
     struct process *server = serve("localhost");
     uint64_t began = clock_now();
-    struct process *client = process_run(KEY, ARGV("netbench", "TCP", "--seconds", "0.3", "--warmup", "0.1",
-                                                   "--threads", "2", "--port", port, "localhost"));
+    struct process *client =
+        process_run(KEY, ARGV("netbench", "TCP", "--seconds", "0.3", "--warmup", "0.1", "--threads",
+                              "2", "--port", port, "localhost"));
     end_well(server);
     assert_int_equal(client->status, 0);
     process_lasted(client, began, 0.1 + 0.3);
@@ -92,8 +101,9 @@ static void assert_udp_adds_up(struct process *client) {
 static void udp_adds_up(void **state) {
     (void)state;
     struct process *server = serve("127.0.0.1");
-    struct process *client = process_run(KEY, ARGV("netbench", "UDP", "--message", "1KiB", "--streams", "2",
-                                                   "--seconds", "0.3", "--port", port, "127.0.0.1"));
+    struct process *client =
+        process_run(KEY, ARGV("netbench", "UDP", "--message", "1KiB", "--streams", "2", "--seconds",
+                              "0.3", "--port", port, "127.0.0.1"));
     end_well(server);
     assert_udp_adds_up(client);
 }
@@ -101,8 +111,9 @@ static void udp_adds_up(void **state) {
 static void udp_total_is_what_arrived(void **state) {
     (void)state;
     struct process *server = serve("127.0.0.1");
-    struct process *client = process_run(KEY, ARGV("netbench", "UDP", "--message", "1000", "--total",
-                                                   "3000000", "--warmup", "0", "--port", port, "127.0.0.1"));
+    struct process *client =
+        process_run(KEY, ARGV("netbench", "UDP", "--message", "1000", "--total", "3000000",
+                              "--warmup", "0", "--port", port, "127.0.0.1"));
     end_well(server);
     assert_int_equal(client->status, 0);
     assert_true(json_number(client, "work") == 3000000);
@@ -112,8 +123,9 @@ static void udp_total_is_what_arrived(void **state) {
 static void udp_with_offload(void **state) {
     (void)state;
     struct process *server = serve("127.0.0.1");
-    struct process *client = process_run(KEY, ARGV("netbench", "UDP", "--gso", "--message", "1KiB",
-                                                   "--seconds", "0.3", "--port", port, "127.0.0.1"));
+    struct process *client =
+        process_run(KEY, ARGV("netbench", "UDP", "--gso", "--message", "1KiB", "--seconds", "0.3",
+                              "--port", port, "127.0.0.1"));
     process_wait(server);
     if (client->status == 77 || strstr(client->error, "UDP_GRO") != NULL) {
         process_free(client);
@@ -127,9 +139,9 @@ static void udp_with_offload(void **state) {
 
 static void check_latency(const char *protocol, const char *workload, const char *extra) {
     struct process *server = serve("127.0.0.1");
-    struct process *client = process_run(KEY, ARGV("netbench", "latency", "--protocol", protocol, "--streams",
-                                                   "2", "--round-trips", "1001", "--warmup", "0.02", "--port",
-                                                   port, "127.0.0.1", extra));
+    struct process *client = process_run(
+        KEY, ARGV("netbench", "latency", "--protocol", protocol, "--streams", "2", "--round-trips",
+                  "1001", "--warmup", "0.02", "--port", port, "127.0.0.1", extra));
     end_well(server);
     assert_int_equal(client->status, 0);
     assert_memory_equal(json_at(client, "workload"), workload, strlen(workload));
@@ -172,7 +184,8 @@ static int connect_as_stranger(void) {
     return stranger;
 }
 
-/* A wrong key, a connection that says nothing and one that talks nonsense: none of them ends the serve. */
+/* A wrong key, a connection that says nothing and one that talks nonsense: none of them ends the
+ * serve. */
 static void strangers_are_turned_away(void **state) {
     (void)state;
     char byte, nonsense[400];
@@ -181,22 +194,100 @@ static void strangers_are_turned_away(void **state) {
     memset(nonsense, 'x', sizeof nonsense);
     assert_int_equal(send(loud, nonsense, sizeof nonsense, 0), (int)sizeof nonsense);
     assert_true(recv(loud, &byte, 1, 0) <= 0); /* hung up on, without an answer */
-    process_expect(process_run("NETBENCH_KEY=another secret of the tests",
-                               ARGV("netbench", "TCP", "--seconds", "0.1", "--port", port, "127.0.0.1")),
-                   1, "NETBENCH_KEY and the version must be the same");
-    struct process *client =
-        process_run(KEY, ARGV("netbench", "latency", "--round-trips", "10", "--port", port, "127.0.0.1"));
+    process_expect(
+        process_run("NETBENCH_KEY=another secret of the tests",
+                    ARGV("netbench", "TCP", "--seconds", "0.1", "--port", port, "127.0.0.1")),
+        1, "NETBENCH_KEY and the version must be the same");
+    struct process *client = process_run(
+        KEY, ARGV("netbench", "latency", "--round-trips", "10", "--port", port, "127.0.0.1"));
     process_expect(client, 0, NULL);
     end_well(server);
     close(silent);
     close(loud);
 }
 
+/*
+ * A client with the right key and another version is sent the reason; one of the same version comes
+ * after it.
+ */
+static void another_version_is_refused(void **state) {
+    (void)state;
+    struct process *server = serve("127.0.0.1");
+    struct key key = {"a secret of the tests"};
+    struct greeting greeting;
+    char answer[256] = "";
+    int client = connect_as_stranger(), pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_true(greeting_send(pair[0], &key, 0, STREAM_CONTROL));
+    assert_int_equal(recv(pair[1], &greeting, sizeof greeting, 0), (int)sizeof greeting);
+    greeting.version = htole32(77);
+    assert_int_equal(send(client, &greeting, sizeof greeting, 0), (int)sizeof greeting);
+    assert_true(recv(client, answer, sizeof answer - 1, 0) > 0);
+    assert_memory_equal(answer, "FAILED ", 7);
+    assert_non_null(strstr(answer, "version 77"));
+    process_expect(process_run(KEY, ARGV("netbench", "latency", "--round-trips", "10", "--port",
+                                         port, "127.0.0.1")),
+                   0, NULL);
+    process_wait(server);
+    process_expect(server, 0, "version 77");
+    close(client);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* A client whose server sends this instead of an answer. */
+static struct process *client_of(const char *answer) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    snprintf(port, sizeof port, "%d", ntohs(address.sin_port));
+    struct process *client = process_start(
+        KEY, ARGV("netbench", "UDP", "--seconds", "0.1", "--port", port, "127.0.0.1"));
+    int connection = accept(listener, NULL, NULL);
+    assert_true(connection >= 0);
+    assert_int_equal(send(connection, answer, strlen(answer), 0), (int)strlen(answer));
+    process_wait(client);
+    close(connection);
+    close(listener);
+    return client;
+}
+
+static void numbers_of_the_server_out_of_range_are_refused(void **state) {
+    (void)state;
+    static const char *const answers[] = {
+        "RUN -1\n",                       /* 2^64 - 1 as an unsigned number */
+        "RUN 18446744073709551616\n",     /* 2^64 */
+        "RUN 1 and more\n",               /* ... */
+        "RUN 1\nPORT 0 65537\nCONNECT\n", /* 1 as a port */
+        "RUN 1\nPORT 1 5000\nCONNECT\n",  /* of a stream that does not exist */
+        "RUN 1\nPORT 4294967296 5000\nCONNECT\n"};
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        process_expect(client_of(answers[i]), 1, "not understood");
+    }
+}
+
+/* No socket at hand takes 0 bytes of a send, but a driver may. */
+static void a_send_of_nothing_ends_the_client(void **state) {
+    (void)state;
+    struct process *server = serve("127.0.0.1");
+    struct process *client = process_run_without(
+        (struct disabled_call){SYS_sendto, 0}, KEY,
+        ARGV("netbench", "TCP", "--seconds", "0.1", "--port", port, "127.0.0.1"));
+    kill(server->pid, SIGTERM);
+    process_wait(server);
+    process_free(server);
+    process_expect(client, 1, strerror(EIO));
+}
+
 static void a_port_in_use_is_named(void **state) {
     (void)state;
     struct process *server = serve("127.0.0.1");
-    process_expect(process_run(KEY, ARGV("netbench", "serve", "--address", "127.0.0.1", "--port", port)), 1,
-                   "name another --port");
+    process_expect(
+        process_run(KEY, ARGV("netbench", "serve", "--address", "127.0.0.1", "--port", port)), 1,
+        "name another --port");
     kill(server->pid, SIGTERM);
     process_wait(server);
     process_free(server);
@@ -204,8 +295,8 @@ static void a_port_in_use_is_named(void **state) {
 
 static void nobody_comes(void **state) {
     (void)state;
-    process_expect(process_run(KEY, ARGV("netbench", "serve", "--address", "127.0.0.1", "--port", "0",
-                                         "--deadline", "0.1")),
+    process_expect(process_run(KEY, ARGV("netbench", "serve", "--address", "127.0.0.1", "--port",
+                                         "0", "--deadline", "0.1")),
                    1, "no client");
 }
 
@@ -236,13 +327,14 @@ static void wait_for_threads(const struct process *process) {
     }
 }
 
-/* One side is killed in the middle of a long test: the other ends by itself, soon, and says what happened. */
+/* One side is killed in the middle of a long test: the other ends by itself, soon, and says what
+ * happened. */
 static void kill_one(const char *mode, const char *protocol, bool kill_server) {
     struct process *server = serve("127.0.0.1");
     bool latency = strcmp(mode, "latency") == 0;
     struct process *client =
-        process_start(KEY, ARGV("netbench", mode, "--seconds", "1000", "--warmup", "0", "--port", port,
-                                "127.0.0.1", latency ? "--protocol" : NULL, protocol));
+        process_start(KEY, ARGV("netbench", mode, "--seconds", "1000", "--warmup", "0", "--port",
+                                port, "127.0.0.1", latency ? "--protocol" : NULL, protocol));
     wait_for_threads(server);
     wait_for_threads(client);
     struct process *victim = kill_server ? server : client, *other = kill_server ? client : server;
@@ -273,7 +365,7 @@ static void wrong_command_lines_are_refused(void **state) {
     (void)state;
     static const struct {
         const char *argv[8];
-        const char *said;
+        const char *expected;
     } wrong[] = {
         {{"netbench"}, "serve, TCP, UDP or latency"},
         {{"netbench", "SCTP", "host"}, "unknown mode SCTP"},
@@ -284,11 +376,12 @@ static void wrong_command_lines_are_refused(void **state) {
         {{"netbench", "UDP", "host", "--port", "1", "--message", "64KiB"}, "at most 65507"},
         {{"netbench", "TCP", "host", "--port", "1", "--gso"}, "option of UDP"},
         {{"netbench", "TCP", "host", "--port", "1", "--busy-poll"}, "options of latency"},
-        {{"netbench", "latency", "host", "--port", "1", "--total", "1MiB"}, "options of TCP and UDP"},
+        {{"netbench", "latency", "host", "--port", "1", "--total", "1MiB"},
+         "options of TCP and UDP"},
         {{"netbench", "serve", "--port", "1"}, "needs --address"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        process_expect(process_run(KEY, wrong[i].argv), 2, wrong[i].said);
+        process_expect(process_run(KEY, wrong[i].argv), 2, wrong[i].expected);
     }
     process_expect(process_run(NULL, ARGV("netbench", "TCP", "--port", "1", "host")), 2,
                    "NETBENCH_KEY is not set");
@@ -298,13 +391,16 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tcp_counts_every_byte),
         cmocka_unit_test(small_tcp_messages_are_joined_and_large_ones_are_not),
-        cmocka_unit_test(tcp_runs_for_the_time_given),
+        cmocka_unit_test(tcp_runs_for_the_time_set),
         cmocka_unit_test(udp_adds_up),
         cmocka_unit_test(udp_total_is_what_arrived),
         cmocka_unit_test(udp_with_offload),
         cmocka_unit_test(latency_has_percentiles),
         cmocka_unit_test(ipv6),
         cmocka_unit_test(strangers_are_turned_away),
+        cmocka_unit_test(another_version_is_refused),
+        cmocka_unit_test(numbers_of_the_server_out_of_range_are_refused),
+        cmocka_unit_test(a_send_of_nothing_ends_the_client),
         cmocka_unit_test(a_port_in_use_is_named),
         cmocka_unit_test(nobody_comes),
         cmocka_unit_test(nobody_serves),

@@ -1,7 +1,7 @@
 /* The values of options, and what a table of options does with a whole command line. */
 #include "check.h"
 
-#include "options.h"
+#include "common/options.h"
 
 static void sizes(void **state) {
     (void)state;
@@ -92,7 +92,8 @@ static void sizes_for_people(void **state) {
 
 static void whole_command_line(void **state) {
     (void)state;
-    static const struct program program = {.name = "test", .synopsis = "", .summary = "", .example = ""};
+    static const struct program program = {
+        .name = "test", .synopsis = "", .summary = "", .example = ""};
     static const char *const choices[] = {"one", "two", NULL};
     static struct common_options common = COMMON_DEFAULTS;
     const char *choice = NULL, *text = NULL;
@@ -136,7 +137,7 @@ static void whole_command_line(void **state) {
     assert_int_equal(common.cpus.count, 2);
     assert_int_equal(common.cpus.cpu[0], 1);
     assert_true(common.seed == UINT64_MAX);
-    assert_false(common.seconds_given);
+    assert_false(common.seconds_set);
     assert_ptr_equal(choice, choices[1]);
     assert_string_equal(text, "--flag");
     assert_true(flag && size == 1024 && count == 1000000);
@@ -144,8 +145,12 @@ static void whole_command_line(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),     cmocka_unit_test(counts),           cmocka_unit_test(times),
-        cmocka_unit_test(cpu_lists), cmocka_unit_test(sizes_for_people), cmocka_unit_test(whole_command_line),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(times),
+        cmocka_unit_test(cpu_lists),
+        cmocka_unit_test(sizes_for_people),
+        cmocka_unit_test(whole_command_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

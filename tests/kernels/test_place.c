@@ -1,5 +1,5 @@
-/* The order of CPUs and the size of caches from folders as the kernel shows them, and pinning on this
- * machine. */
+/* The order of CPUs and the size of caches from folders as the kernel shows them, and pinning on
+ * this machine. */
 #include "check.h"
 
 #include <errno.h>
@@ -7,9 +7,9 @@
 #include <sched.h>
 #include <sys/stat.h>
 
+#include "common/place.h"
+#include "common/report.h"
 #include "memory/cache.h"
-#include "place.h"
-#include "report.h"
 
 static char root[64];
 static struct cpu_list cpus, ordered;
@@ -36,7 +36,8 @@ static int remove_root(void **state) {
 static void fact(int cpu, const char *name, const char *text) {
     char path[256];
     snprintf(path, sizeof path, "%s/cpu%d/%s", root, cpu, name);
-    for (char *slash = strchr(path + strlen(root) + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(path + strlen(root) + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(path, 0700) != 0) {
             assert_int_equal(errno, EEXIST);
@@ -57,7 +58,8 @@ static void core(int cpu, const char *package, const char *number) {
 static void assert_order(const char *wanted) {
     char text[256] = "";
     for (int i = 0; i < ordered.count; i++) {
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", i > 0 ? "," : "", ordered.cpu[i]);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", i > 0 ? "," : "",
+                 ordered.cpu[i]);
     }
     assert_string_equal(text, wanted);
 }
@@ -93,7 +95,8 @@ static void adjacent_siblings_go_last(void **state) {
     assert_order("0,2,4,1,3,5");
 }
 
-/* Even numbers on one socket, odd ones on the other: threads fill a socket before they take the next. */
+/* Even numbers on one socket, odd ones on the other: threads fill a socket before they take the
+ * next. */
 static void one_socket_after_the_other(void **state) {
     (void)state;
     for (int cpu = 0; cpu < 8; cpu++) {
@@ -126,12 +129,15 @@ static void cache(int cpu, const char *index, const char *level, const char *typ
     }
 }
 
-/* Two chiplets with a third-level cache each: a job on one has half of the cache of a job on both. */
+/*
+ * Two chiplets with a third-level cache each: a job on one has half of the cache of a job on both.
+ */
 static void caches_count_once(void **state) {
     (void)state;
     for (int cpu = 0; cpu < 4; cpu++) {
         cache(cpu, "index0", "1", "Data", "32K", (const char *const[]){"0", "1", "2", "3"}[cpu]);
-        cache(cpu, "index1", "1", "Instruction", "64K", (const char *const[]){"0", "1", "2", "3"}[cpu]);
+        cache(cpu, "index1", "1", "Instruction", "64K",
+              (const char *const[]){"0", "1", "2", "3"}[cpu]);
         cache(cpu, "index3", "3", "Unified", "32768K", cpu < 2 ? "0-1" : "2-3");
     }
     list(2, (const int[]){0, 1});
@@ -151,7 +157,7 @@ static void pinning_moves_the_thread(void **state) {
         assert_true(place_allowed(&ordered));
         assert_int_equal(ordered.count, 1);
         assert_int_equal(ordered.cpu[0], cpus.cpu[i]);
-        assert_int_equal(place_among(&cpus), 0);
+        assert_int_equal(place_pin_to_any(&cpus), 0);
         assert_true(place_allowed(&ordered));
         assert_int_equal(ordered.count, cpus.count);
     }

@@ -1,5 +1,5 @@
-/* rambench as a process: every workload, exact counts, what the record says, and the sentence for wrong
- * input. */
+/* rambench as a process: every workload, exact counts, what the record says, and the sentence for
+ * wrong input. */
 #include "process.h"
 
 #include "common/isa.h"
@@ -12,8 +12,8 @@ static bool is(const struct process *process, const char *key, const char *json)
     return strncmp(json_at(process, key), json, strlen(json)) == 0;
 }
 
-/* 1 MiB of work in blocks of 1088 B: 964 visits, of a pool of 61 such blocks (30 and 30 for a copy) on two
- * threads. */
+/* 1 MiB of work in blocks of 1088 B: 964 visits, of a pool of 61 such blocks (30 and 30 for a copy)
+ * on two threads. */
 static void totals_are_exact(void **state) {
     (void)state;
     static const char *const pools[] = {"block", "64KiB"};
@@ -23,16 +23,18 @@ static void totals_are_exact(void **state) {
                 if (!isa_available((enum isa)isa)) {
                     continue;
                 }
-                struct process *process =
-                    process_run(NULL, ARGV("rambench", "--workload", workloads[i], "--block", "1088",
-                                           "--pool", pools[p], "--isa", isa_name((enum isa)isa), "--total",
-                                           "1MiB", "--threads", "2", "--warmup", "0.001"));
-                double visit = workloads[i][1] == 'W' ? 2176 : 1088, work = json_number(process, "work");
+                struct process *process = process_run(
+                    NULL, ARGV("rambench", "--workload", workloads[i], "--block", "1088", "--pool",
+                               pools[p], "--isa", isa_name((enum isa)isa), "--total", "1MiB",
+                               "--threads", "2", "--warmup", "0.001"));
+                double visit = workloads[i][1] == 'W' ? 2176 : 1088,
+                       work = json_number(process, "work");
                 assert_int_equal(process->status, 0);
                 assert_true(work >= 1048576 && work < 1048576 + 2 * visit);
                 assert_true((uint64_t)work % (uint64_t)visit == 0);
                 assert_true(is(process, "working_set", p == 0 ? "\"block\"" : "\"pool\""));
-                assert_true(json_number(process, "working_set_bytes") <= (p == 0 ? 4 * 1088 : 65536));
+                assert_true(json_number(process, "working_set_bytes") <=
+                            (p == 0 ? 4 * 1088 : 65536));
                 assert_true(is(process, "pool", p == 0 ? "null" : "65536"));
                 process_free(process);
             }
@@ -47,29 +49,32 @@ static void both_kinds_of_stores(void **state) {
         for (size_t s = 0; s < 2; s++) {
             char wanted[32];
             struct process *process = process_run(
-                NULL, ARGV("rambench", "--workload", workloads[i], "--block", "4KiB", "--pool", "8MiB",
-                           "--store", stores[s], "--seconds", "0.02", "--warmup", "0.001"));
+                NULL, ARGV("rambench", "--workload", workloads[i], "--block", "4KiB", "--pool",
+                           "8MiB", "--store", stores[s], "--seconds", "0.02", "--warmup", "0.001"));
             snprintf(wanted, sizeof wanted, "\"%s\"", stores[s]);
             assert_int_equal(process->status, 0);
-            assert_true(
-                is(process, "store", workloads[i][0] == 'R' && workloads[i][1] != 'W' ? "null" : wanted));
+            assert_true(is(process, "store",
+                           workloads[i][0] == 'R' && workloads[i][1] != 'W' ? "null" : wanted));
             process_free(process);
         }
     }
 }
 
-/* The rule behind --store auto: a pool around the caches, one block through them, whatever the caches hold.
+/*
+ * The rule behind --store auto: a pool around the caches, one block through them, whatever the
+ * caches hold.
  */
 static void stores_follow_the_working_set(void **state) {
     (void)state;
     const bool can = isa_available(ISA_SSE2) || isa_available(ISA_NEON);
-    struct process *process = process_run(NULL, ARGV("rambench", "--workload", "WS", "--block", "64KiB",
-                                                     "--pool", "1MiB", "--seconds", "0.01", "--warmup", "0"));
+    struct process *process =
+        process_run(NULL, ARGV("rambench", "--workload", "WS", "--block", "64KiB", "--pool", "1MiB",
+                               "--seconds", "0.01", "--warmup", "0"));
     assert_int_equal(process->status, 0);
     assert_true(is(process, "store", can ? "\"streaming\"" : "\"temporal\""));
     process_free(process);
-    process = process_run(NULL, ARGV("rambench", "--workload", "RWS", "--block", "64KiB", "--seconds", "0.01",
-                                     "--warmup", "0"));
+    process = process_run(NULL, ARGV("rambench", "--workload", "RWS", "--block", "64KiB",
+                                     "--seconds", "0.01", "--warmup", "0"));
     assert_int_equal(process->status, 0);
     assert_true(is(process, "store", "\"temporal\"") && is(process, "warnings", "[]"));
     process_free(process);
@@ -78,8 +83,8 @@ static void stores_follow_the_working_set(void **state) {
 static void latency_counts_exactly(void **state) {
     (void)state;
     struct process *process =
-        process_run(NULL, ARGV("rambench", "--workload", "LAT", "--block", "64KiB", "--accesses", "1000003",
-                               "--threads", "3", "--warmup", "0.001"));
+        process_run(NULL, ARGV("rambench", "--workload", "LAT", "--block", "64KiB", "--accesses",
+                               "1000003", "--threads", "3", "--warmup", "0.001"));
     assert_int_equal(process->status, 0);
     assert_true(json_number(process, "work") == 1000003);
     assert_true(is(process, "unit", "\"s\"") && is(process, "work_unit", "\"access\""));
@@ -87,8 +92,8 @@ static void latency_counts_exactly(void **state) {
     double value = json_number(process, "value");
     assert_true(value > 0 && value < json_number(process, "seconds"));
     process_free(process);
-    process = process_run(NULL, ARGV("rambench", "--workload", "LAT", "--block", "1MiB", "--stride", "64",
-                                     "--seconds", "0.1", "--huge-pages", "off"));
+    process = process_run(NULL, ARGV("rambench", "--workload", "LAT", "--block", "1MiB", "--stride",
+                                     "64", "--seconds", "0.1", "--huge-pages", "off"));
     assert_int_equal(process->status, 0);
     assert_true(json_number(process, "fastest") <= json_number(process, "value"));
     assert_true(is(process, "huge_pages", "0"));
@@ -101,11 +106,14 @@ static void doubtful_requests_warn(void **state) {
         process_run(NULL, ARGV("rambench", "--workload", "RR", "--block", "1MiB", "--pool", "1MiB",
                                "--threads", "2", "--seconds", "0.01", "--warmup", "0"));
     assert_int_equal(process->status, 0);
-    assert_non_null(strstr(json_at(process, "warnings"), "larger than a thread's part of the pool"));
+    assert_non_null(
+        strstr(json_at(process, "warnings"), "larger than a thread's part of the pool"));
     process_free(process);
 }
 
-/* Of a random order over one block the warning names the workload that does the same in sequence. */
+/*
+ * Of a random order over one block the warning names the workload that does the same in sequence.
+ */
 static void one_block_is_sequential(void **state) {
     (void)state;
     static const char *const pairs[][2] = {{"RR", "RR measures what RS does"},
@@ -113,8 +121,8 @@ static void one_block_is_sequential(void **state) {
                                            {"RWR", "RWR measures what RWS does"}};
     for (size_t i = 0; i < 3; i++) {
         struct process *process =
-            process_run(NULL, ARGV("rambench", "--workload", pairs[i][0], "--block", "1MiB", "--pool",
-                                   "block", "--seconds", "0.01", "--warmup", "0"));
+            process_run(NULL, ARGV("rambench", "--workload", pairs[i][0], "--block", "1MiB",
+                                   "--pool", "block", "--seconds", "0.01", "--warmup", "0"));
         assert_int_equal(process->status, 0);
         assert_non_null(strstr(json_at(process, "warnings"), pairs[i][1]));
         process_free(process);
@@ -130,25 +138,28 @@ static void libc_copies(void **state) {
     assert_true(json_number(process, "work") == 8388608);
     assert_true(is(process, "store", "\"libc\"") && is(process, "instruction", "\"memcpy\""));
     process_free(process);
-    process = process_run(NULL, ARGV("rambench", "--workload", "WR", "--block", "1KiB", "--pool", "1MiB",
-                                     "--total", "8MiB", "--store", "libc", "--warmup", "0"));
+    process =
+        process_run(NULL, ARGV("rambench", "--workload", "WR", "--block", "1KiB", "--pool", "1MiB",
+                               "--total", "8MiB", "--store", "libc", "--warmup", "0"));
     assert_int_equal(process->status, 0); /* what memset wrote was checked */
     assert_true(is(process, "store", "\"libc\"") && is(process, "instruction", "\"memset\""));
     process_free(process);
-    process_expect(
-        process_run(NULL, ARGV("rambench", "--workload", "RR", "--block", "1KiB", "--store", "libc")), 2,
-        "--store libc writes with memcpy or memset: it does not belong to RR");
+    process_expect(process_run(NULL, ARGV("rambench", "--workload", "RR", "--block", "1KiB",
+                                          "--store", "libc")),
+                   2, "--store libc writes with memcpy or memset: it does not belong to RR");
 }
 
 static struct process *rambench(const char *workload, const char *block, const char *option,
                                 const char *value) {
-    return process_run(NULL, ARGV("rambench", "--workload", workload, "--block", block, option, value));
+    return process_run(NULL,
+                       ARGV("rambench", "--workload", workload, "--block", block, option, value));
 }
 
 static void wrong_command_lines(void **state) {
     (void)state;
     process_expect(process_run(NULL, ARGV("rambench")), 2, "--workload is missing");
-    process_expect(process_run(NULL, ARGV("rambench", "--workload", "RS")), 2, "--block is missing");
+    process_expect(process_run(NULL, ARGV("rambench", "--workload", "RS")), 2,
+                   "--block is missing");
     process_expect(rambench("RS", "1KB", "--seconds", "1"), 2, "--block: '1KB' is not a size");
     process_expect(rambench("RS", "100", "--seconds", "1"), 2, "not whole cache lines");
     process_expect(rambench("RS", "1KiB", "--pool", "much"), 2,
@@ -159,8 +170,8 @@ static void wrong_command_lines(void **state) {
     process_expect(rambench("LAT", "1KiB", "--stride", "2KiB"), 2, "more than the area");
     process_expect(rambench("WS", "1KiB", "--store", "maybe"), 2,
                    "not one of auto, temporal, streaming, libc");
-    process_expect(process_run(NULL, ARGV("rambench", "--workload", "RS", "--block", "1KiB", "--seconds", "1",
-                                          "--total", "1GiB")),
+    process_expect(process_run(NULL, ARGV("rambench", "--workload", "RS", "--block", "1KiB",
+                                          "--seconds", "1", "--total", "1GiB")),
                    2, "exclude each other");
 }
 
@@ -170,23 +181,25 @@ static void every_thread_has_work(void **state) {
     for (size_t i = 0; i < 6; i++) {
         bool copy = workloads[i][1] == 'W';
         struct process *process = NULL;
-        process = process_run(NULL, ARGV("rambench", "--workload", workloads[i], "--block", "1088", "--pool",
-                                         "64KiB", "--total", copy ? "4352" : "2176", "--threads", "2",
-                                         "--warmup", "0.001"));
+        process = process_run(NULL, ARGV("rambench", "--workload", workloads[i], "--block", "1088",
+                                         "--pool", "64KiB", "--total", copy ? "4352" : "2176",
+                                         "--threads", "2", "--warmup", "0.001"));
         assert_int_equal(process->status, 0);
         assert_true(json_number(process, "work") == (copy ? 4352 : 2176));
         process_free(process);
-        process = process_run(NULL, ARGV("rambench", "--workload", workloads[i], "--block", "1088", "--pool",
-                                         "64KiB", "--total", copy ? "4351" : "2175", "--threads", "2"));
+        process = process_run(NULL, ARGV("rambench", "--workload", workloads[i], "--block", "1088",
+                                         "--pool", "64KiB", "--total", copy ? "4351" : "2175",
+                                         "--threads", "2"));
         process_expect(
             process, 2,
-            copy ? "--total: 4351B is less than one block of 1088B, read and written, for each of 2 "
-                   "threads: give 4352B or more"
-                 : "--total: 2175B is less than one block of 1088B for each of 2 threads: give "
-                   "2176B or more");
+            copy
+                ? "--total: 4351B is less than one block of 1088B, read and written, for each of 2 "
+                  "threads: give 4352B or more"
+                : "--total: 2175B is less than one block of 1088B for each of 2 threads: give "
+                  "2176B or more");
     }
-    process_expect(process_run(NULL, ARGV("rambench", "--workload", "LAT", "--block", "1KiB", "--accesses",
-                                          "2", "--threads", "3")),
+    process_expect(process_run(NULL, ARGV("rambench", "--workload", "LAT", "--block", "1KiB",
+                                          "--accesses", "2", "--threads", "3")),
                    2, "--accesses: 2 are less than one for each of 3 threads: give 3 or more");
 }
 
@@ -194,8 +207,8 @@ static void impossible_requests(void **state) {
     (void)state;
     process_expect(rambench("RS", "1KiB", "--pool", "900TiB"), 2, "use larger blocks");
     process_expect(rambench("RS", "64MiB", "--pool", "900TiB"), 77, "make --pool");
-    process_expect(process_run(NULL, ARGV("rambench", "--workload", "WS", "--block", "1KiB", "--isa",
-                                          "scalar", "--store", "streaming")),
+    process_expect(process_run(NULL, ARGV("rambench", "--workload", "WS", "--block", "1KiB",
+                                          "--isa", "scalar", "--store", "streaming")),
                    77, "no streaming stores");
     process_expect(rambench("RS", "1KiB", "--isa", isa_available(ISA_NEON) ? "avx2" : "neon"), 77,
                    "does not run");

@@ -1,15 +1,16 @@
 /* Random numbers: known values, ranges, permutations. Arenas: alignment and huge pages. */
 #include "check.h"
 
-#include "arena.h"
-#include "random.h"
+#include "common/arena.h"
+#include "common/random.h"
 
-/* First outputs of SplitMix64 from state 1234567, as published with the reference code of the generator. */
+/* First outputs of SplitMix64 from state 1234567, as published with the reference code of the
+ * generator. */
 static void splitmix_gives_the_published_numbers(void **state) {
     (void)state;
-    static const uint64_t published[] = {UINT64_C(6457827717110365317), UINT64_C(3203168211198807973),
-                                         UINT64_C(9817491932198370423), UINT64_C(4593380528125082431),
-                                         UINT64_C(16408922859458223821)};
+    static const uint64_t published[] = {
+        UINT64_C(6457827717110365317), UINT64_C(3203168211198807973), UINT64_C(9817491932198370423),
+        UINT64_C(4593380528125082431), UINT64_C(16408922859458223821)};
     uint64_t s = 1234567;
     for (size_t i = 0; i < 5; i++) {
         assert_true(splitmix64(&s) == published[i]);

@@ -1,11 +1,17 @@
-/* Reads, writes and copies of every instruction set this CPU has: each byte once per visit, and no byte more.
+/*
+ * Reads, writes and copies of every instruction set this CPU has: each byte once per visit, and no
+ * byte more.
  */
 #include "check.h"
 
+#include "common/random.h"
 #include "memory/sweep.h"
-#include "random.h"
 
-enum { BLOCKS = 5, LARGEST = 2 * SWEEP_GROUP + 3 * LINE_BYTES, AREA = BLOCKS * LARGEST + 2 * LINE_BYTES };
+enum {
+    BLOCKS = 5,
+    LARGEST = 2 * SWEEP_GROUP + 3 * LINE_BYTES,
+    AREA = BLOCKS * LARGEST + 2 * LINE_BYTES
+};
 static _Alignas(64) unsigned char source[AREA], target[AREA], wanted[AREA];
 /* Shorter than a group, a group, groups with a rest. */
 static const size_t blocks[] = {64, 192, SWEEP_GROUP, SWEEP_GROUP + 64, 2 * SWEEP_GROUP, LARGEST};
@@ -59,7 +65,8 @@ static void reads_all_once(const struct sweeper *sweeper, size_t block) {
     assert_true(sweeper->read(&pool) == sum(source + block, 3 * block));
     pool.order = order;
     pool.count = 4; /* blocks 3, 0, 4, 1 */
-    assert_true(sweeper->read(&pool) == sum(source, 2 * block) + sum(source + 3 * block, 2 * block));
+    assert_true(sweeper->read(&pool) ==
+                sum(source, 2 * block) + sum(source + 3 * block, 2 * block));
     pool.count = 0;
     assert_true(sweeper->read(&pool) == 0);
 }
@@ -72,7 +79,8 @@ static void put(size_t at, size_t bytes, uint64_t value) {
 
 static void writes_all_and_no_more(sweep_function *write, size_t block) {
     fill();
-    struct sweep same = {.target = target + LINE_BYTES, .block = block, .count = 7, .value = UINT64_MAX - 3};
+    struct sweep same = {
+        .target = target + LINE_BYTES, .block = block, .count = 7, .value = UINT64_MAX - 3};
     write(&same);
     put(LINE_BYTES, block, 2); /* UINT64_MAX - 3 + 6, wrapped around */
     assert_memory_equal(target, wanted, sizeof target);
@@ -100,9 +108,11 @@ static void copies_all_and_no_more(sweep_function *copy, size_t block) {
     memcpy(wanted, source, block);
     memcpy(wanted + 4 * block, source + 4 * block, block);
     assert_memory_equal(target, wanted, sizeof target);
-    /* To one line below itself: each visit moves the data on by one line, so the number of visits shows. */
+    /* To one line below itself: each visit moves the data on by one line, so the number of visits
+     * shows. */
     fill();
-    struct sweep shift = {.source = target + LINE_BYTES, .target = target, .block = block, .count = 3};
+    struct sweep shift = {
+        .source = target + LINE_BYTES, .target = target, .block = block, .count = 3};
     copy(&shift);
     for (int visit = 0; visit < 3; visit++) {
         memmove(wanted, wanted + LINE_BYTES, block);

@@ -3,8 +3,8 @@
 
 #include <sched.h>
 
-#include "clock.h"
-#include "team.h"
+#include "common/clock.h"
+#include "common/team.h"
 
 static struct cpu_list cpus;
 
@@ -77,7 +77,8 @@ static void finish(struct team_member *member) {
     atomic_fetch_add(&trace->finished, 1);
 }
 
-static const struct team_job job = {.prepare = prepare, .run = run, .ready = ready, .finish = finish};
+static const struct team_job job = {
+    .prepare = prepare, .run = run, .ready = ready, .finish = finish};
 
 static void timed_run(void **state) {
     (void)state;
@@ -125,7 +126,10 @@ static void fixed_work(void **state) {
     team_free(&team);
 }
 
-/* A member that fails before the run ends the run at once: with 1000 s asked for, this test would not end. */
+/*
+ * A member that fails before the run ends the run at once: as it would take 1000 s, this test would
+ * not end.
+ */
 static void failure_ends_all(void **state) {
     (void)state;
     struct trace trace = {.fail_at = 1};
@@ -146,14 +150,16 @@ static void note_cpus(struct team_member *member) {
     member->work = 1;
 }
 
-/* Work that sleeps may move: its affinity is that of the whole list, and the CPU reported is where it ended.
+/*
+ * Work that sleeps may move: its affinity is that of the whole list, and the CPU reported is where
+ * it ended.
  */
 static void members_may_move(void **state) {
     (void)state;
     static struct cpu_list allowed;
     int count = 0;
     const struct team_job noting = {.run = note_cpus};
-    const struct team_plan plan = {.work = 1, .among = &allowed};
+    const struct team_plan plan = {.work = 1, .shared_cpus = &allowed};
     struct team team;
     use_threads(1);
     assert_true(place_allowed(&allowed));

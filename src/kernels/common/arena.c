@@ -1,4 +1,4 @@
-#include "arena.h"
+#include "common/arena.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +29,7 @@ bool arena_create(struct arena *arena, size_t bytes, bool huge) {
 #ifdef MADV_HUGEPAGE
     if (huge) {
         (void)madvise(arena->base, usable,
-                      MADV_HUGEPAGE); /* refused where THP is off: arena_huge_bytes tells */
+                      MADV_HUGEPAGE); /* refused where THP is off: see arena_huge_bytes */
     }
 #endif
     return true;
@@ -42,8 +42,8 @@ void arena_destroy(struct arena *arena) {
     *arena = (struct arena){0};
 }
 
-/* The kernel may merge neighbouring mappings, so a smaps entry is counted when it overlaps the arena, up to
- * its size. */
+/* The kernel may merge neighbouring mappings, so a smaps entry is counted when it overlaps the
+ * arena, up to its size. */
 size_t arena_huge_bytes(const struct arena *arena) {
     FILE *file = fopen("/proc/self/smaps", "re");
     if (file == NULL) {

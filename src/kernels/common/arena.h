@@ -1,4 +1,4 @@
-/* Page-aligned memory that asks for huge pages and can tell what it got. */
+/* Page-aligned memory, on huge pages where the kernel gives them. */
 #ifndef PEAKMARK_ARENA_H
 #define PEAKMARK_ARENA_H
 
@@ -8,26 +8,26 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 
 struct arena {
-    unsigned char
-        *base;    /* aligned to HUGE_PAGE when huge was asked for, else to the page; untouched, so zero */
-    size_t bytes; /* usable, >= what was asked for */
+    unsigned char *base; /* aligned to HUGE_PAGE with huge, else to the page; untouched, so zero */
+    size_t bytes;        /* usable, at least those requested */
     void *mapping;
     size_t mapped;
 };
 
 /*
- * Maps bytes (rounded up to HUGE_PAGE when huge). Nothing is touched: the thread that will use it writes
- * first, after pinning, so that pages lie on its NUMA node. False when there is no memory (errno).
+ * Maps bytes (rounded up to HUGE_PAGE when huge). Nothing is touched: the thread that will use it
+ * writes first, after pinning, so that pages lie on its NUMA node. False when there is no memory
+ * (errno).
  */
 bool arena_create(struct arena *arena, size_t bytes, bool huge);
 void arena_destroy(struct arena *arena);
 
-/* Bytes of the arena that lie on huge pages now (AnonHugePages and Private_Hugetlb of /proc/self/smaps); 0 if
- * unknown. */
+/* Bytes of the arena that lie on huge pages now (AnonHugePages and Private_Hugetlb of
+ * /proc/self/smaps); 0 if unknown. */
 size_t arena_huge_bytes(const struct arena *arena);
 
-/* Content of /sys/kernel/mm/transparent_hugepage/enabled between the brackets: always, madvise, never; or
- * unknown. */
+/* Content of /sys/kernel/mm/transparent_hugepage/enabled between the brackets: always, madvise,
+ * never; or unknown. */
 const char *arena_huge_policy(void);
 
 /* MemAvailable of /proc/meminfo in bytes; 0 if unknown. */

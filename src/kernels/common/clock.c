@@ -1,8 +1,10 @@
-#include "clock.h"
+#include "common/clock.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <time.h>
+
+#include "common/chain.h"
+#include "common/sort.h"
 
 static uint64_t read_clock(clockid_t which) {
     struct timespec now;
@@ -26,9 +28,9 @@ void clock_sleep_until(uint64_t deadline_ns) {
 }
 
 /*
- * 64 links a pass. Adds of an immediate are no measure: Golden Cove and later fold them away at rename. A
- * 64-bit imul takes 3 cycles on every Intel core since Nehalem and every AMD core since Zen; on Arm,
- * multiplication differs (2 to 4 cycles) but plain eor and add take one.
+ * 64 links a pass. Adds of an immediate are no measure: Golden Cove and later fold them away at
+ * rename. A 64-bit imul takes 3 cycles on every Intel core since Nehalem and every AMD core since
+ * Zen; on Arm, multiplication differs (2 to 4 cycles) but plain eor and add take one.
  */
 #define LINKS 64
 #define TIMES_4(x) x x x x
@@ -36,57 +38,38 @@ void clock_sleep_until(uint64_t deadline_ns) {
 
 #if defined(__x86_64__)
 #define CYCLES_PER_LINK 3.0
+#define LINK "imul %1, %0\n\t"
 static const char *const method = "chain of imul, 3 cycles each";
-static uint64_t chain(uint64_t passes, uint64_t value) {
-    while (passes-- > 0) {
-        __asm__ volatile(TIMES_64("imul %1, %0\n\t") : "+r"(value) : "r"((uint64_t)3));
-    }
-    return value;
-}
 #elif defined(__aarch64__)
 #define CYCLES_PER_LINK 2.0
+#define LINK "eor %0, %0, %1\n\tadd %0, %0, %1\n\t"
 static const char *const method = "chain of eor and add, 1 cycle each";
+#else
+#define CYCLES_PER_LINK 0.0
+#define LINK ""
+static const char *const method = NULL;
+#endif
+
 static uint64_t chain(uint64_t passes, uint64_t value) {
     while (passes-- > 0) {
-        __asm__ volatile(TIMES_64("eor %0, %0, %1\n\tadd %0, %0, %1\n\t") : "+r"(value) : "r"((uint64_t)3));
+        __asm__ volatile(TIMES_64(LINK) : "+r"(value) : "r"((uint64_t)3));
     }
     return value;
 }
-#else
-#define CYCLES_PER_LINK 0.0
-static const char *const method = NULL;
-static uint64_t chain(uint64_t passes, uint64_t value) {
-    return passes + value;
-}
-#endif
 
-#if defined(__x86_64__)
-#define LOAD "mov (%0), %0\n\t"
-#elif defined(__aarch64__)
-#define LOAD "ldr %0, [%0]\n\t"
-#endif
+/* As many loads a pass, each of the cell that `pointer` points to, which holds its own address. */
 static void loads(uint64_t passes, void *pointer) {
-#ifdef LOAD
     while (passes-- > 0) {
-        __asm__ volatile(TIMES_64(LOAD) : "+r"(pointer));
+        CHAIN_64(pointer);
     }
-#else
-    (void)passes;
-    (void)pointer;
-#endif
 }
 
 const char *clock_hz_method(void) {
     return method;
 }
 
-static int ascending(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* The median of rounds of about half a millisecond: an interrupted round does not count, a short boost
- * neither. */
+/* Median of rounds of about half a millisecond, so that neither an interruption nor a short boost
+ * counts. */
 double clock_hz(void) {
     enum { ROUNDS = 15 };
     double hz[ROUNDS];
@@ -106,25 +89,27 @@ double clock_hz(void) {
         uint64_t start = clock_now();
         value = chain(passes, value);
         uint64_t elapsed = clock_now() - start;
-        hz[round] = (double)passes * LINKS * CYCLES_PER_LINK * 1e9 / (double)(elapsed > 0 ? elapsed : 1);
+        hz[round] =
+            (double)passes * LINKS * CYCLES_PER_LINK * 1e9 / (double)(elapsed > 0 ? elapsed : 1);
     }
-    qsort(hz, ROUNDS, sizeof hz[0], ascending);
+    sort_doubles(hz, ROUNDS);
     return hz[ROUNDS / 2];
 }
 
 /*
- * Both chains in turn, in rounds so short that the clock has no time to change between them. Whatever else
- * runs on the core makes a round longer, the loads' more than the other's, so the least of each counts.
+ * Both chains in turn, in rounds so short that the clock has no time to change between them. Other
+ * work on the core makes a round longer, that of loads more than the other, so the minimum of each
+ * counts.
  */
 static double load_cycles_now(double *seconds) {
     enum { ROUNDS = 41, PASSES = 100 };
-    void *itself = &itself;
+    void *cell = &cell;
     uint64_t value = 1, least_chain = UINT64_MAX, least_load = UINT64_MAX;
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t start = clock_now();
         value = chain(PASSES, value);
         uint64_t middle = clock_now();
-        loads(PASSES, &itself);
+        loads(PASSES, &cell);
         uint64_t stop = clock_now();
         least_chain = middle - start < least_chain ? middle - start : least_chain;
         least_load = stop - middle < least_load ? stop - middle : least_load;
@@ -134,19 +119,21 @@ static double load_cycles_now(double *seconds) {
 }
 
 unsigned clock_load_cycles(double *seconds) {
-    enum { LOOKS = 3 };
+    enum { ATTEMPTS = 3 };
     double cycles = 0;
     *seconds = 0;
     if (CYCLES_PER_LINK == 0.0) {
         return 0;
     }
-    for (int look = 0; look < LOOKS; look++) {
-        double its_seconds, its_cycles = load_cycles_now(&its_seconds);
-        if (look == 0 || its_cycles < cycles) {
-            cycles = its_cycles;
-            *seconds = its_seconds;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        double attempt_seconds, attempt_cycles = load_cycles_now(&attempt_seconds);
+        if (attempt == 0 || attempt_cycles < cycles) {
+            cycles = attempt_cycles;
+            *seconds = attempt_seconds;
         }
     }
     double whole = (double)(unsigned)(cycles + 0.5);
-    return whole >= 2 && whole <= 8 && cycles > whole - 0.15 && cycles < whole + 0.15 ? (unsigned)whole : 0;
+    return whole >= 2 && whole <= 8 && cycles > whole - 0.15 && cycles < whole + 0.15
+               ? (unsigned)whole
+               : 0;
 }

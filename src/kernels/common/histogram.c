@@ -1,4 +1,4 @@
-#include "histogram.h"
+#include "common/histogram.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,8 @@ uint64_t histogram_upper(unsigned index) {
     if (group == 0) {
         return index;
     }
-    uint64_t mantissa = (UINT64_C(1) << HISTOGRAM_SUB_BITS) + (index & ((1u << HISTOGRAM_SUB_BITS) - 1));
+    uint64_t mantissa =
+        (UINT64_C(1) << HISTOGRAM_SUB_BITS) + (index & ((1u << HISTOGRAM_SUB_BITS) - 1));
     unsigned shift = group - 1;
     return (mantissa << shift) + ((UINT64_C(1) << shift) - 1);
 }
@@ -21,7 +22,8 @@ void histogram_merge(struct histogram *into, const struct histogram *from) {
     if (from->count == 0) {
         return;
     }
-    into->minimum = into->count == 0 || from->minimum < into->minimum ? from->minimum : into->minimum;
+    into->minimum =
+        into->count == 0 || from->minimum < into->minimum ? from->minimum : into->minimum;
     into->maximum = from->maximum > into->maximum ? from->maximum : into->maximum;
     into->count += from->count;
     into->sum += from->sum;

@@ -1,7 +1,7 @@
 /*
- * Counts of unsigned values (latencies in ns) in logarithmic buckets: 64 per power of two, exact below 128,
- * so a percentile is at most 1/64 = 1.6 % above the true value. Same idea as HdrHistogram and fio's clat
- * buckets.
+ * Counts of unsigned values (latencies in ns) in logarithmic buckets: 64 per power of two, exact
+ * below 128, so a percentile is at most 1/64 = 1.6 % above the true value. Same idea as
+ * HdrHistogram and fio's clat buckets.
  */
 #ifndef PEAKMARK_HISTOGRAM_H
 #define PEAKMARK_HISTOGRAM_H
@@ -31,7 +31,8 @@ static inline unsigned histogram_index(uint64_t value) {
 uint64_t histogram_upper(unsigned index);
 
 static inline void histogram_add(struct histogram *histogram, uint64_t value) {
-    histogram->minimum = histogram->count == 0 || value < histogram->minimum ? value : histogram->minimum;
+    histogram->minimum =
+        histogram->count == 0 || value < histogram->minimum ? value : histogram->minimum;
     histogram->maximum = value > histogram->maximum ? value : histogram->maximum;
     histogram->count++;
     histogram->sum += (double)value;
@@ -42,8 +43,8 @@ void histogram_clear(struct histogram *histogram);
 void histogram_merge(struct histogram *into, const struct histogram *from);
 
 /*
- * Least value that at least fraction (0..1) of all values do not exceed (nearest rank), as the upper edge of
- * its bucket, never outside minimum..maximum. 0 when empty.
+ * Least value that at least fraction (0..1) of all values do not exceed (nearest rank), as the
+ * upper edge of its bucket, never outside minimum..maximum. 0 when empty.
  */
 uint64_t histogram_percentile(const struct histogram *histogram, double fraction);
 double histogram_mean(const struct histogram *histogram); /* exact; 0 when empty */

@@ -1,4 +1,4 @@
-#include "isa.h"
+#include "common/isa.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,8 +39,8 @@ static bool cpu_runs(enum isa isa) {
     }
 }
 
-/* AVX-VNNI (CPUID leaf 7.1 EAX bit 4) has no name in clang 14's __builtin_cpu_supports; AVX2's answer covers
- * XCR0. */
+/* AVX-VNNI (CPUID leaf 7.1 EAX bit 4) has no name in clang 14's __builtin_cpu_supports; AVX2's
+ * answer covers XCR0. */
 static bool has_avxvnni(void) {
     unsigned eax = 7, ebx, ecx = 1, edx;
     if (!__builtin_cpu_supports("avx2")) {
@@ -88,7 +88,7 @@ const char *isa_feature_name(enum isa_feature feature) {
     return names[feature];
 }
 
-/* What the Makefile found that the toolchain cannot make. */
+/* Instruction sets that the toolchain cannot compile, from the Makefile. */
 // clang-format off
 const char isa_built_without[] = ""
 #ifdef LACKS_avx2

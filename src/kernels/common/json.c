@@ -1,4 +1,4 @@
-#include "json.h"
+#include "common/json.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,8 @@ void json_init(struct json *json, FILE *out) {
     *json = (struct json){.out = out};
 }
 
-/* Length of the well-formed UTF-8 sequence at text, 0 if there is none (overlong, surrogate, stray byte). */
+/* Length of the well-formed UTF-8 sequence at text, 0 if there is none (overlong, surrogate, stray
+ * byte). */
 static size_t utf8_length(const unsigned char *text) {
     if (text[0] < 0x80) {
         return 1;

@@ -1,4 +1,5 @@
-/* Writes one JSON object on one line. Output only; keys are literals of this program, values are escaped. */
+/* Writes one JSON object on one line. Output only; keys are literals of this program, values are
+ * escaped. */
 #ifndef PEAKMARK_JSON_H
 #define PEAKMARK_JSON_H
 
@@ -28,8 +29,8 @@ void json_unsigned(struct json *json, const char *key, uint64_t value);
 void json_bool(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);
 
-/* Ends the line and flushes. False when depth is not zero or the stream had an error (disk full, closed
- * pipe). */
+/* Ends the line and flushes. False when depth is not zero or the stream had an error (disk full,
+ * closed pipe). */
 bool json_finish(struct json *json);
 
 #endif

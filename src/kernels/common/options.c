@@ -1,4 +1,4 @@
-#include "options.h"
+#include "common/options.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa.h"
-#include "status.h"
+#include "common/isa.h"
+#include "common/status.h"
 
 #define OPTIONS_MAX 48
 #define LONGEST_RUN_S (7.0 * 24 * 3600)
 
-/* A plain decimal number at the start of text: digits, a fraction, an exponent; no sign, no hex, no inf, no
- * spaces. */
+/* A plain decimal number at the start of text: digits, a fraction, an exponent; no sign, no hex, no
+ * inf, no spaces. */
 static bool leading_number(const char *text, long double *number, const char **rest) {
     if (!isdigit((unsigned char)text[0])) {
         return false;
@@ -31,7 +31,9 @@ static bool leading_number(const char *text, long double *number, const char **r
     return errno == 0 && isfinite(*number);
 }
 
-/* Whole and positive as uint64_t; a long double holds every 64-bit integer on x86, 2^53 exact ones elsewhere.
+/*
+ * Whole and positive as uint64_t; a long double holds every 64-bit integer on x86, 2^53 exact ones
+ * elsewhere.
  */
 static bool whole(long double number, uint64_t *value) {
     if (!(number >= 1) || number >= 0x1p63L || number != floorl(number)) {
@@ -45,7 +47,8 @@ bool parse_size(const char *text, uint64_t *bytes) {
     static const struct {
         const char *name;
         long double factor;
-    } units[] = {{"", 1}, {"B", 1}, {"KiB", 0x1p10L}, {"MiB", 0x1p20L}, {"GiB", 0x1p30L}, {"TiB", 0x1p40L}};
+    } units[] = {{"", 1},          {"B", 1},         {"KiB", 0x1p10L},
+                 {"MiB", 0x1p20L}, {"GiB", 0x1p30L}, {"TiB", 0x1p40L}};
     long double number;
     const char *unit;
     if (!leading_number(text, &number, &unit)) {
@@ -158,25 +161,29 @@ static void print_choices(FILE *out, const char *const *choices) {
 static void print_help(const struct program *program, const struct option_spec *specs) {
     printf("Usage: %s %s\n%s\n\nOptions:\n", program->name, program->synopsis, program->summary);
     for (const struct option_spec *spec = specs; spec->name != NULL; spec++) {
-        char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", spec->name, spec->argument != NULL ? " " : "",
+        char usage[64];
+        snprintf(usage, sizeof usage, "--%s%s%s", spec->name, spec->argument != NULL ? " " : "",
                  spec->argument != NULL ? spec->argument : "");
-        printf("  %-22s %s", left, spec->help);
+        printf("  %-22s %s", usage, spec->help);
         if (spec->kind == OPTION_CHOICE) {
             printf(": ");
             print_choices(stdout, spec->choices);
         }
         putchar('\n');
     }
-    printf("  %-22s %s\n  %-22s %s\n\n", "--help", "show this text", "--version", "show the version");
-    printf("Sizes are bytes or 1KiB, 16MiB, 1GiB (1KiB = 1024 B); counts may be written 1e12. One JSON "
+    printf("  %-22s %s\n  %-22s %s\n\n", "--help", "show this text", "--version",
+           "show the version");
+    printf("Sizes are bytes or 1KiB, 16MiB, 1GiB (1KiB = 1024 B); counts may be written 1e12. One "
+           "JSON "
            "object on\n"
-           "stdout; exit 0: measured, 1: failed, 2: wrong command line, 77: not possible on this machine.\n\n"
+           "stdout; exit 0: measured, 1: failed, 2: wrong command line, 77: not possible on this "
+           "machine.\n\n"
            "Example: %s\n",
            program->example);
 }
 
-static _Noreturn void bad_value(const struct option_spec *spec, const char *text, const char *allowed) {
+static _Noreturn void bad_value(const struct option_spec *spec, const char *text,
+                                const char *allowed) {
     fail_usage("--%s: '%s' is not %s", spec->name, text, allowed);
 }
 
@@ -190,7 +197,8 @@ static void set_choice(const struct option_spec *spec, const char *text) {
     char allowed[512] = "one of ";
     for (int i = 0; spec->choices[i] != NULL; i++) {
         size_t used = strlen(allowed);
-        snprintf(allowed + used, sizeof allowed - used, "%s%s", i > 0 ? ", " : "", spec->choices[i]);
+        snprintf(allowed + used, sizeof allowed - used, "%s%s", i > 0 ? ", " : "",
+                 spec->choices[i]);
     }
     bad_value(spec, text, allowed);
 }
@@ -203,7 +211,8 @@ static void set_value(const struct option_spec *spec, const char *text) {
         break;
     case OPTION_SIZE:
         if (!parse_size(text, spec->value)) {
-            bad_value(spec, text, "a size: write whole bytes above 0, e.g. 4096, 1KiB, 16MiB or 1GiB");
+            bad_value(spec, text,
+                      "a size: write whole bytes above 0, e.g. 4096, 1KiB, 16MiB or 1GiB");
         }
         break;
     case OPTION_COUNT:
@@ -213,7 +222,8 @@ static void set_value(const struct option_spec *spec, const char *text) {
         break;
     case OPTION_INTEGER:
         if (!parse_integer(text, spec->minimum, spec->maximum, spec->value)) {
-            snprintf(range, sizeof range, "a whole number from %d to %d", spec->minimum, spec->maximum);
+            snprintf(range, sizeof range, "a whole number from %d to %d", spec->minimum,
+                     spec->maximum);
             bad_value(spec, text, range);
         }
         break;
@@ -224,12 +234,14 @@ static void set_value(const struct option_spec *spec, const char *text) {
         break;
     case OPTION_SECONDS:
         if (!parse_seconds(text, spec->value)) {
-            bad_value(spec, text, "a time in seconds: write 0 or more, at most a week, e.g. 0.5 or 10");
+            bad_value(spec, text,
+                      "a time in seconds: write 0 or more, at most a week, e.g. 0.5 or 10");
         }
         break;
     case OPTION_CPUS:
         if (!parse_cpu_list(text, spec->value)) {
-            bad_value(spec, text, "a CPU list: write numbers and ranges, each CPU once, e.g. 0,2-3");
+            bad_value(spec, text,
+                      "a CPU list: write numbers and ranges, each CPU once, e.g. 0,2-3");
         }
         break;
     case OPTION_TEXT:
@@ -242,12 +254,13 @@ static void set_value(const struct option_spec *spec, const char *text) {
         set_choice(spec, text);
         break;
     }
-    if (spec->given != NULL) {
-        *spec->given = true;
+    if (spec->is_set != NULL) {
+        *spec->is_set = true;
     }
 }
 
-int options_parse(const struct program *program, const struct option_spec *specs, int argc, char **argv) {
+int options_parse(const struct program *program, const struct option_spec *specs, int argc,
+                  char **argv) {
     enum { CODE_HELP = OPTIONS_MAX, CODE_VERSION };
     struct option table[OPTIONS_MAX + 3] = {{0}};
     int count = 0;
@@ -272,17 +285,20 @@ int options_parse(const struct program *program, const struct option_spec *specs
         }
         if (code == CODE_VERSION) {
             bool whole = isa_built_without[0] == '\0';
-            printf("%s (peakmark) %s%s%s%s\n", program->name, PEAKMARK_VERSION, whole ? "" : " without",
-                   isa_built_without, whole ? "" : ", which its compiler or assembler lacks");
+            printf("%s (peakmark) %s%s%s%s\n", program->name, PEAKMARK_VERSION,
+                   whole ? "" : " without", isa_built_without,
+                   whole ? "" : ", which its compiler or assembler lacks");
             exit(fflush(stdout) == 0 ? STATUS_OK : STATUS_FAILED);
         }
         if (code == ':') {
             fail_usage("%s needs a value", argv[optind - 1]);
         }
         if (code == '?') {
-            /* optind may or may not have moved past the option, and positionals may stand before it. */
+            /* optind may or may not have moved past the option, and positionals may stand before
+             * it. */
             const char *text = optind > at || at >= argc ? argv[optind - 1] : argv[at];
-            fail_usage("'%s' is not an option of this program, is not unique or takes no value", text);
+            fail_usage("'%s' is not an option of this program, is not unique or takes no value",
+                       text);
         }
         set_value(&specs[code], optarg);
     }

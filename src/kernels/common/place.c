@@ -1,4 +1,4 @@
-#include "place.h"
+#include "common/place.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
-#include "status.h"
+#include "common/report.h"
+#include "common/status.h"
 
 #define TAKEN (-1)
 #define SYSTEM_CPU "/sys/devices/system/cpu"
@@ -63,7 +63,7 @@ struct core_of {
     long package, die, core;
 };
 
-/* Unknown topology: negative, unique, so that the CPU is a core of its own. */
+/* Unknown topology: a negative, unique number, so that the CPU counts as a separate core. */
 static struct core_of core_of_cpu(const char *system, int cpu) {
     long core = topology_number(system, cpu, "core_id", -1 - cpu);
     return (struct core_of){.package = topology_number(system, cpu, "physical_package_id", 0),
@@ -72,11 +72,11 @@ static struct core_of core_of_cpu(const char *system, int cpu) {
 }
 
 /*
- * Appends the CPUs of one round, one socket and one die after the other in the order in which they appear:
- * many firmwares number CPUs so that neighbours lie on different sockets.
+ * Appends the CPUs of one round, one socket and one die after the other in the order in which they
+ * appear: many firmwares number CPUs so that neighbours lie on different sockets.
  */
-static void take_round(const struct cpu_list *cpus, const struct core_of *cores, int *rank, int round,
-                       struct cpu_list *ordered) {
+static void take_round(const struct cpu_list *cpus, const struct core_of *cores, int *rank,
+                       int round, struct cpu_list *ordered) {
     for (int first = 0; first < cpus->count; first++) {
         bool open = rank[first] == round;
         for (int i = first; open && i < cpus->count; i++) {
@@ -137,7 +137,8 @@ void place_choose(const struct cpu_list *wanted, int threads, struct cpu_list *c
     if (wanted->count > 0) {
         int cpu = not_allowed(wanted, &allowed);
         if (cpu >= 0) {
-            fail_usage("--cpus: CPU %d is not among the %d CPUs this process may use (see taskset -cp $$); "
+            fail_usage("--cpus: CPU %d is not among the %d CPUs this process may use (see taskset "
+                       "-cp $$); "
                        "leave --cpus "
                        "out to use those",
                        cpu, allowed.count);
@@ -147,9 +148,10 @@ void place_choose(const struct cpu_list *wanted, int threads, struct cpu_list *c
         place_order(SYSTEM_CPU, &allowed, &ordered);
     }
     if (threads > ordered.count) {
-        warnings_add(warnings,
-                     "%d threads share %d CPUs: the threads take turns, so this is no scaling result",
-                     threads, ordered.count);
+        warnings_add(
+            warnings,
+            "%d threads share %d CPUs: the threads take turns, so this is no scaling result",
+            threads, ordered.count);
     }
     chosen->count = threads;
     for (int i = 0; i < threads; i++) {
@@ -172,7 +174,7 @@ static int place_set(const int *cpus, int count) {
     return error;
 }
 
-int place_among(const struct cpu_list *cpus) {
+int place_pin_to_any(const struct cpu_list *cpus) {
     return place_set(cpus->cpu, cpus->count);
 }
 

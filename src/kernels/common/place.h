@@ -16,21 +16,24 @@ struct cpu_list {
 
 bool cpu_list_has(const struct cpu_list *list, int cpu);
 
-/* The CPUs this process may run on (affinity mask, which holds the cgroup's limit too), ascending. False:
- * errno. */
+/* The CPUs this process may run on (affinity mask, which holds the cgroup's limit too), ascending.
+ * False: errno. */
 bool place_allowed(struct cpu_list *allowed);
 
 /*
- * Orders CPUs so that the first hardware thread of each physical core comes first, then the second of each,
- * ... Within a round one socket and die comes after the other, each in the order of `cpus`. `system` is the
- * folder of CPU facts, /sys/devices/system/cpu; a CPU without topology there counts as a core of its own.
+ * Orders CPUs so that the first hardware thread of each physical core comes first, then the second
+ * of each,
+ * ... Within a round one socket and die comes after the other, each in the order of `cpus`.
+ * `system` is the folder of CPU facts, /sys/devices/system/cpu; a CPU without topology counts as a
+ * separate core.
  */
 void place_order(const char *system, const struct cpu_list *cpus, struct cpu_list *ordered);
 
 /*
- * The CPU of each of `threads` threads: chosen->count == threads. With `wanted` empty those allowed, in
- * place_order's order; else exactly the wanted ones in their order. More threads than CPUs: they wrap around,
- * with a warning. A wanted CPU that is not allowed ends the program (exit 2).
+ * The CPU of each of `threads` threads: chosen->count == threads. With `wanted` empty those
+ * allowed, in place_order's order; else exactly the wanted ones in their order. More threads than
+ * CPUs: they wrap around, with a warning. A wanted CPU that is not allowed ends the program (exit
+ * 2).
  */
 void place_choose(const struct cpu_list *wanted, int threads, struct cpu_list *chosen,
                   struct warnings *warnings);
@@ -39,6 +42,6 @@ void place_choose(const struct cpu_list *wanted, int threads, struct cpu_list *c
 int place_pin(int cpu);
 
 /* Lets the calling thread move among these CPUs. Returns 0 or an errno value. */
-int place_among(const struct cpu_list *cpus);
+int place_pin_to_any(const struct cpu_list *cpus);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Pseudo-random numbers: SplitMix64 (Steele, Lea, Flood 2014) makes seeds, xoshiro256** (Blackman, Vigna
- * 2018) the stream. Same seed, same numbers on every machine. Not for secrets.
+ * Pseudo-random numbers: SplitMix64 (Steele, Lea, Flood 2014) makes seeds, xoshiro256** (Blackman,
+ * Vigna 2018) the stream. Same seed, same numbers on every machine. Not for secrets.
  */
 #ifndef PEAKMARK_RANDOM_H
 #define PEAKMARK_RANDOM_H
@@ -19,7 +19,9 @@ static inline uint64_t splitmix64(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-/* Streams of one seed (one per thread) do not overlap in practice: each starts from its own SplitMix64 point.
+/*
+ * Streams of one seed (one per thread) do not overlap in practice: each starts from another
+ * SplitMix64 point.
  */
 void random_seed(struct random_state *random, uint64_t seed, uint64_t stream);
 

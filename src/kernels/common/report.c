@@ -1,4 +1,4 @@
-#include "report.h"
+#include "common/report.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "status.h"
+#include "common/status.h"
 
 void warnings_add(struct warnings *warnings, const char *format, ...) {
     char text[512];

@@ -1,21 +1,27 @@
-/* The JSON object every kernel prints: shared keys first, then the program's own, warnings last. */
+/*
+ * The JSON object every kernel prints: keys of all kernels first, then those of the program,
+ * warnings last.
+ */
 #ifndef PEAKMARK_REPORT_H
 #define PEAKMARK_REPORT_H
 
-#include "histogram.h"
-#include "json.h"
-#include "team.h"
+#include "common/histogram.h"
+#include "common/json.h"
+#include "common/team.h"
 
 #define WARNINGS_MAX 16
 
-/* Facts that make a result doubtful, as sentences; beyond WARNINGS_MAX further ones are dropped, repeats too.
+/*
+ * Facts that make a result doubtful, as sentences; beyond WARNINGS_MAX further ones are dropped,
+ * repeats too.
  */
 struct warnings {
     int count;
     char *text[WARNINGS_MAX];
 };
 
-void warnings_add(struct warnings *warnings, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void warnings_add(struct warnings *warnings, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void warnings_free(struct warnings *warnings);
 
 struct report {
@@ -32,12 +38,12 @@ struct report {
 /* Opens the object on stdout and writes the keys shared by all kernels, but warnings. */
 void report_begin(struct json *json, const struct report *report);
 
-/* Of threads that compute. Writes clock_hz_before and clock_hz_after, null when they were not measured, and
- * cpu_share, the share of their time in which they had their CPUs. */
+/* For threads that compute: writes clock_hz_before and clock_hz_after, null when they were not
+ * measured, and cpu_share, the share of their time in which they had their CPUs. */
 void report_clock(struct json *json, const struct team *team);
 
-/* Writes clock_hz_loaded, the clock under the work, null where it could not be told; and held_up, the number
- * of threads whose cores' pipes something else used meanwhile. */
+/* Writes clock_hz_loaded, the clock rate under the work, null where it is unknown; and held_up, the
+ * number of threads whose execution units something else used meanwhile. */
 void report_clock_loaded(struct json *json, const struct team *team);
 
 /* Writes p50, p90, p99, p999 and max in seconds, of values in ns. */

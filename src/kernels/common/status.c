@@ -1,4 +1,4 @@
-#include "status.h"
+#include "common/status.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@ void status_set_program(const char *name) {
     program_name = name;
 }
 
-static void say(const char *format, va_list arguments) {
+static void print_message(const char *format, va_list arguments) {
     fflush(stdout);
     fprintf(stderr, "%s: ", program_name);
     vfprintf(stderr, format, arguments);
@@ -20,7 +20,7 @@ static void say(const char *format, va_list arguments) {
 void fail_usage(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    print_message(format, arguments);
     va_end(arguments);
     fprintf(stderr, "Try '%s --help'.\n", program_name);
     exit(STATUS_USAGE);
@@ -29,7 +29,7 @@ void fail_usage(const char *format, ...) {
 void fail_measurement(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    print_message(format, arguments);
     va_end(arguments);
     exit(STATUS_FAILED);
 }
@@ -37,7 +37,7 @@ void fail_measurement(const char *format, ...) {
 void fail_impossible(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    print_message(format, arguments);
     va_end(arguments);
     exit(STATUS_IMPOSSIBLE);
 }

@@ -1,4 +1,4 @@
-#include "team.h"
+#include "common/team.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "common/clock.h"
 
-/* The members and the caller, who works as the timer. Started before all threads exist, so it can be called
- * off. */
+/* The members and the caller, who works as the timer. Started before all threads exist, so it can
+ * be called off. */
 struct rendezvous {
     pthread_barrier_t barrier;
     pthread_mutex_t mutex;
@@ -19,7 +19,7 @@ struct rendezvous {
     int decision; /* 0 wait, 1 go, -1 a thread could not be started */
 };
 
-static void meet(struct team *team) {
+static void wait_for_all(struct team *team) {
     pthread_barrier_wait(&((struct rendezvous *)team->barrier)->barrier);
 }
 
@@ -40,7 +40,8 @@ void team_fail(struct team_member *member, const char *format, ...) {
 
 uint64_t team_share(uint64_t total, int threads, int index, uint64_t grain) {
     uint64_t step = grain > 0 ? grain : 1;
-    uint64_t units = total / step, each = units / (uint64_t)threads, more = units % (uint64_t)threads;
+    uint64_t units = total / step, each = units / (uint64_t)threads,
+             more = units % (uint64_t)threads;
     uint64_t share = (each + ((uint64_t)index < more ? 1 : 0)) * step;
     return index == threads - 1 ? share + total % step : share;
 }
@@ -64,7 +65,7 @@ static bool wait_for_decision(struct rendezvous *rendezvous) {
     return go;
 }
 
-/* One member from pinning to finish. The order of the barriers is the same as in conduct. */
+/* One member from pinning to finish. The order of the barriers is the same as in time_phases. */
 static void *member_main(void *argument) {
     struct team_member *member = argument;
     struct team *team = member->team;
@@ -72,7 +73,8 @@ static void *member_main(void *argument) {
     if (!wait_for_decision(team->barrier)) {
         return NULL;
     }
-    int error = plan->among != NULL ? place_among(plan->among) : place_pin(member->cpu);
+    int error =
+        plan->shared_cpus != NULL ? place_pin_to_any(plan->shared_cpus) : place_pin(member->cpu);
     if (error != 0) {
         team_fail(member, "thread %d cannot be pinned to CPU %d: %s", member->index, member->cpu,
                   strerror(error));
@@ -80,43 +82,44 @@ static void *member_main(void *argument) {
     if (!team_failed(member) && team->job->prepare != NULL) {
         team->job->prepare(member);
     }
-    meet(team); /* 1: all prepared */
+    wait_for_all(team); /* 1: all prepared */
     if (plan->warmup > 0) {
         run_phase(member, true, UINT64_MAX);
     }
-    meet(team); /* 2: all warm */
+    wait_for_all(team); /* 2: all warm */
     if (team->job->ready != NULL && !team_failed(member)) {
         team->job->ready(member);
     }
     if (plan->clock_rate) {
-        meet(team); /* 2b: all busy with the same again */
+        wait_for_all(team); /* 2b: all are ready */
     }
     if (plan->clock_rate && !team_failed(member)) {
         member->clock_hz_before = clock_hz();
     }
-    meet(team); /* 3: stop flag is down again */
-    uint64_t limit =
-        plan->work > 0 ? team_share(plan->work, team->threads, member->index, plan->grain) : UINT64_MAX;
+    wait_for_all(team); /* 3: stop flag is cleared */
+    uint64_t limit = plan->work > 0
+                         ? team_share(plan->work, team->threads, member->index, plan->grain)
+                         : UINT64_MAX;
     uint64_t cpu_ns = clock_thread_now();
     member->start_ns = clock_now();
     run_phase(member, false, limit);
     member->stop_ns = clock_now();
     member->cpu_ns = clock_thread_now() - cpu_ns;
-    if (plan->among != NULL) {
+    if (plan->shared_cpus != NULL) {
         member->cpu = sched_getcpu();
     }
-    meet(team); /* 4: all done */
+    wait_for_all(team); /* 4: all done */
     if (plan->clock_rate && !team_failed(member)) {
         member->clock_hz_after = clock_hz();
     }
-    meet(team); /* 5: nobody measures any more */
+    wait_for_all(team); /* 5: nobody measures any more */
     if (team->job->finish != NULL) {
         team->job->finish(member);
     }
     return NULL;
 }
 
-/* Sleeps until the time is over or a member has failed: a long run does not outlive its failure by much. */
+/* Sleeps until the time is over or, within 50 ms, a member has failed. */
 static void wait_unless_failed(struct team *team, double seconds) {
     uint64_t now = clock_now(), end = now + (uint64_t)(seconds * 1e9), slice = UINT64_C(50000000);
     while (now < end && !atomic_load_explicit(&team->failed, memory_order_acquire)) {
@@ -125,31 +128,33 @@ static void wait_unless_failed(struct team *team, double seconds) {
     }
 }
 
-/* The caller's part: raises the stop flag when time is over. It sleeps, so it takes no CPU from the members.
+/*
+ * The caller's part: sets the stop flag when the time is over. It sleeps, so it takes no CPU from
+ * the members.
  */
-static void conduct(struct team *team) {
-    meet(team); /* 1 */
+static void time_phases(struct team *team) {
+    wait_for_all(team); /* 1 */
     if (team->plan.warmup > 0) {
         wait_unless_failed(team, team->plan.warmup);
         atomic_store_explicit(&team->stop, true, memory_order_relaxed);
     }
-    meet(team); /* 2 */
+    wait_for_all(team); /* 2 */
     if (team->plan.clock_rate) {
-        meet(team); /* 2b */
+        wait_for_all(team); /* 2b */
     }
     if (!atomic_load_explicit(&team->failed, memory_order_acquire)) {
         atomic_store_explicit(&team->stop, false, memory_order_relaxed);
     }
-    meet(team); /* 3 */
+    wait_for_all(team); /* 3 */
     if (team->plan.work == 0 && !atomic_load_explicit(&team->failed, memory_order_acquire)) {
         wait_unless_failed(team, team->plan.seconds);
         atomic_store_explicit(&team->stop, true, memory_order_relaxed);
     }
-    meet(team); /* 4 */
-    meet(team); /* 5 */
+    wait_for_all(team); /* 4 */
+    wait_for_all(team); /* 5 */
 }
 
-static void sum_up(struct team *team) {
+static void sum_results(struct team *team) {
     uint64_t first = UINT64_MAX, last = 0, cpu = 0, wall = 0;
     team->work = 0;
     team->held_up = 0;
@@ -175,16 +180,17 @@ static void sum_up(struct team *team) {
     team->seconds = (double)(last - first) * 1e-9;
 }
 
-/* Starts the threads; those that started are told to leave again when a later one cannot be. */
-static bool start_and_conduct(struct team *team, struct rendezvous *rendezvous, pthread_t *threads) {
+/* Starts the threads; when one cannot be started, those before it end at once. */
+static bool start_and_time(struct team *team, struct rendezvous *rendezvous, pthread_t *threads) {
     int started = 0, error = 0;
     while (started < team->threads && error == 0) {
         error = pthread_create(&threads[started], NULL, member_main, &team->members[started]);
         started += error == 0;
     }
     if (error != 0) {
-        snprintf(team->error, sizeof team->error, "thread %d of %d cannot be started: %s; use fewer threads",
-                 started + 1, team->threads, strerror(error));
+        snprintf(team->error, sizeof team->error,
+                 "thread %d of %d cannot be started: %s; use fewer threads", started + 1,
+                 team->threads, strerror(error));
         atomic_store(&team->failed, true);
     }
     pthread_mutex_lock(&rendezvous->mutex);
@@ -192,7 +198,7 @@ static bool start_and_conduct(struct team *team, struct rendezvous *rendezvous, 
     pthread_cond_broadcast(&rendezvous->changed);
     pthread_mutex_unlock(&rendezvous->mutex);
     if (error == 0) {
-        conduct(team);
+        time_phases(team);
     }
     for (int i = 0; i < started; i++) {
         pthread_join(threads[i], NULL);
@@ -229,8 +235,8 @@ bool team_run(struct team *team, const struct cpu_list *cpus, const struct team_
         team->members[i] =
             (struct team_member){.team = team, .context = context, .index = i, .cpu = cpus->cpu[i]};
     }
-    if (start_and_conduct(team, &rendezvous, threads)) {
-        sum_up(team);
+    if (start_and_time(team, &rendezvous, threads)) {
+        sum_results(team);
     }
     free(threads);
     pthread_barrier_destroy(&rendezvous.barrier);

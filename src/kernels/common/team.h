@@ -1,9 +1,9 @@
 /*
- * N pinned threads that measure together.
+ * N pinned threads that measure at the same time.
  *
- * Each thread: pin, prepare, barrier, warm-up, barrier, clock rate, barrier, start clock, run, stop clock,
- * barrier, clock rate, finish. The rate is all work / (last stop - first start). A thread that fails with
- * team_fail ends the others' run too and still passes all barriers.
+ * Each thread: pin, prepare, barrier, warm-up, barrier, clock rate, barrier, start clock, run, stop
+ * clock, barrier, clock rate, finish. The rate is all work / (last stop - first start). A thread
+ * that fails with team_fail ends the others' run too and still passes all barriers.
  */
 #ifndef PEAKMARK_TEAM_H
 #define PEAKMARK_TEAM_H
@@ -12,14 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "place.h"
+#include "common/place.h"
 
 struct team;
 
 struct team_member {
     struct team *team;
-    void *context; /* given to team_run, shared by all members */
-    void *state;   /* the member's own, set by prepare */
+    void *context; /* argument of team_run, shared by all members */
+    void *state;   /* of this member only, set by prepare */
     int index;     /* 0 .. threads - 1 */
     int cpu;
     bool warming;   /* the run is the warm-up: its work is not counted */
@@ -27,24 +27,26 @@ struct team_member {
     uint64_t work;  /* set by run: work done in this run */
     uint64_t start_ns, stop_ns;
     uint64_t cpu_ns;                        /* CPU time between them */
-    double clock_hz_before, clock_hz_after; /* 0 when not asked for */
-    double clock_hz_loaded;                 /* under the work: the job's to tell, 0 where it cannot */
-    bool held_up;                           /* something else used the core's pipes: the job's to tell */
+    double clock_hz_before, clock_hz_after; /* 0 when not measured */
+    double clock_hz_loaded;                 /* under the work; set by the job, 0 where unknown */
+    bool held_up; /* something else used the core's execution units; set by the job */
 };
 
 struct team_job {
     /* After pinning, before the clock: allocate, first touch. May be NULL. */
     void (*prepare)(struct team_member *member);
     /*
-     * Works until member->work reaches member->limit or team_stopped(member) says so, and sets member->work.
-     * Called once for the warm-up and once measured. Look at team_stopped about every 50 us of work: it reads
-     * one flag, no clock. At least one portion of work must be done before looking, so that a short run has a
-     * result.
+     * Works until member->work reaches member->limit or team_stopped(member) says so, and sets
+     * member->work. Called once for the warm-up and once measured. Check team_stopped about every
+     * 50 us of work: it reads one flag, no clock. At least one portion of work must be done before
+     * the check, so that a short run has a result.
      */
     void (*run)(struct team_member *member);
-    /* After the warm-up, before the clock: put data back as the checks in finish need it. May be NULL. */
+    /* After the warm-up, before the clock: put data back as the checks in finish need it. May be
+     * NULL. */
     void (*ready)(struct team_member *member);
-    /* After all clocks stopped: check results, free. Called also when the member failed. May be NULL. */
+    /* After all clocks stopped: check results, free. Called also when the member failed. May be
+     * NULL. */
     void (*finish)(struct team_member *member);
 };
 
@@ -54,9 +56,10 @@ struct team_plan {
     uint64_t work;   /* total to be shared by the members; 0: run for seconds */
     uint64_t grain;  /* shares are multiples of it where possible; 0 counts as 1 */
     bool clock_rate; /* measure clock_hz_before and clock_hz_after */
-    /* Members may move among these CPUs; NULL: each stays on its own. For work that sleeps: it is woken best
-     * where the interrupt arrives, and only the scheduler knows where that is. */
-    const struct cpu_list *among;
+    /* CPUs among which the scheduler may move members; NULL: each member stays on one. For work
+     * that sleeps: it is woken best where the interrupt arrives, and only the scheduler knows where
+     * that is. */
+    const struct cpu_list *shared_cpus;
 };
 
 struct team {
@@ -66,9 +69,10 @@ struct team {
     double seconds;                         /* last stop - first start */
     uint64_t work;                          /* all members' */
     double clock_hz_before, clock_hz_after; /* mean of the members */
-    double clock_hz_loaded;                 /* the same; 0 unless all members told it */
-    int held_up;                            /* members that something else on their cores held up */
-    double cpu_share; /* CPU time of the members by their time between start and stop: 1 where none waited */
+    double clock_hz_loaded;                 /* mean of the members; 0 unless known of all */
+    int held_up;                            /* number of members that are held up */
+    double cpu_share; /* CPU time of the members by their time between start and stop: 1 where none
+                         waited */
     /* private */
     struct team_plan plan;
     const struct team_job *job;
@@ -79,9 +83,9 @@ struct team {
 };
 
 /*
- * Runs job on cpus->count threads, thread i on cpus->cpu[i] or among plan->among, and fills the results.
- * False when a thread could not be started or pinned or a member failed: team->error holds the sentence.
- * team_free in both cases.
+ * Runs job on cpus->count threads, thread i on cpus->cpu[i] or among plan->shared_cpus, and fills
+ * the results. False when a thread could not be started or pinned or a member failed: team->error
+ * holds the sentence. team_free in both cases.
  */
 bool team_run(struct team *team, const struct cpu_list *cpus, const struct team_plan *plan,
               const struct team_job *job, void *context);
@@ -90,12 +94,13 @@ void team_free(struct team *team);
 /* work / seconds; 0 when no time passed. */
 double team_rate(const struct team *team);
 
-/* Part of total that member `index` of `threads` does: multiples of grain, the rest on the last ones; sums to
- * total. */
+/* Part of total that member `index` of `threads` does: multiples of grain, the rest on the last
+ * ones; sums to total. */
 uint64_t team_share(uint64_t total, int threads, int index, uint64_t grain);
 
-/* Marks the whole team as failed; the first sentence is kept. Safe from any member at any time. */
-void team_fail(struct team_member *member, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Marks the whole team as failed; the first message counts. Safe from any member at any time. */
+void team_fail(struct team_member *member, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static inline bool team_stopped(const struct team_member *member) {
     return atomic_load_explicit(&member->team->stop, memory_order_relaxed);

@@ -2,20 +2,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
-#include "clock.h"
-#include "kernel.h"
-#include "options.h"
-#include "pace.h"
-#include "report.h"
-#include "status.h"
-#include "team.h"
+#include "common/arena.h"
+#include "common/clock.h"
+#include "common/options.h"
+#include "common/report.h"
+#include "common/status.h"
+#include "common/team.h"
+#include "cpu/kernel.h"
+#include "cpu/pace.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-/* Of the pipes, below which something else on the core held the work up; repeated calls differ by less. */
+/* Share of the execution units below which something else on the core has held the work up;
+ * repeated calls differ by less. */
 #define SHARE_LEAST 0.95
 
 struct settings {
@@ -23,7 +24,7 @@ struct settings {
     uint64_t seed;
 };
 
-/* A thread's own data, each array on its own cache lines. */
+/* Data of a thread, each array on separate cache lines. */
 struct worker {
     struct operands operands;
     _Alignas(64) unsigned char start[STATE_BYTES_MAX];
@@ -34,7 +35,7 @@ struct worker {
     uint64_t checksum; /* sum over these calls */
     uint64_t tail;     /* passes of the last, shorter call; 0: none */
     uint64_t tail_sum;
-    uint64_t paced; /* calls of PACED_PASSES passes that told the clock */
+    uint64_t paced; /* calls of PACED_PASSES passes, which sample the clock rate */
     uint64_t paced_sum;
     uint64_t paced_ns;
     struct pace pace;
@@ -78,30 +79,35 @@ static void prepare(struct team_member *member) {
     member->state = worker;
 }
 
-/* A paced call right after one of `seconds` without: how long the chain beside it takes tells the clock.
- * Returns its passes. */
-static uint64_t run_paced(const struct kernel *kernel, struct worker *worker, double seconds, bool is_long) {
+/* A paced call right after a call of `seconds` without a chain: the time of the chain gives the
+ * clock rate. Returns its passes. */
+static uint64_t run_paced(const struct kernel *kernel, struct worker *worker, double seconds,
+                          bool is_long) {
     const unsigned links = pace_links(&worker->pace, 2 * seconds / PASSES_PER_CALL, is_long);
     if (links == 0) {
         return 0;
     }
     uint64_t start = clock_now();
     kernel->paced(PACED_PASSES, &worker->operands, worker->start, worker->paced_result, links,
-                  &worker->pace.itself);
+                  &worker->pace.cell);
     uint64_t stop = clock_now();
-    pace_add(&worker->pace, links, PACED_PASSES / 2, (double)(stop - start) * 1e-9, seconds, is_long);
+    pace_add(&worker->pace, links, PACED_PASSES / 2, (double)(stop - start) * 1e-9, seconds,
+             is_long);
     worker->paced++;
     worker->paced_ns += stop - start;
-    worker->paced_sum += sum_words(worker->paced_result, kernel->vector_bytes * kernel->accumulators);
+    worker->paced_sum +=
+        sum_words(worker->paced_result, kernel->vector_bytes * kernel->accumulators);
     return PACED_PASSES;
 }
 
-/* Whole calls, until the time is over or less than one is left. The work of paced calls counts like all
- * other. */
-static void run_calls(struct team_member *member, const struct kernel *kernel, struct worker *worker) {
+/* Whole calls, until the time is over or less than one is left. The work of paced calls counts like
+ * all other. */
+static void run_calls(struct team_member *member, const struct kernel *kernel,
+                      struct worker *worker) {
     const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
     const uint64_t per_pass = (uint64_t)kernel->operations * kernel->accumulators;
-    const uint64_t per_call = per_pass * PASSES_PER_CALL, with_paced = per_call + per_pass * PACED_PASSES;
+    const uint64_t per_call = per_pass * PASSES_PER_CALL,
+                   with_paced = per_call + per_pass * PACED_PASSES;
     uint64_t calls = 0, checksum = 0, next_paced = PACE_FIRST;
     bool is_long = false;
     while (member->limit - member->work >= per_call && (calls == 0 || !team_stopped(member))) {
@@ -141,10 +147,10 @@ static void run(struct team_member *member) {
     }
 }
 
-/* Whether `calls` calls of so many passes added up to what plain C gets from the same numbers, and the last
- * one (all or none of its bytes) ended there. */
-static bool is_right(const struct kernel *kernel, struct worker *worker, uint64_t passes, uint64_t calls,
-                     uint64_t sum, const unsigned char *last) {
+/* Whether `calls` calls of so many passes added up to what plain C gets from the same numbers, and
+ * the last one (all or none of its bytes) ended there. */
+static bool is_right(const struct kernel *kernel, struct worker *worker, uint64_t passes,
+                     uint64_t calls, uint64_t sum, const unsigned char *last) {
     const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
     if (calls == 0) {
         return true;
@@ -163,15 +169,18 @@ static void finish(struct team_member *member) {
     pace_end(&w->pace);
     member->clock_hz_loaded = pace_hz(&w->pace);
     const double passes = (double)w->calls * PASSES_PER_CALL + (double)w->tail;
-    const double call = ((double)member->cpu_ns - (double)w->paced_ns) * 1e-9 * PASSES_PER_CALL / passes;
+    const double call =
+        ((double)member->cpu_ns - (double)w->paced_ns) * 1e-9 * PASSES_PER_CALL / passes;
     const double share = pace_share(&w->pace, call);
     member->held_up = pace_held_up(&w->pace) || share < SHARE_LEAST;
-    if (!is_right(kernel, w, PASSES_PER_CALL, w->calls, w->checksum, w->tail > 0 ? NULL : w->result) ||
+    if (!is_right(kernel, w, PASSES_PER_CALL, w->calls, w->checksum,
+                  w->tail > 0 ? NULL : w->result) ||
         !is_right(kernel, w, PACED_PASSES, w->paced, w->paced_sum, w->paced_result) ||
         !is_right(kernel, w, w->tail, w->tail > 0, w->tail_sum, w->result)) {
-        team_fail(member,
-                  "thread %d on CPU %d computed a wrong result with %s (%s): the rate is not reported",
-                  member->index, member->cpu, kernel->instruction, kernel->workload);
+        team_fail(
+            member,
+            "thread %d on CPU %d computed a wrong result with %s (%s): the rate is not reported",
+            member->index, member->cpu, kernel->instruction, kernel->workload);
     }
 }
 
@@ -186,8 +195,9 @@ static void print_result(const struct kernel *kernel, const struct team *team,
                             .isa = isa_name(kernel->isa),
                             .team = team,
                             .warnings = warnings};
-    double clock_hz = team->clock_hz_loaded > 0 ? team->clock_hz_loaded
-                                                : (team->clock_hz_before + team->clock_hz_after) / 2;
+    double clock_hz = team->clock_hz_loaded > 0
+                          ? team->clock_hz_loaded
+                          : (team->clock_hz_before + team->clock_hz_after) / 2;
     double per_instruction = (double)kernel->operations / kernel->instructions;
     report_begin(&json, &report);
     json_string(&json, "instruction", kernel->instruction);
@@ -203,60 +213,79 @@ static void print_result(const struct kernel *kernel, const struct team *team,
     report_end(&json, &report);
 }
 
-int main(int argc, char **argv) {
+struct arguments {
+    struct common_options common;
+    const char *workload, *isa;
+    uint64_t operations;
+};
+
+static void parse_arguments(struct arguments *a, int argc, char **argv) {
     static const char *const workloads[] = {"QP", "HP", "SP", "DP", "FP32", "QPDOT", NULL};
     static const struct program program = {
         .name = "cpubench",
         .synopsis = "--workload NAME [option]...",
-        .summary =
-            "Measures multiplications and additions per second, all operands in registers.\n"
-            "QP int8, HP int16, SP int32, DP double, FP32 single, QPDOT int8 dot product into int32.\n"
-            "One operation is one multiplication or one addition on one lane; a fused one counts as two.",
+        .summary = "Measures multiplications and additions per second, all operands in registers.\n"
+                   "QP int8, HP int16, SP int32, DP double, FP32 single, QPDOT int8 dot product "
+                   "into int32.\n"
+                   "One operation is one multiplication or one addition on one lane; a fused one "
+                   "counts as two.",
         .example = "cpubench --workload DP --threads 2 --seconds 1"};
-    static struct common_options common = COMMON_DEFAULTS;
-    const char *workload = NULL, *isa = isa_choices[0], *reason;
-    uint64_t operations = 0;
     const struct option_spec specs[] = {
-        {"workload", OPTION_CHOICE, &workload, "NAME", .help = "what to compute", .choices = workloads},
-        COMMON_OPTIONS(&common),
-        {"operations", OPTION_COUNT, &operations, "N",
+        {"workload", OPTION_CHOICE, &a->workload, "NAME", .help = "what to compute",
+         .choices = workloads},
+        COMMON_OPTIONS(&a->common),
+        {"operations", OPTION_COUNT, &a->operations, "N",
          .help = "do N operations in all, e.g. 1e12, instead of --seconds"},
-        {"isa", OPTION_CHOICE, &isa, "NAME", .help = "instruction set (default auto)",
+        {"isa", OPTION_CHOICE, &a->isa, "NAME", .help = "instruction set (default auto)",
          .choices = isa_choices},
         END_OF_OPTIONS,
     };
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
-    if (workload == NULL) {
+    if (a->workload == NULL) {
         fail_usage("--workload is missing: choose one of QP, HP, SP, DP, FP32, QPDOT");
     }
-    if (operations > 0 && common.seconds_given) {
-        fail_usage("--seconds and --operations exclude each other: the run ends by time or by work");
+    if (a->operations > 0 && a->common.seconds_set) {
+        fail_usage(
+            "--seconds and --operations exclude each other: the run ends by time or by work");
     }
-    struct settings settings = {.kernel = kernel_find(workload, isa_from_name(isa), &reason),
-                                .seed = common.seed};
-    if (settings.kernel == NULL) {
-        fail_impossible("%s", reason);
-    }
+}
+
+/* Work is shared in pairs of passes, and every thread gets one at least. */
+static struct team_plan make_plan(const struct arguments *a, const struct kernel *kernel) {
+    const uint64_t grain = 2ULL * kernel->operations * kernel->accumulators;
+    const uint64_t least = grain * (uint64_t)a->common.threads;
+    return (struct team_plan){.warmup = a->common.warmup,
+                              .seconds = a->common.seconds,
+                              .work = a->operations > 0 && a->operations < least ? least
+                                                                                 : a->operations,
+                              .grain = grain,
+                              .clock_rate = true};
+}
+
+int main(int argc, char **argv) {
+    static struct arguments a = {.common = COMMON_DEFAULTS};
     static struct cpu_list cpus;
     struct warnings warnings = {0};
     struct team team;
-    const uint64_t grain = 2ULL * settings.kernel->operations * settings.kernel->accumulators;
-    const uint64_t least = grain * (uint64_t)common.threads; /* no thread stands by */
-    const struct team_plan plan = {.warmup = common.warmup,
-                                   .seconds = common.seconds,
-                                   .work = operations > 0 && operations < least ? least : operations,
-                                   .grain = grain,
-                                   .clock_rate = true};
-    const struct team_job job = {.prepare = prepare, .run = run, .finish = finish};
-    place_choose(&common.cpus, common.threads, &cpus, &warnings);
-    const char *better =
-        isa_better_left_out(settings.kernel->isa, settings.kernel->feature, strcmp(workload, "QPDOT") == 0);
-    if (better != NULL) {
-        warnings_add(
-            &warnings,
-            "cpubench was built without %s, which this CPU has: build it with a newer compiler and assembler",
-            better);
+    const char *reason;
+    a.isa = isa_choices[0];
+    parse_arguments(&a, argc, argv);
+    struct settings settings = {.kernel = kernel_find(a.workload, isa_from_name(a.isa), &reason),
+                                .seed = a.common.seed};
+    if (settings.kernel == NULL) {
+        fail_impossible("%s", reason);
     }
+    place_choose(&a.common.cpus, a.common.threads, &cpus, &warnings);
+    const char *better = isa_better_left_out(settings.kernel->isa, settings.kernel->feature,
+                                             strcmp(a.workload, "QPDOT") == 0);
+    if (better != NULL) {
+        warnings_add(&warnings,
+                     "cpubench was built without %s, which this CPU has: build it with a newer "
+                     "compiler and assembler",
+                     better);
+    }
+    const struct team_plan plan = make_plan(&a, settings.kernel);
+    const struct team_job job = {.prepare = prepare, .run = run, .finish = finish};
     if (!team_run(&team, &cpus, &plan, &job, &settings)) {
         fail_measurement("%s", team.error);
     }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernel.h"
+#include "cpu/kernel.h"
 
 /* LACKS_...: left out, as the toolchain cannot make it; see the Makefile. */
 const struct kernel *const kernel_tables[] = {
@@ -33,22 +33,25 @@ const struct kernel *kernel_find(const char *workload, enum isa isa, const char 
     static char text[160];
     *reason = text;
     if (isa != ISA_COUNT && isa_left_out(isa, ISA_FEATURE_NONE)) {
-        snprintf(
-            text, sizeof text,
-            "cpubench was built without %s, which its compiler or assembler lacks: build it with newer ones",
-            isa_name(isa));
-        return NULL;
-    }
-    if (isa != ISA_COUNT && !isa_available(isa)) {
         snprintf(text, sizeof text,
-                 "this CPU or its operating system does not run %s; --isa auto takes the best it has",
+                 "cpubench was built without %s, which its compiler or assembler lacks: build it "
+                 "with newer ones",
                  isa_name(isa));
         return NULL;
     }
+    if (isa != ISA_COUNT && !isa_available(isa)) {
+        snprintf(
+            text, sizeof text,
+            "this CPU or its operating system does not run %s; --isa auto takes the best it has",
+            isa_name(isa));
+        return NULL;
+    }
     for (int table = 0; kernel_tables[table] != NULL; table++) {
-        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL; kernel++) {
-            if (strcmp(kernel->workload, workload) == 0 && (isa == ISA_COUNT || kernel->isa == isa) &&
-                isa_available(kernel->isa) && isa_feature_available(kernel->feature)) {
+        for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL;
+             kernel++) {
+            if (strcmp(kernel->workload, workload) == 0 &&
+                (isa == ISA_COUNT || kernel->isa == isa) && isa_available(kernel->isa) &&
+                isa_feature_available(kernel->feature)) {
                 return kernel;
             }
         }

@@ -1,30 +1,30 @@
 /*
- * A compute kernel: `accumulators` independent vectors kept in registers, each taking one step (a multiply
- * and an add on every lane) per pass. Even passes use operand x[0], odd ones x[1].
+ * A compute kernel: `accumulators` independent vectors kept in registers, each taking one step (a
+ * multiply and an add on every lane) per pass. Even passes use operand x[0], odd ones x[1].
  *
- * Counting: one operation is one multiplication or one addition on one lane, a fused multiply-add is two.
- * Only arithmetic that belongs to the workload counts; shifts, masks, copies and the multiplication by one
- * inside the emulated dot product do not.
+ * Counting: one operation is one multiplication or one addition on one lane, a fused multiply-add
+ * is two. Only arithmetic that belongs to the workload counts; shifts, masks, copies and the
+ * multiplication by one inside the emulated dot product do not.
  */
 #ifndef PEAKMARK_CPU_KERNEL_H
 #define PEAKMARK_CPU_KERNEL_H
 
 #include <stdint.h>
 
-#include "isa.h"
+#include "common/isa.h"
 
 #define VECTOR_BYTES_MAX 64
 #define ACCUMULATORS_MAX 24
 #define STATE_BYTES_MAX (VECTOR_BYTES_MAX * ACCUMULATORS_MAX)
 
 /*
- * Passes of one call, about 50 us: the stop flag is looked at between calls. Each call begins at the same
- * start values, so that single precision stays exact and every call must end at the same result. Even.
+ * Passes of one call, about 50 us: the stop flag is checked between calls. Each call begins at the
+ * same start values, so that single precision stays exact and every call must end at the same
+ * result. Even.
  */
 #define PASSES_PER_CALL 32766
 
-/* What a step does to a lane a; it tells the reference how to compute the same. Integers wrap unless noted.
- */
+/* What a step does to a lane a, for the reference. Integers wrap unless noted. */
 enum rule {
     RULE_CHAIN_F64, /* a * x + y */
     RULE_CHAIN_F32,
@@ -36,7 +36,8 @@ enum rule {
     RULE_ADD_I32,
     RULE_ADD_I16,
     RULE_ADD_I8,
-    RULE_PAIRS, /* 16-bit lane: saturate(u8 a0 * s8 x0 + u8 a1 * s8 x1) + y, y 16 bits (vpmaddubsw, vpaddw) */
+    RULE_PAIRS,  /* 16-bit lane: saturate(u8 a0 * s8 x0 + u8 a1 * s8 x1) + y, y 16 bits (vpmaddubsw,
+                    vpaddw) */
     RULE_DOT_US, /* 32-bit lane: a + sum of four u8 x * s8 y */
     RULE_DOT_SS  /* 32-bit lane: a + sum of four s8 x * s8 y */
 };
@@ -51,11 +52,12 @@ typedef void kernel_function(uint64_t passes, const struct operands *operands, c
                              void *result);
 
 /*
- * The same with `links` (0 to CHAIN_LINKS_MAX) dependent loads beside every two passes, see chain.h; `chain`
- * points to a pointer to itself. In the woven kernels the first two passes have none.
+ * The same with `links` (0 to CHAIN_LINKS_MAX) dependent loads in every two passes, see
+ * common/chain.h; `chain` points to a cell that holds its own address. In the woven kernels the
+ * first two passes have none.
  */
-typedef void paced_function(uint64_t passes, const struct operands *operands, const void *start, void *result,
-                            unsigned links, void *chain);
+typedef void paced_function(uint64_t passes, const struct operands *operands, const void *start,
+                            void *result, unsigned links, void *chain);
 
 struct kernel {
     const char *workload; /* QP HP SP DP FP32 QPDOT; NULL ends a table */
@@ -68,7 +70,7 @@ struct kernel {
     unsigned operations;   /* of one step on one accumulator, all lanes */
     unsigned instructions; /* of one step */
     kernel_function *run;
-    paced_function *paced; /* the same steps beside a chain: tells the clock, see pace.h */
+    paced_function *paced; /* the same steps with a chain, which gives the clock rate: see pace.h */
 };
 
 /* One table per file of an instruction set; within a workload the better row comes first. */
@@ -85,15 +87,15 @@ extern const struct kernel kernels_dotprod[];
 extern const struct kernel *const kernel_tables[];
 
 /*
- * Best kernel of the workload that this CPU runs; isa ISA_COUNT means any. NULL when there is none, with
- * *reason a sentence that tells why.
+ * Best kernel of the workload that this CPU runs; isa ISA_COUNT means any. NULL when there is none,
+ * with *reason the reason.
  */
 const struct kernel *kernel_find(const char *workload, enum isa isa, const char **reason);
 
-/* Operands and start values for a rule, from seed and stream: exact in floating point for PASSES_PER_CALL
- * passes. */
-void reference_inputs(const struct kernel *kernel, uint64_t seed, uint64_t stream, struct operands *operands,
-                      void *start);
+/* Operands and start values for a rule, from seed and stream: exact in floating point for
+ * PASSES_PER_CALL passes. */
+void reference_inputs(const struct kernel *kernel, uint64_t seed, uint64_t stream,
+                      struct operands *operands, void *start);
 
 /* The same computation in plain C, lane by lane. */
 void reference_run(const struct kernel *kernel, uint64_t passes, const struct operands *operands,

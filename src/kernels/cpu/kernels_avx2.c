@@ -11,4 +11,4 @@
 #define COUNT 12
 #define DOT_COUNT 8
 
-#include "kernel_wide.inc"
+#include "cpu/kernel_wide.inc"

@@ -1,5 +1,5 @@
-/* AVX-512 F, BW, DQ, VL: 32 registers, so 24 accumulators: enough for a latency of 5 on two pipes, and of 10
- * on one. */
+/* AVX-512 F, BW, DQ, VL: 32 registers, so 24 accumulators: enough for a latency of 5 on two pipes,
+ * and of 10 on one. */
 #include <immintrin.h>
 
 #define ISA ISA_AVX512
@@ -12,4 +12,4 @@
 #define COUNT 24
 #define DOT_COUNT 12
 
-#include "kernel_wide.inc"
+#include "cpu/kernel_wide.inc"

@@ -1,11 +1,11 @@
 /*
- * SSE2, the least that every x86-64 CPU has. It lacks a fused multiply-add, a 32-bit low multiplication and
- * any byte multiplication; those are put together from what is there, and only the workload's own operations
- * count.
+ * SSE2, the least that every x86-64 CPU has. It lacks a fused multiply-add, a 32-bit low
+ * multiplication and any byte multiplication; those are put together from what is there, and only
+ * the workload's own operations count.
  */
 #include <emmintrin.h>
 
-#include "kernel.inc"
+#include "cpu/kernel.inc"
 
 #define KEEP(a) __asm__ volatile("" : "+x"(a))
 #define TWO(a, b, INSTRUCTION) __asm__ volatile(INSTRUCTION " %1, %0" : "+x"(a) : "x"(b));
@@ -24,7 +24,9 @@ static inline __m128i multiply_add_i32(__m128i a, __m128i x, __m128i y) {
     return _mm_add_epi32(low, y);
 }
 
-/* The low byte of a word product depends on the low bytes only; a high byte alone gives its product in place.
+/*
+ * The low byte of a word product depends on the low bytes only; a high byte alone gives its product
+ * in place.
  */
 static inline __m128i multiply_add_i8(__m128i a, __m128i x, __m128i y) {
     const __m128i low_bytes = _mm_set1_epi16(0x00ff);
@@ -35,21 +37,21 @@ static inline __m128i multiply_add_i8(__m128i a, __m128i x, __m128i y) {
 
 /* Bytes are widened to words (x without, y with sign) and multiplied in pairs. */
 static inline __m128i dot(__m128i a, __m128i x, __m128i y) {
-    __m128i even =
-        _mm_madd_epi16(_mm_and_si128(x, _mm_set1_epi16(0x00ff)), _mm_srai_epi16(_mm_slli_epi16(y, 8), 8));
+    __m128i even = _mm_madd_epi16(_mm_and_si128(x, _mm_set1_epi16(0x00ff)),
+                                  _mm_srai_epi16(_mm_slli_epi16(y, 8), 8));
     __m128i odd = _mm_madd_epi16(_mm_srli_epi16(x, 8), _mm_srai_epi16(y, 8));
     return _mm_add_epi32(a, _mm_add_epi32(even, odd));
 }
 
-#define STEP_I32(a, x, y)                                                                                    \
-    a = multiply_add_i32(a, x, y);                                                                           \
+#define STEP_I32(a, x, y)                                                                          \
+    a = multiply_add_i32(a, x, y);                                                                 \
     KEEP(a);
-#define STEP_I8(a, x, y)                                                                                     \
-    a = multiply_add_i8(a, x, y);                                                                            \
+#define STEP_I8(a, x, y)                                                                           \
+    a = multiply_add_i8(a, x, y);                                                                  \
     KEEP(a);
-#define STEP_DOT(a, x, y)                                                                                    \
-    KEEP(x);                                                                                                 \
-    a = dot(a, x, y);                                                                                        \
+#define STEP_DOT(a, x, y)                                                                          \
+    KEEP(x);                                                                                       \
+    a = dot(a, x, y);                                                                              \
     KEEP(a);
 
 DEFINE_KERNEL(dp, __m128d, 12, MULTIPLY_F64, ADD_F64)
@@ -61,12 +63,15 @@ DEFINE_KERNEL(qpdot, __m128i, 4, STEP_DOT, NOTHING)
 
 const struct kernel kernels_sse2[] = {
     {"DP", ISA_SSE2, ISA_FEATURE_NONE, "mulpd + addpd", RULE_CHAIN_F64, 16, 12, 4, 2, dp, dp_paced},
-    {"FP32", ISA_SSE2, ISA_FEATURE_NONE, "mulps + addps", RULE_CHAIN_F32, 16, 12, 8, 2, fp32, fp32_paced},
-    {"SP", ISA_SSE2, ISA_FEATURE_NONE, "2 pmuludq, 4 shifts and shuffles, paddd", RULE_CHAIN_I32, 16, 4, 8, 7,
-     sp, sp_paced},
-    {"HP", ISA_SSE2, ISA_FEATURE_NONE, "pmullw + paddw", RULE_CHAIN_I16, 16, 12, 16, 2, hp, hp_paced},
-    {"QP", ISA_SSE2, ISA_FEATURE_NONE, "2 pmullw, 3 masks, paddb", RULE_CHAIN_I8, 16, 4, 32, 6, qp, qp_paced},
-    {"QPDOT", ISA_SSE2, ISA_FEATURE_NONE, "2 pmaddwd on widened bytes, 2 paddd", RULE_DOT_US, 16, 4, 32, 6,
-     qpdot, qpdot_paced},
+    {"FP32", ISA_SSE2, ISA_FEATURE_NONE, "mulps + addps", RULE_CHAIN_F32, 16, 12, 8, 2, fp32,
+     fp32_paced},
+    {"SP", ISA_SSE2, ISA_FEATURE_NONE, "2 pmuludq, 4 shifts and shuffles, paddd", RULE_CHAIN_I32,
+     16, 4, 8, 7, sp, sp_paced},
+    {"HP", ISA_SSE2, ISA_FEATURE_NONE, "pmullw + paddw", RULE_CHAIN_I16, 16, 12, 16, 2, hp,
+     hp_paced},
+    {"QP", ISA_SSE2, ISA_FEATURE_NONE, "2 pmullw, 3 masks, paddb", RULE_CHAIN_I8, 16, 4, 32, 6, qp,
+     qp_paced},
+    {"QPDOT", ISA_SSE2, ISA_FEATURE_NONE, "2 pmaddwd on widened bytes, 2 paddd", RULE_DOT_US, 16, 4,
+     32, 6, qpdot, qpdot_paced},
     {0},
 };

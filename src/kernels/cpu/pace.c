@@ -1,35 +1,30 @@
-#include "pace.h"
+#include "cpu/pace.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "chain.h"
-#include "clock.h"
+#include "common/chain.h"
+#include "common/clock.h"
+#include "common/sort.h"
 
-/* The chain takes 1.25 times as long as the work beside it, the longer one half as much again. */
+/* The chain takes 1.25 times as long as the work, the long chain 1.5 times as long as the chain. */
 #define SHORT_CHAIN 1.25
 #define LONG_CHAIN (1.5 * SHORT_CHAIN)
 #define LONG_EVERY 4
 #define SAMPLES_MIN 3
-/* Samples further away were interrupted: the steps of a clock are smaller. */
+/* Samples further off were interrupted: the steps of a clock are smaller. */
 #define NEAR 0.15
-/* The two lengths may differ by what a little less work adds to the clock; chains that don't bind by far
- * more. */
+/* The clock rates of the two lengths may differ by what a little less work adds to the clock; where
+ * the chain is not the longer part, they differ by far more. */
 #define AGREEMENT 0.04
-
-static int ascending(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
 
 /* The samples in order; returns their median. */
 static double sort_samples(double sorted[PACE_SAMPLES], const double *samples, unsigned count) {
     memcpy(sorted, samples, count * sizeof sorted[0]);
-    qsort(sorted, count, sizeof sorted[0], ascending);
+    sort_doubles(sorted, count);
     return sorted[count / 2];
 }
 
-static double reading_the_time(void) {
+static double clock_overhead(void) {
     enum { READINGS = 31 };
     double seconds[READINGS], sorted[PACE_SAMPLES];
     for (int i = 0; i < READINGS; i++) {
@@ -40,8 +35,8 @@ static double reading_the_time(void) {
 }
 
 void pace_begin(struct pace *pace) {
-    pace->itself = &pace->itself;
-    pace->overhead = reading_the_time();
+    pace->cell = &pace->cell;
+    pace->overhead = clock_overhead();
     pace->load_cycles = clock_load_cycles(&pace->load_seconds);
     pace_restart(pace);
 }
@@ -83,10 +78,11 @@ void pace_add(struct pace *pace, unsigned links, uint64_t pairs, double seconds,
 }
 
 /*
- * Where the chain is not the longer part, a longer one tells a higher clock: here, by what factor in most
- * pairs. An interruption of either call may do so too, but not of every other pair. 0: too few of them.
+ * Clock rate of the long chain relative to the chain, in most pairs: above 1 where the chain is not
+ * the longer part. An interruption of either call may do so too, but not in every other pair. 0:
+ * too few pairs.
  */
-static double longer_by_shorter(const struct pace *pace) {
+static double long_to_short(const struct pace *pace) {
     double sorted[PACE_SAMPLES];
     unsigned first = 0;
     sort_samples(sorted, pace->long_ratio, pace->long_count);
@@ -97,7 +93,7 @@ static double longer_by_shorter(const struct pace *pace) {
 }
 
 bool pace_held_up(const struct pace *pace) {
-    return pace->long_count >= SAMPLES_MIN && longer_by_shorter(pace) >= 1 + AGREEMENT;
+    return pace->long_count >= SAMPLES_MIN && long_to_short(pace) >= 1 + AGREEMENT;
 }
 
 void pace_end(struct pace *pace) {
@@ -109,23 +105,24 @@ void pace_end(struct pace *pace) {
 
 double pace_hz(const struct pace *pace) {
     double sorted[PACE_SAMPLES], sum = 0;
-    unsigned kept = 0;
-    const double lengths = longer_by_shorter(pace);
-    if (pace->load_cycles == 0 || pace->count < SAMPLES_MIN || lengths == 0 || lengths >= 1 + AGREEMENT) {
+    unsigned used = 0;
+    const double lengths = long_to_short(pace);
+    if (pace->load_cycles == 0 || pace->count < SAMPLES_MIN || lengths == 0 ||
+        lengths >= 1 + AGREEMENT) {
         return 0;
     }
-    /* The mean follows a clock that moves, as the rate does. Whatever else happens makes a sample longer: a
-     * neighbour on the core's other thread in his bursts slows the work beyond its chain, most samples even.
-     * So the highest eighth begins among those that nothing happened to. */
+    /* The mean follows a clock that changes, as the rate does. Disturbances only make a sample
+     * longer: bursts of work on the core's other thread slow the work beyond its chain, perhaps in
+     * most samples. So the border of the highest eighth is a sample without disturbance. */
     sort_samples(sorted, pace->loads, pace->count);
-    const double calm = sorted[pace->count - 1 - pace->count / 8];
+    const double undisturbed = sorted[pace->count - 1 - pace->count / 8];
     for (unsigned i = 0; i < pace->count; i++) {
-        if (sorted[i] > (1 - NEAR) * calm && sorted[i] < (1 + NEAR) * calm) {
+        if (sorted[i] > (1 - NEAR) * undisturbed && sorted[i] < (1 + NEAR) * undisturbed) {
             sum += sorted[i];
-            kept++;
+            used++;
         }
     }
-    return sum / kept * pace->load_cycles;
+    return sum / used * pace->load_cycles;
 }
 
 double pace_share(const struct pace *pace, double seconds) {
@@ -134,7 +131,8 @@ double pace_share(const struct pace *pace, double seconds) {
     if (hz == 0 || !(seconds > 0)) {
         return 1;
     }
-    /* The fastest calls and the highest clock belong together: what is left are the cycles of a calm call. */
+    /* The fastest calls ran at the highest clock rate: their product is the cycles of an
+     * undisturbed call. */
     sort_samples(calls, pace->before, pace->count);
     sort_samples(clocks, pace->loads, pace->count);
     const unsigned few = pace->count / 8;

@@ -1,16 +1,16 @@
 /*
  * What the kernels must compute, lane by lane in plain C, and inputs for which that is exact.
  *
- * Floating point: the chain doubles and halves in turn (x = 2, then 1/2), so two passes add 1.5 y; start
- * values lie in [1, 1.25) and y is so small that a stays below 2. All values are multiples of a step that the
- * mantissa holds, so every result is exact, whether fused or not, never subnormal, and one lost pass changes
- * it.
+ * Floating point: the chain doubles and halves in turn (x = 2, then 1/2), so two passes add 1.5 y;
+ * start values lie in [1, 1.25) and y is so small that a stays below 2. All values are multiples of
+ * a step that the mantissa holds, so every result is exact, whether fused or not, never subnormal,
+ * and one lost pass changes it.
  */
 #include <stdint.h>
 #include <string.h>
 
-#include "kernel.h"
-#include "random.h"
+#include "common/random.h"
+#include "cpu/kernel.h"
 
 static unsigned lane_bytes(enum rule rule) {
     switch (rule) {
@@ -39,8 +39,10 @@ static double whole_below(struct random_state *random, uint64_t bound) {
     return (double)(1 + random_below(random, bound - 1));
 }
 
-/* Values in 1/2^50 (start, y of the chain) or products of two in 1/2^20: all bits of a double are in use. */
-static void fill_f64(struct random_state *random, enum rule rule, unsigned lane, struct operands *operands) {
+/* Values in 1/2^50 (start, y of the chain) or products of two in 1/2^20: all bits of a double are
+ * in use. */
+static void fill_f64(struct random_state *random, enum rule rule, unsigned lane,
+                     struct operands *operands) {
     double x[2] = {2.0, 0.5}, y = whole_below(random, UINT64_C(1) << 34) * 0x1p-49;
     if (rule == RULE_ADD_F64) {
         x[0] = whole_below(random, 1 << 12) * 0x1p-20;
@@ -52,7 +54,8 @@ static void fill_f64(struct random_state *random, enum rule rule, unsigned lane,
     memcpy(operands->y + lane * 8, &y, 8);
 }
 
-static void fill_f32(struct random_state *random, enum rule rule, unsigned lane, struct operands *operands) {
+static void fill_f32(struct random_state *random, enum rule rule, unsigned lane,
+                     struct operands *operands) {
     float x[2] = {2.0f, 0.5f}, y = (float)(whole_below(random, 50) * 0x1p-21);
     if (rule == RULE_ADD_F32) {
         x[0] = (float)(whole_below(random, 10) * 0x1p-11);
@@ -71,8 +74,8 @@ static void make_odd(unsigned char *x, unsigned lane) {
     }
 }
 
-void reference_inputs(const struct kernel *kernel, uint64_t seed, uint64_t stream, struct operands *operands,
-                      void *start) {
+void reference_inputs(const struct kernel *kernel, uint64_t seed, uint64_t stream,
+                      struct operands *operands, void *start) {
     struct random_state random;
     random_seed(&random, seed, stream);
     unsigned width = lane_bytes(kernel->rule), bytes = kernel->vector_bytes * kernel->accumulators;
@@ -101,7 +104,8 @@ void reference_inputs(const struct kernel *kernel, uint64_t seed, uint64_t strea
         break;
     case RULE_DOT_US:
     case RULE_DOT_SS:
-        /* Seven bits without sign: two products of x and y never saturate the 16-bit sum of the emulation. */
+        /* Seven bits without sign: two products of x and y never saturate the 16-bit sum of the
+         * emulation. */
         for (unsigned i = 0; i < VECTOR_BYTES_MAX; i++) {
             operands->x[0][i] &= 0x7f;
         }
@@ -113,18 +117,18 @@ void reference_inputs(const struct kernel *kernel, uint64_t seed, uint64_t strea
     }
 }
 
-#define STEPS(TYPE, EXPRESSION)                                                                              \
-    do {                                                                                                     \
-        TYPE a, x[2], y;                                                                                     \
-        memcpy(&a, at, sizeof a);                                                                            \
-        memcpy(&x[0], x0, sizeof a);                                                                         \
-        memcpy(&x[1], x1, sizeof a);                                                                         \
-        memcpy(&y, y0, sizeof a);                                                                            \
-        for (uint64_t pass = 0; pass < passes; pass++) {                                                     \
-            const TYPE f = x[pass & 1];                                                                      \
-            a = (TYPE)(EXPRESSION);                                                                          \
-        }                                                                                                    \
-        memcpy(at, &a, sizeof a);                                                                            \
+#define STEPS(TYPE, EXPRESSION)                                                                    \
+    do {                                                                                           \
+        TYPE a, x[2], y;                                                                           \
+        memcpy(&a, at, sizeof a);                                                                  \
+        memcpy(&x[0], x0, sizeof a);                                                               \
+        memcpy(&x[1], x1, sizeof a);                                                               \
+        memcpy(&y, y0, sizeof a);                                                                  \
+        for (uint64_t pass = 0; pass < passes; pass++) {                                           \
+            const TYPE f = x[pass & 1];                                                            \
+            a = (TYPE)(EXPRESSION);                                                                \
+        }                                                                                          \
+        memcpy(at, &a, sizeof a);                                                                  \
     } while (0)
 
 /* One 16-bit lane of vpmaddubsw and vpaddw. */

@@ -1,41 +1,47 @@
-/* diskbench: throughput, operations per second and latency of reads and writes, past the page cache. */
+/* diskbench: throughput, operations per second and latency of reads and writes, past the page
+ * cache. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "../common/options.h"
-#include "../common/report.h"
-#include "../common/status.h"
-#include "lane.h"
-#include "record.h"
-#include "scratch.h"
-#include "volume.h"
+#include "common/options.h"
+#include "common/report.h"
+#include "common/status.h"
+#include "disk/lane.h"
+#include "disk/record.h"
+#include "disk/scratch.h"
+#include "disk/volume.h"
 
 static const struct program program = {
     .name = "diskbench",
     .synopsis = "--workload RS|WS|RR|WR [--record SIZE] [--size SIZE] [--directory D] [options]",
-    .summary =
-        "Measures a disk in B/s, with operations per second and percentiles of the latency. Each thread "
-        "works on\n"
-        "a file of its own with O_DIRECT, in a private directory that is removed afterwards. Files are "
-        "first\n"
-        "filled with data that cannot be compressed; a run longer than the files starts over. Writes end "
-        "with\n"
-        "fdatasync, inside the clock. RS, WS: read and write sequentially; RR, WR: in random order, each "
-        "record\n"
-        "once per pass. With --fill new files are empty at first and before each pass, so that writes "
-        "allocate.\n"
-        "Percentiles are those of the service time: a stalled thread asks for nothing more.",
-    .example = "diskbench --workload RR --record 4KiB --size 1GiB --directory /tmp --threads 4 --seconds 5",
+    .summary = "Measures a disk in B/s, with operations per second and percentiles of the latency. "
+               "Each thread "
+               "works on\n"
+               "a file of its own with O_DIRECT, in a private directory that is removed "
+               "afterwards. Files are "
+               "first\n"
+               "filled with data that cannot be compressed; a run longer than the files starts "
+               "over. Writes end "
+               "with\n"
+               "fdatasync, inside the clock. RS, WS: read and write sequentially; RR, WR: in "
+               "random order, each "
+               "record\n"
+               "once per pass. With --fill new files are empty at first and before each pass, so "
+               "that writes "
+               "allocate.\n"
+               "Percentiles are those of the service time: a stalled thread asks for nothing more.",
+    .example = "diskbench --workload RR --record 4KiB --size 1GiB --directory /tmp --threads 4 "
+               "--seconds 5",
 };
 
 struct disk_options {
     struct common_options common;
     const char *workload, *directory, *engine, *huge_pages, *sync, *fill;
     uint64_t record, size, total;
-    bool total_given;
+    bool total_set;
     int depth;
 };
 
@@ -54,19 +60,20 @@ static void parse(struct disk_options *options, int argc, char **argv) {
          .help = "bytes of all threads' files together (default 1GiB)"},
         {"directory", OPTION_TEXT, &options->directory, "D",
          .help = "where the files are made (default: the working directory)"},
-        {"engine", OPTION_CHOICE, &options->engine, "E", .help = "how requests are made (default psync)",
-         .choices = engines},
+        {"engine", OPTION_CHOICE, &options->engine, "E",
+         .help = "how requests are made (default psync)", .choices = engines},
         {"depth", OPTION_INTEGER, &options->depth, "N",
-         .help = "requests in flight per thread; above 1 with io_uring only (default 1)", .minimum = 1,
-         .maximum = 4096},
+         .help = "requests in flight per thread; above 1 with io_uring only (default 1)",
+         .minimum = 1, .maximum = 4096},
         {"total", OPTION_SIZE, &options->total, "SIZE",
          .help = "move SIZE bytes, shared by the threads, instead of --seconds",
-         .given = &options->total_given},
+         .is_set = &options->total_set},
         {"huge-pages", OPTION_CHOICE, &options->huge_pages, "WHETHER",
          .help = "ask for huge pages for the buffers of records above 4KiB (default on)",
          .choices = switches},
         {"sync", OPTION_CHOICE, &options->sync, "WHEN",
-         .help = "WS, WR: the device has the data at the end, or after each record as with O_SYNC (default "
+         .help = "WS, WR: the device has the data at the end, or after each record as with O_SYNC "
+                 "(default "
                  "end)",
          .choices = syncs},
         {"fill", OPTION_CHOICE, &options->fill, "HOW",
@@ -78,7 +85,7 @@ static void parse(struct disk_options *options, int argc, char **argv) {
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
 }
 
-/* What can be said to be wrong before anything is touched. */
+/* Refuses what is wrong on the command line alone. */
 static void check(const struct disk_options *options) {
     char record[32], size[32];
     format_size(options->record, record, sizeof record);
@@ -87,44 +94,52 @@ static void check(const struct disk_options *options) {
     }
     if (options->workload[0] != 'W' &&
         (strcmp(options->sync, "end") != 0 || strcmp(options->fill, "overwrite") != 0)) {
-        fail_usage("--sync and --fill say how is written: they do not belong to %s", options->workload);
+        fail_usage("--sync and --fill say how is written: they do not belong to %s",
+                   options->workload);
     }
-    if (options->total_given && options->common.seconds_given) {
+    if (options->total_set && options->common.seconds_set) {
         fail_usage("--seconds and --total exclude each other: name one");
     }
-    if (!options->total_given && options->common.seconds <= 0) {
+    if (!options->total_set && options->common.seconds <= 0) {
         fail_usage("--seconds 0 measures nothing: name a time above 0, or --total");
     }
     if (options->record > UINT64_C(1) << 30) {
         fail_usage("--record %s is larger than 1GiB", record);
     }
-    if (options->total_given && options->total / options->record < (uint64_t)options->common.threads) {
+    if (options->total_set &&
+        options->total / options->record < (uint64_t)options->common.threads) {
         fail_usage("--total is less than one record of %s for each of %d threads", record,
                    options->common.threads);
     }
     uint64_t records = options->size / (uint64_t)options->common.threads / options->record;
     if (records < (uint64_t)options->depth) {
-        fail_usage("--size %s in %d files leaves less than %d record(s) of %s per file: use a larger --size",
-                   format_size(options->size, size, sizeof size), options->common.threads, options->depth,
-                   record);
+        fail_usage("--size %s in %d files leaves less than %d record(s) of %s per file: use a "
+                   "larger --size",
+                   format_size(options->size, size, sizeof size), options->common.threads,
+                   options->depth, record);
     }
     if (options->depth > 1 && strcmp(options->engine, "psync") == 0) {
-        fail_usage("--depth %d needs --engine io_uring: psync keeps one request in flight", options->depth);
+        fail_usage("--depth %d needs --engine io_uring: psync keeps one request in flight",
+                   options->depth);
     }
 }
 
-/* Makes the files of all lanes, then refuses a record that direct I/O cannot move here (exit 77). */
+/*
+ * Makes the files of all lanes, then refuses a record that direct I/O cannot move here (exit 77).
+ */
 static uint32_t open_files(struct disk_test *test, int threads, struct warnings *warnings) {
     test->direct = true;
     for (int i = 0; i < threads; i++) {
         test->lanes[i].file = scratch_open(i, &test->direct);
     }
     uint32_t memory, alignment = volume_alignment(test->lanes[0].file, test->volume, &memory);
-    if (test->record < alignment || test->record % alignment != 0 || test->record < RECORD_MINIMUM) {
-        fail_impossible(
-            "a record of %" PRIu64 " bytes is not possible here: direct I/O on this %s moves multiples of "
-            "%" PRIu32 " bytes; the next larger record has %" PRIu64,
-            test->record, test->volume->filesystem, alignment, (test->record / alignment + 1) * alignment);
+    if (test->record < alignment || test->record % alignment != 0 ||
+        test->record < RECORD_MINIMUM) {
+        fail_impossible("a record of %" PRIu64
+                        " bytes is not possible here: direct I/O on this %s moves multiples of "
+                        "%" PRIu32 " bytes; the next larger record has %" PRIu64,
+                        test->record, test->volume->filesystem, alignment,
+                        (test->record / alignment + 1) * alignment);
     }
     if (!test->direct) {
         warnings_add(warnings, "not direct: %s refuses O_DIRECT, so the page cache takes part",
@@ -141,27 +156,29 @@ static void check_space(const struct volume *volume, uint64_t needed, const char
     }
 }
 
-/* What the device moved while the clock ran; a doubtful result is named in a warning. */
-static bool device_bytes(const struct disk_test *test, uint64_t asked, uint64_t *moved,
+/* What the device moved while the clock ran; adds a warning where the result is doubtful. */
+static bool device_bytes(const struct disk_test *test, uint64_t requested, uint64_t *moved,
                          struct warnings *warnings) {
     const struct volume *volume = test->volume;
     uint64_t read, written;
     if (volume->memory) {
-        warnings_add(warnings, "RAM: %s keeps files in memory, this is no disk", volume->filesystem);
+        warnings_add(warnings, "RAM: %s keeps files in memory, this is no disk",
+                     volume->filesystem);
     }
     if (!test->counted || !volume_counters(volume, &read, &written)) {
         if (!volume->memory) {
-            warnings_add(warnings,
-                         "unchecked: no block device is seen below this %s, so it is not known whether the "
-                         "bytes reached one",
-                         volume->filesystem);
+            warnings_add(
+                warnings,
+                "unchecked: no block device is seen below this %s, so it is not known whether the "
+                "bytes reached one",
+                volume->filesystem);
         }
         return false;
     }
     *moved = test->write ? written - test->device_written : read - test->device_read;
-    if ((double)*moved < 0.9 * (double)asked) {
-        warnings_add(warnings, "cached: %" PRIu64 " of %" PRIu64 " bytes reached device %s", *moved, asked,
-                     volume->device);
+    if ((double)*moved < 0.9 * (double)requested) {
+        warnings_add(warnings, "cached: %" PRIu64 " of %" PRIu64 " bytes reached device %s", *moved,
+                     requested, volume->device);
     }
     return true;
 }
@@ -183,8 +200,8 @@ static void json_latency(struct json *json, const struct histogram *latency) {
     report_percentiles(json, latency);
 }
 
-static void print(const struct disk_options *options, struct disk_test *test, const struct team *team,
-                  uint32_t alignment, struct warnings *warnings) {
+static void print(const struct disk_options *options, struct disk_test *test,
+                  const struct team *team, uint32_t alignment, struct warnings *warnings) {
     static struct histogram latency;
     uint64_t flush_ns = 0, huge = 0, moved;
     bool known = device_bytes(test, team->work, &moved, warnings);
@@ -233,6 +250,55 @@ static void print(const struct disk_options *options, struct disk_test *test, co
     report_end(&json, &report);
 }
 
+static void make_test(struct disk_test *test, const struct disk_options *options,
+                      const struct volume *volume) {
+    int threads = options->common.threads;
+    *test = (struct disk_test){.engine = strcmp(options->engine, "psync") == 0 ? &engine_psync
+                                                                               : &engine_io_uring,
+                               .volume = volume,
+                               .write = options->workload[0] == 'W',
+                               .random = options->workload[1] == 'R',
+                               .sync = strcmp(options->sync, "each") == 0,
+                               .fresh = strcmp(options->fill, "new") == 0,
+                               .huge_pages = strcmp(options->huge_pages, "on") == 0,
+                               .record = options->record,
+                               .records = options->size / (uint64_t)threads / options->record,
+                               .depth = options->depth,
+                               .seed = options->common.seed,
+                               .lanes = calloc((size_t)threads, sizeof(struct lane))};
+    if (test->lanes == NULL ||
+        getrandom(&test->run, sizeof test->run, 0) != (ssize_t)sizeof test->run) {
+        fail_measurement("no memory or no random number for %d threads: %s", threads,
+                         strerror(errno));
+    }
+    for (int i = 0; i < threads; i++) {
+        test->lanes[i].test = test;
+        test->lanes[i].file = -1;
+    }
+    if (test->engine->probe != NULL) {
+        test->engine->probe(test);
+    }
+}
+
+static void measure(struct team *team, const struct disk_options *options, struct disk_test *test,
+                    const struct cpu_list *cpus) {
+    static struct cpu_list shared_cpus;
+    shared_cpus = options->common.cpus;
+    if (shared_cpus.count == 0 && !place_allowed(&shared_cpus)) {
+        fail_measurement("the CPUs of this process cannot be read: %s", strerror(errno));
+    }
+    struct team_plan plan = {
+        .warmup = options->common.warmup,
+        .seconds = options->common.seconds,
+        .work = options->total_set ? options->total / test->record * test->record : 0,
+        .grain = test->record,
+        .clock_rate = false,
+        .shared_cpus = &shared_cpus};
+    if (!team_run(team, cpus, &plan, &lane_job, test)) {
+        fail_measurement("%s", team->error);
+    }
+}
+
 int main(int argc, char **argv) {
     static struct disk_options options = {.common = COMMON_DEFAULTS,
                                           .directory = ".",
@@ -243,7 +309,7 @@ int main(int argc, char **argv) {
                                           .record = 4096,
                                           .size = UINT64_C(1) << 30,
                                           .depth = 1};
-    static struct cpu_list cpus, among;
+    static struct cpu_list cpus;
     static struct volume volume;
     static struct disk_test test;
     struct warnings warnings = {.count = 0};
@@ -253,50 +319,15 @@ int main(int argc, char **argv) {
     check(&options);
     int threads = options.common.threads;
     place_choose(&options.common.cpus, threads, &cpus, &warnings);
-    test =
-        (struct disk_test){.engine = strcmp(options.engine, "psync") == 0 ? &engine_psync : &engine_io_uring,
-                           .volume = &volume,
-                           .write = options.workload[0] == 'W',
-                           .random = options.workload[1] == 'R',
-                           .sync = strcmp(options.sync, "each") == 0,
-                           .fresh = strcmp(options.fill, "new") == 0,
-                           .huge_pages = strcmp(options.huge_pages, "on") == 0,
-                           .record = options.record,
-                           .records = options.size / (uint64_t)threads / options.record,
-                           .depth = options.depth,
-                           .seed = options.common.seed,
-                           .lanes = calloc((size_t)threads, sizeof(struct lane))};
-    if (test.lanes == NULL || getrandom(&test.run, sizeof test.run, 0) != (ssize_t)sizeof test.run) {
-        fail_measurement("no memory or no random number for %d threads: %s", threads, strerror(errno));
-    }
-    if (test.engine->probe != NULL) {
-        test.engine->probe(&test);
-    }
+    make_test(&test, &options, &volume);
     scratch_create(options.directory);
     if (!volume_inspect(scratch_directory(), &volume)) {
-        fail_measurement("the filesystem of '%s' cannot be asked: %s", options.directory, strerror(errno));
+        fail_measurement("the filesystem of '%s' cannot be read: %s", options.directory,
+                         strerror(errno));
     }
     check_space(&volume, test.record * test.records * (uint64_t)threads, options.directory);
-    for (int i = 0; i < threads; i++) {
-        test.lanes[i].test = &test;
-        test.lanes[i].file = -1;
-    }
     uint32_t alignment = open_files(&test, threads, &warnings);
-
-    uint64_t work = options.total_given ? options.total / test.record * test.record : 0;
-    struct team_plan plan = {.warmup = options.common.warmup,
-                             .seconds = options.common.seconds,
-                             .work = work,
-                             .grain = test.record,
-                             .clock_rate = false,
-                             .among = &among};
-    among = options.common.cpus;
-    if (among.count == 0 && !place_allowed(&among)) {
-        fail_measurement("the CPUs of this process cannot be read: %s", strerror(errno));
-    }
-    if (!team_run(&team, &cpus, &plan, &lane_job, &test)) {
-        fail_measurement("%s", team.error);
-    }
+    measure(&team, &options, &test, &cpus);
     print(&options, &test, &team, alignment, &warnings);
     for (int i = 0; i < threads; i++) {
         lane_free(&test.lanes[i]);

@@ -1,4 +1,4 @@
-#include "lane.h"
+#include "disk/lane.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,12 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "../common/random.h"
-#include "record.h"
-#include "volume.h"
+#include "common/clock.h"
+#include "common/random.h"
+#include "disk/record.h"
+#include "disk/transfer.h"
+#include "disk/volume.h"
 
-enum { SMALL_PAGE = 4096, LAYOUT_CHUNK = 1 << 20, VERIFIED_RECORDS = 64, VERIFIED_BYTES = 64 << 20 };
+enum {
+    SMALL_PAGE = 4096,
+    LAYOUT_CHUNK = 1 << 20,
+    VERIFIED_RECORDS = 64,
+    VERIFIED_BYTES = 64 << 20
+};
 
 unsigned char *lane_buffer(const struct lane *lane, int slot) {
     return lane->arena.base + (size_t)slot * lane->stride;
@@ -26,7 +32,7 @@ bool lane_pass_is_over(const struct lane *lane) {
 uint64_t lane_next(struct lane *lane, int slot) {
     const struct disk_test *test = lane->test;
     if (lane_pass_is_over(lane) && ftruncate(lane->file, 0) != 0) {
-        lane->emptied = errno;
+        lane->truncate_error = errno;
     }
     uint64_t operation = lane->issued++;
     uint64_t index = order_at(&lane->order, operation);
@@ -37,57 +43,49 @@ uint64_t lane_next(struct lane *lane, int slot) {
     return index * test->record;
 }
 
-static bool write_whole(int file, const unsigned char *data, size_t size, uint64_t place) {
-    while (size > 0) {
-        ssize_t count = pwrite(file, data, size, (off_t)place);
-        if (count < 0 && errno != EINTR) {
-            return false;
-        }
-        size_t done = count > 0 ? (size_t)count : 0;
-        data += done;
-        size -= done;
-        place += done;
-    }
-    return true;
-}
-
 /*
- * Writes the whole file, so that no read meets a hole and no measured write has to allocate: a run that wraps
- * around measures the same thing from its first record to its last. Generation 0.
+ * Writes the whole file, so that no read meets a hole and no measured write has to allocate: a run
+ * that wraps around measures the same thing from its first record to its last. Generation 0.
  */
 static bool lay_out(struct team_member *member, struct lane *lane) {
     const struct disk_test *test = lane->test;
-    uint64_t together = test->record < LAYOUT_CHUNK ? LAYOUT_CHUNK / test->record : 1;
+    uint64_t per_write = test->record < LAYOUT_CHUNK ? LAYOUT_CHUNK / test->record : 1;
     struct arena chunk;
-    if (!arena_create(&chunk, together * test->record, false)) {
-        team_fail(member, "no memory for a buffer of %" PRIu64 " bytes", together * test->record);
+    if (!arena_create(&chunk, per_write * test->record, false)) {
+        team_fail(member, "no memory for a buffer of %" PRIu64 " bytes", per_write * test->record);
         return false;
     }
     struct random_state random;
     random_seed(&random, test->seed, (uint64_t)member->index);
-    random_fill(&random, chunk.base, together * test->record);
+    random_fill(&random, chunk.base, per_write * test->record);
     bool ok = true;
-    for (uint64_t first = 0; ok && first < test->records && !team_failed(member); first += together) {
-        uint64_t count = test->records - first < together ? test->records - first : together;
+    for (uint64_t first = 0; ok && first < test->records && !team_failed(member);
+         first += per_write) {
+        uint64_t count = test->records - first < per_write ? test->records - first : per_write;
         for (uint64_t i = 0; i < count; i++) {
             record_stamp(chunk.base + i * test->record, test->record, lane->name, first + i, 0);
         }
-        ok = write_whole(lane->file, chunk.base, count * test->record, first * test->record);
+        ok = transfer_whole(lane->file, TRANSFER_WRITE, chunk.base, count * test->record,
+                            first * test->record);
     }
     ok = ok && fsync(lane->file) == 0;
     if (!ok) {
-        team_fail(member, "the file of thread %d cannot be written: %s%s", member->index, strerror(errno),
-                  errno == ENOSPC || errno == EDQUOT ? "; use a smaller --size or another --directory" : "");
+        team_fail(
+            member, "the file of thread %d cannot be written: %s%s", member->index, strerror(errno),
+            errno == ENOSPC || errno == EDQUOT ? "; use a smaller --size or another --directory"
+                                               : "");
     }
     arena_destroy(&chunk);
     return ok;
 }
 
-/* Without O_DIRECT the page cache is emptied of the file as far as the kernel lets an ordinary user do it. */
-static void forget_cached(const struct lane *lane) {
+/* Without O_DIRECT the page cache is emptied of the file as far as the kernel lets an ordinary user
+ * do it. */
+static void drop_page_cache(const struct lane *lane) {
     if (!lane->test->direct) {
         posix_fadvise(lane->file, 0, 0, POSIX_FADV_DONTNEED);
-        posix_fadvise(lane->file, 0, 0, lane->test->random ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
+        posix_fadvise(lane->file, 0, 0,
+                      lane->test->random ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
     }
 }
 
@@ -96,13 +94,13 @@ static void prepare(struct team_member *member) {
     struct lane *lane = &test->lanes[member->index];
     lane->order.records = test->records;
     lane->order.random = test->random;
-    lane->order.seed =
-        test->seed * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)member->index * UINT64_C(0xd1342543de82ef95);
+    lane->order.seed = test->seed * UINT64_C(0x9e3779b97f4a7c15) +
+                       (uint64_t)member->index * UINT64_C(0xd1342543de82ef95);
     lane->name = test->run + (uint64_t)member->index;
     lane->stride = (test->record + SMALL_PAGE - 1) / SMALL_PAGE * SMALL_PAGE;
     size_t bytes = lane->stride * (size_t)test->depth;
-    /* The device moves a record in as many pieces as its buffer has in physical memory: of small pages 256 in
-     * 1 MiB. */
+    /* The device moves a record in as many pieces as its buffer has in physical memory: of small
+     * pages 256 in 1 MiB. */
     bool huge = test->huge_pages && lane->stride > SMALL_PAGE;
     lane->in_slot = calloc((size_t)test->depth, sizeof *lane->in_slot);
     if (lane->in_slot == NULL || !arena_create(&lane->arena, bytes, huge)) {
@@ -117,7 +115,7 @@ static void prepare(struct team_member *member) {
     random_fill(&random, lane->arena.base, bytes);
     lane->huge_bytes = arena_huge_bytes(&lane->arena);
     if ((test->fresh || lay_out(member, lane)) && test->engine->open(member, lane)) {
-        forget_cached(lane);
+        drop_page_cache(lane);
     }
 }
 
@@ -132,39 +130,44 @@ static void run(struct team_member *member) {
     if (test->write && !team_failed(member)) {
         uint64_t begin = clock_now();
         if (fdatasync(lane->file) != 0) {
-            team_fail(member, "the file of thread %d cannot be flushed: %s", member->index, strerror(errno));
+            team_fail(member, "the file of thread %d cannot be flushed: %s", member->index,
+                      strerror(errno));
         }
         lane->flush_ns = clock_now() - begin;
     }
-    if (lane->emptied != 0) {
+    if (lane->truncate_error != 0) {
         team_fail(member, "the file of thread %d cannot be emptied: %s", member->index,
-                  strerror(lane->emptied));
+                  strerror(lane->truncate_error));
     }
 }
 
 const struct team_job lane_job = {.prepare = prepare, .run = run, .finish = NULL};
 
-/* May the record hold this generation? The newest, or with a queue one that was in flight together with it:
- * some requests take so long that others go round the file meanwhile. */
-static bool acceptable(const struct lane *lane, uint64_t operation, uint64_t generation) {
+/* Whether the record may hold this generation: the newest, or with a queue one that was in flight
+ * at the same time, as some requests take so long that others complete a whole pass meanwhile. */
+static bool is_acceptable(const struct lane *lane, uint64_t operation, uint64_t generation) {
     if (generation == operation + 1) {
         return true;
     }
-    return generation > 0 && generation - 1 < operation && operation - (generation - 1) < lane->farthest &&
+    return generation > 0 && generation - 1 < operation &&
+           operation - (generation - 1) < lane->farthest &&
            order_at(&lane->order, generation - 1) == order_at(&lane->order, operation);
 }
 
-/* Reads the newest records once more, up to a number, newest first; of a record written twice only the
- * newest. */
+/* Reads the newest records once more, up to a number, newest first; of a record written twice only
+ * the newest. */
 static int64_t verify_file(struct lane *lane, uint64_t limit, char *error, size_t capacity) {
     const struct disk_test *test = lane->test;
     uint64_t checked[VERIFIED_RECORDS];
-    uint64_t count = 0, there = lane->issued;
-    if (test->fresh && there > 0) {
-        there = (there - 1) % test->records + 1; /* what the file had before this pass is gone */
+    uint64_t count = 0, in_file = lane->issued;
+    if (test->fresh && in_file > 0) {
+        in_file =
+            (in_file - 1) % test->records + 1; /* what the file had before this pass is gone */
     }
-    for (uint64_t back = 1; back <= there && count < limit && back <= 2 * VERIFIED_RECORDS; back++) {
-        uint64_t operation = lane->issued - back, index = order_at(&lane->order, operation), generation = 0;
+    for (uint64_t back = 1; back <= in_file && count < limit && back <= 2 * VERIFIED_RECORDS;
+         back++) {
+        uint64_t operation = lane->issued - back, index = order_at(&lane->order, operation),
+                 generation = 0;
         bool newer = false;
         for (uint64_t i = 0; i < count; i++) {
             newer = newer || checked[i] == index;
@@ -181,8 +184,10 @@ static int64_t verify_file(struct lane *lane, uint64_t limit, char *error, size_
             return -1;
         }
         bool whole = record_check(buffer, test->record, lane->name, index, &generation);
-        if (!whole || (test->write ? !acceptable(lane, operation, generation) : generation != 0)) {
-            snprintf(error, capacity, "record %" PRIu64 " does not hold what was written to it", index);
+        if (!whole ||
+            (test->write ? !is_acceptable(lane, operation, generation) : generation != 0)) {
+            snprintf(error, capacity, "record %" PRIu64 " does not hold what was written to it",
+                     index);
             return -1;
         }
         checked[count++] = index;
@@ -196,9 +201,10 @@ int64_t lane_verify(struct lane *lane, char *error, size_t capacity) {
     int64_t count = 0;
     for (uint64_t slot = 0; !test->write && slot < slots; slot++, count++) {
         uint64_t index = order_at(&lane->order, lane->in_slot[slot]), generation;
-        if (!record_check(lane_buffer(lane, (int)slot), test->record, lane->name, index, &generation)) {
-            snprintf(error, capacity, "a read of record %" PRIu64 " did not bring what the file holds",
-                     index);
+        if (!record_check(lane_buffer(lane, (int)slot), test->record, lane->name, index,
+                          &generation)) {
+            snprintf(error, capacity,
+                     "a read of record %" PRIu64 " did not bring what the file holds", index);
             return -1;
         }
     }

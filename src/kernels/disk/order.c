@@ -1,10 +1,11 @@
-#include "order.h"
+#include "disk/order.h"
 
-#include "../common/random.h"
+#include "common/random.h"
 
 /*
- * Multiplying by an odd number, adding, and x ^= x >> s are each one-to-one on k-bit numbers, so their chain
- * is a permutation of 0 .. 2^k - 1. Values that are not below `records` are sent through again until one is
+ * Multiplying by an odd number, adding, and x ^= x >> s are each one-to-one on k-bit numbers, so
+ * their chain is a permutation of 0 .. 2^k - 1. Values that are not below `records` pass through
+ * the chain until one is
  * ("cycle walking"); 2^k < 2 records, so this takes less than two rounds on average.
  */
 uint64_t order_at(const struct order *order, uint64_t operation) {
@@ -14,7 +15,8 @@ uint64_t order_at(const struct order *order, uint64_t operation) {
     }
     unsigned bits = 64u - (unsigned)__builtin_clzll(order->records - 1);
     uint64_t mask = UINT64_MAX >> (64 - bits), state = order->seed + pass;
-    uint64_t first = splitmix64(&state) | 1, second = splitmix64(&state) | 1, third = splitmix64(&state) | 1;
+    uint64_t first = splitmix64(&state) | 1, second = splitmix64(&state) | 1,
+             third = splitmix64(&state) | 1;
     uint64_t shift = splitmix64(&state);
     do {
         at = (at + shift) & mask;

@@ -1,8 +1,8 @@
-#include "record.h"
+#include "disk/record.h"
 
 #include <string.h>
 
-#include "../common/random.h"
+#include "common/random.h"
 
 struct stamp {
     uint64_t file;
@@ -20,7 +20,8 @@ static uint64_t sum_of(uint64_t file, uint64_t index, uint64_t generation) {
     return splitmix64(&state);
 }
 
-/* The last part is shorter when the record is no multiple of 4 KiB; too short for a stamp, it has none. */
+/* The last part is shorter when the record is no multiple of 4 KiB; too short for a stamp, it has
+ * none. */
 static size_t parts_of(size_t size) {
     return (size + RECORD_PART - RECORD_MINIMUM) / RECORD_PART;
 }
@@ -34,7 +35,8 @@ void record_stamp(void *data, size_t size, uint64_t file, uint64_t index, uint64
     }
 }
 
-bool record_check(const void *data, size_t size, uint64_t file, uint64_t index, uint64_t *generation) {
+bool record_check(const void *data, size_t size, uint64_t file, uint64_t index,
+                  uint64_t *generation) {
     const unsigned char *bytes = data;
     for (size_t part = 0; part < parts_of(size); part++) {
         struct stamp stamp;

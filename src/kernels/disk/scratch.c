@@ -1,4 +1,4 @@
-#include "scratch.h"
+#include "disk/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../common/status.h"
+#include "common/status.h"
 
 #define MARKER "peakmark-"
 
@@ -51,7 +51,7 @@ void scratch_remove(void) {
     scratch.exists = 0;
 }
 
-static void remove_and_die(int number) {
+static void remove_and_reraise(int number) {
     scratch_remove();
     signal(number, SIG_DFL);
     raise(number); /* delivered when the handler returns: the parent sees which signal ended us */
@@ -60,7 +60,7 @@ static void remove_and_die(int number) {
 static void handle_signals(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        struct sigaction action = {.sa_handler = remove_and_die};
+        struct sigaction action = {.sa_handler = remove_and_reraise};
         sigfillset(&action.sa_mask);
         sigaction(numbers[i], &action, NULL);
     }
@@ -69,23 +69,25 @@ static void handle_signals(void) {
 void scratch_create(const char *directory) {
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%sXXXXXX", directory, MARKER) >= (int)sizeof path) {
-        fail_usage("--directory: the path is longer than %d bytes", PATH_MAX - (int)sizeof scratch.name);
+        fail_usage("--directory: the path is longer than %d bytes",
+                   PATH_MAX - (int)sizeof scratch.name);
     }
     scratch.parent = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (scratch.parent < 0) {
-        fail_usage("--directory: '%s' cannot be opened: %s; name a directory you may write to", directory,
-                   strerror(errno));
+        fail_usage("--directory: '%s' cannot be opened: %s; name a directory you may write to",
+                   directory, strerror(errno));
     }
     /* A signal between making the directory and knowing its name would leave it behind. */
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     if (mkdtemp(path) == NULL) {
-        fail_usage("--directory: no directory can be made in '%s': %s; name one you may write to", directory,
-                   strerror(errno));
+        fail_usage("--directory: no directory can be made in '%s': %s; name one you may write to",
+                   directory, strerror(errno));
     }
     memcpy(scratch.name, strrchr(path, '/') + 1, sizeof scratch.name);
-    scratch.directory = openat(scratch.parent, scratch.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    scratch.directory =
+        openat(scratch.parent, scratch.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (scratch.directory < 0) {
         int error = errno;
         unlinkat(scratch.parent, scratch.name, AT_REMOVEDIR);
@@ -110,7 +112,8 @@ int scratch_open(int index, bool *direct) {
     int file = openat(scratch.directory, name, flags | (*direct ? O_DIRECT : 0), 0600);
     if (file < 0 && *direct && errno == EINVAL) {
         *direct = false;
-        unlinkat(scratch.directory, name, 0); /* some filesystems refuse O_DIRECT after creating the file */
+        unlinkat(scratch.directory, name,
+                 0); /* some filesystems refuse O_DIRECT after creating the file */
         file = openat(scratch.directory, name, flags, 0600);
     }
     if (file < 0) {

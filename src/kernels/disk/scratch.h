@@ -1,23 +1,24 @@
 /*
- * The files that are measured: peakmark-0, peakmark-1, ... in a private directory peakmark-XXXXXX (0700)
- * below the one given. They are removed however the program ends: exit, SIGINT, SIGTERM, SIGHUP (only SIGKILL
- * leaves them).
+ * The files that are measured: peakmark-0, peakmark-1, ... in a private directory peakmark-XXXXXX
+ * (0700) below that of --directory. They are removed however the program ends: exit, SIGINT,
+ * SIGTERM, SIGHUP (only SIGKILL leaves them).
  */
 #ifndef PEAKMARK_DISK_SCRATCH_H
 #define PEAKMARK_DISK_SCRATCH_H
 
 #include <stdbool.h>
 
-/* Makes the private directory and takes care of its removal. Ends the program when it can't be made. */
+/* Makes the private directory and takes care of its removal. Ends the program when it can't be
+ * made. */
 void scratch_create(const char *directory);
 
 /* The private directory, for asking about its filesystem. */
 int scratch_directory(void);
 
 /*
- * Creates file `index` (0, 1, 2, ... in this order), 0600, never through a link, for reading and writing.
- * *direct asks for O_DIRECT and becomes false when the filesystem refuses it. Ends the program when it can't
- * be created.
+ * Creates file `index` (0, 1, 2, ... in this order), 0600, never through a link, for reading and
+ * writing. *direct asks for O_DIRECT and becomes false when the filesystem refuses it. Ends the
+ * program when it can't be created.
  */
 int scratch_open(int index, bool *direct);
 

@@ -1,6 +1,6 @@
-/* io_uring: `depth` requests in flight per thread, each thread with a ring of its own. */
-#include "../common/status.h"
-#include "lane.h"
+/* io_uring: `depth` requests in flight per thread, each thread with a ring. */
+#include "common/status.h"
+#include "disk/lane.h"
 
 #ifdef HAVE_LIBURING
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "../common/clock.h"
+#include "common/clock.h"
 
 struct ring {
     struct io_uring ring;
@@ -32,10 +32,10 @@ static void uring_probe(const struct disk_test *test) {
     struct io_uring ring;
     int error = ring_init(&ring, test->depth);
     if (error != 0) {
-        fail_impossible(
-            "io_uring is not available: %s (see kernel.io_uring_disabled and the container's seccomp "
-            "filter); use --engine psync",
-            strerror(-error));
+        fail_impossible("io_uring is not available: %s (see kernel.io_uring_disabled and the "
+                        "container's seccomp "
+                        "filter); use --engine psync",
+                        strerror(-error));
     }
     io_uring_queue_exit(&ring);
 }
@@ -43,10 +43,13 @@ static void uring_probe(const struct disk_test *test) {
 static bool uring_open(struct team_member *member, struct lane *lane) {
     struct ring *state = calloc(1, sizeof *state);
     uint64_t *begin = calloc((size_t)lane->test->depth, sizeof *begin);
-    int error = state == NULL || begin == NULL ? -ENOMEM : ring_init(&state->ring, lane->test->depth);
+    int error =
+        state == NULL || begin == NULL ? -ENOMEM : ring_init(&state->ring, lane->test->depth);
     if (error != 0) {
-        team_fail(member, "the io_uring of thread %d cannot be made: %s; use a smaller --depth or --threads",
-                  member->index, strerror(-error));
+        team_fail(
+            member,
+            "the io_uring of thread %d cannot be made: %s; use a smaller --depth or --threads",
+            member->index, strerror(-error));
         free(begin);
         free(state);
         return false;
@@ -63,8 +66,10 @@ static void uring_close(struct lane *lane) {
     free(state);
 }
 
-/* What a signal interrupted is handed over with the next call. */
-static bool handed_over(struct team_member *member, int result) {
+/*
+ * False when the ring is broken. A call that a signal interrupted is made up for by the next one.
+ */
+static bool check_submit(struct team_member *member, int result) {
     if (result < 0 && result != -EINTR) {
         team_fail(member, "io_uring of thread %d: %s", member->index, strerror(-result));
         return false;
@@ -73,12 +78,13 @@ static bool handed_over(struct team_member *member, int result) {
 }
 
 /*
- * Makes a request and hands it over at once: kept back until all completions are taken, requests in flight
- * would be fewer than `depth` meanwhile (reads at depth 64 on a virtual disk: 231 MB/s, at once 313). False:
- * the ring is broken.
+ * Makes a request and submits it at once: were it held back until all completions are taken, fewer
+ * than `depth` requests would be in flight meanwhile (reads at depth 64 on a virtual disk: 231
+ * MB/s, at once 313). False: the ring is broken.
  */
-static bool issue(struct team_member *member, struct lane *lane, struct ring *state, int slot) {
-    struct io_uring_sqe *sqe = io_uring_get_sqe(&state->ring); /* never NULL: as many entries as slots */
+static bool submit(struct team_member *member, struct lane *lane, struct ring *state, int slot) {
+    struct io_uring_sqe *sqe =
+        io_uring_get_sqe(&state->ring); /* never NULL: as many entries as slots */
     uint64_t place = lane_next(lane, slot);
     unsigned char *buffer = lane_buffer(lane, slot);
     if (lane->test->write) {
@@ -89,7 +95,7 @@ static bool issue(struct team_member *member, struct lane *lane, struct ring *st
     }
     io_uring_sqe_set_data64(sqe, (uint64_t)slot);
     state->begin[slot] = clock_now();
-    return handed_over(member, io_uring_submit(&state->ring));
+    return check_submit(member, io_uring_submit(&state->ring));
 }
 
 /* Takes one completion: false when the request failed. */
@@ -107,33 +113,36 @@ static bool complete(struct team_member *member, struct lane *lane, struct ring 
     return true;
 }
 
-/* Takes what is complete and hands over as much again, until nothing is in flight: there is no more to do, or
- * a file is to be emptied. */
-static bool keep_full(struct team_member *member, struct lane *lane, struct ring *state, uint64_t *left) {
-    int flying = 0;
-    for (; flying < lane->test->depth && *left != 0 && (flying == 0 || !lane_pass_is_over(lane)); flying++) {
-        if (!issue(member, lane, state, flying)) {
+/* Replaces each completed request by a new one, until nothing is in flight: the work is done, or a
+ * file is to be emptied. */
+static bool run_requests(struct team_member *member, struct lane *lane, struct ring *state,
+                         uint64_t *remaining) {
+    int in_flight = 0;
+    for (; in_flight < lane->test->depth && *remaining != 0 &&
+           (in_flight == 0 || !lane_pass_is_over(lane));
+         in_flight++) {
+        if (!submit(member, lane, state, in_flight)) {
             return false;
         }
-        --*left;
+        --*remaining;
     }
-    while (flying > 0) {
-        if (!handed_over(member, io_uring_submit_and_wait(&state->ring, 1))) {
+    while (in_flight > 0) {
+        if (!check_submit(member, io_uring_submit_and_wait(&state->ring, 1))) {
             return false;
         }
         struct io_uring_cqe *cqe;
         while (io_uring_peek_cqe(&state->ring, &cqe) == 0) {
             int slot = (int)cqe->user_data;
-            bool more = complete(member, lane, state, cqe) && *left > 0 && !team_stopped(member) &&
-                        !lane_pass_is_over(lane);
+            bool more = complete(member, lane, state, cqe) && *remaining > 0 &&
+                        !team_stopped(member) && !lane_pass_is_over(lane);
             io_uring_cqe_seen(&state->ring, cqe);
-            flying--;
+            in_flight--;
             if (more) {
-                if (!issue(member, lane, state, slot)) {
+                if (!submit(member, lane, state, slot)) {
                     return false;
                 }
-                --*left;
-                flying++;
+                --*remaining;
+                in_flight++;
             }
         }
     }
@@ -142,9 +151,10 @@ static bool keep_full(struct team_member *member, struct lane *lane, struct ring
 
 static void uring_run(struct team_member *member, struct lane *lane) {
     struct ring *state = lane->engine_state;
-    uint64_t left = member->limit == UINT64_MAX ? UINT64_MAX : member->limit / lane->test->record;
-    while (left > 0 && keep_full(member, lane, state, &left) && !team_stopped(member) &&
-           !team_failed(member)) {
+    uint64_t remaining =
+        member->limit == UINT64_MAX ? UINT64_MAX : member->limit / lane->test->record;
+    while (remaining > 0 && run_requests(member, lane, state, &remaining) &&
+           !team_stopped(member) && !team_failed(member)) {
     }
 }
 
@@ -159,9 +169,9 @@ const struct engine engine_io_uring = {.name = "io_uring",
 
 static void uring_probe(const struct disk_test *test) {
     (void)test;
-    fail_impossible(
-        "this diskbench was built without liburing: install it (Debian: liburing-dev), build again, or "
-        "use --engine psync");
+    fail_impossible("this diskbench was built without liburing: install it (Debian: liburing-dev), "
+                    "build again, or "
+                    "use --engine psync");
 }
 
 const struct engine engine_io_uring = {.name = "io_uring", .queue = true, .probe = uring_probe};

@@ -1,15 +1,16 @@
-#include "bench.h"
+#include "memory/bench.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "random.h"
+#include "common/clock.h"
+#include "common/random.h"
 
-/* Bytes between two looks at the stop flag: 40 us in the first-level cache, under a millisecond in DRAM. */
+/* Bytes between two checks of the stop flag: 40 us in the first-level cache, under a millisecond in
+ * DRAM. */
 #define PORTION_BYTES (UINT64_C(4) << 20)
-/* Loads between two looks at flag and clock: 80 us in the first-level cache. */
+/* Loads between two checks of flag and clock: 80 us in the first-level cache. */
 #define PORTION_HOPS 65536
 /* What no write and no copy leaves behind. */
 #define POISON UINT64_C(0xdeadc0dedeadc0de)
@@ -25,9 +26,9 @@ static size_t buffer_bytes(const struct bench *bench) {
 }
 
 /*
- * Source and target begin at different offsets in a page: at equal ones Intel cores hold a load back for an
- * older store that merely has the same low 12 bits. An odd number of lines also spreads small blocks over the
- * cache's sets.
+ * Source and target begin at different offsets in a page: at equal ones Intel cores hold a load
+ * back for an older store that merely has the same low 12 bits. An odd number of lines also spreads
+ * small blocks over the cache's sets.
  */
 static size_t target_offset(const struct bench *bench) {
     if (bench->operation != OPERATION_COPY) {
@@ -51,17 +52,19 @@ void bench_free(struct team *team) {
     }
 }
 
-/* Memory of a thread, mapped but not touched. */
-static struct bench_worker *new_worker(struct team_member *member) {
+/* Memory of a thread, mapped but not touched, and its random numbers. NULL: the team has failed. */
+static struct bench_worker *new_worker(struct team_member *member, struct random_state *random) {
     const struct bench *bench = member->context;
     struct bench_worker *worker = calloc(1, sizeof *worker);
-    if (worker == NULL || !arena_create(&worker->arena, bench_bytes_per_thread(bench), bench->huge_pages)) {
+    if (worker == NULL ||
+        !arena_create(&worker->arena, bench_bytes_per_thread(bench), bench->huge_pages)) {
         team_fail(member, "thread %d cannot have %zu bytes of memory: %s", member->index,
                   bench_bytes_per_thread(bench), strerror(errno));
         free(worker);
         return NULL;
     }
     member->state = worker;
+    random_seed(random, bench->seed, (uint64_t)member->index);
     return worker;
 }
 
@@ -73,12 +76,11 @@ static void fill_words(unsigned char *buffer, size_t bytes, uint64_t word) {
 
 static void prepare_sweep(struct team_member *member) {
     const struct bench *bench = member->context;
-    struct bench_worker *worker = new_worker(member);
     struct random_state random;
+    struct bench_worker *worker = new_worker(member, &random);
     if (worker == NULL) {
         return;
     }
-    random_seed(&random, bench->seed, (uint64_t)member->index);
     if (bench->operation != OPERATION_WRITE) {
         worker->source = worker->arena.base;
         random_fill(&random, worker->source, buffer_bytes(bench));
@@ -90,7 +92,8 @@ static void prepare_sweep(struct team_member *member) {
     if (bench->random && bench->blocks > 1) {
         worker->order = malloc((size_t)bench->blocks * sizeof *worker->order);
         if (worker->order == NULL) {
-            team_fail(member, "no memory for the order of %llu blocks", (unsigned long long)bench->blocks);
+            team_fail(member, "no memory for the order of %llu blocks",
+                      (unsigned long long)bench->blocks);
             return;
         }
         random_permutation(&random, worker->order, (uint32_t)bench->blocks);
@@ -99,7 +102,7 @@ static void prepare_sweep(struct team_member *member) {
     worker->huge_bytes = arena_huge_bytes(&worker->arena);
 }
 
-static sweep_function *chosen(const struct bench *bench) {
+static sweep_function *choose_sweep(const struct bench *bench) {
     const struct sweeper *sweeper = bench->sweeper;
     if (bench->libc) {
         return bench->operation == OPERATION_COPY ? sweep_copy_libc : sweep_write_libc;
@@ -114,14 +117,14 @@ static sweep_function *chosen(const struct bench *bench) {
     }
 }
 
-static uint64_t least(uint64_t a, uint64_t b) {
+static uint64_t minimum(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
 static void run_sweep(struct team_member *member) {
     const struct bench *bench = member->context;
     struct bench_worker *worker = member->state;
-    sweep_function *const sweep = chosen(bench);
+    sweep_function *const sweep = choose_sweep(bench);
     const uint64_t per_visit = bench_work_per_visit(bench);
     const uint64_t portion = PORTION_BYTES / per_visit > 0 ? PORTION_BYTES / per_visit : 1;
     const uint64_t wanted = member->limit / per_visit + (member->limit % per_visit > 0 ? 1 : 0);
@@ -134,9 +137,9 @@ static void run_sweep(struct team_member *member) {
     uint64_t visits = 0, sum = 0;
     while (visits < wanted && (visits == 0 || !team_stopped(member))) {
         next.first = same_block ? 0 : visits % bench->blocks;
-        next.count = least(portion, wanted - visits);
+        next.count = minimum(portion, wanted - visits);
         if (!same_block) {
-            next.count = least(next.count, bench->blocks - next.first);
+            next.count = minimum(next.count, bench->blocks - next.first);
         }
         next.value = worker->value + visits;
         sum += sweep(&next);
@@ -188,8 +191,10 @@ static uint64_t expected_sum(const struct bench *bench, const struct bench_worke
     return worker->visits / bench->blocks * lap + begun;
 }
 
-/* Whether the block of place i in the order holds what its last visit left, or poison if there was none. */
-static bool block_is_right(const struct bench *bench, const struct bench_worker *worker, uint64_t i) {
+/* Whether the block of place i in the order holds what its last visit left, or poison if there was
+ * none. */
+static bool block_is_right(const struct bench *bench, const struct bench_worker *worker,
+                           uint64_t i) {
     uint64_t number = worker->order != NULL ? worker->order[i] : i;
     const unsigned char *block = worker->target + number * bench->block;
     if (i >= worker->visits) {
@@ -209,17 +214,19 @@ static void verify_sweep(struct team_member *member) {
     const struct bench_worker *worker = member->state;
     if (bench->operation == OPERATION_READ) {
         if (worker->sum != expected_sum(bench, worker)) {
-            team_fail(member,
-                      "thread %d on CPU %d did not read what the memory holds: the rate is not reported",
-                      member->index, member->cpu);
+            team_fail(
+                member,
+                "thread %d on CPU %d did not read what the memory holds: the rate is not reported",
+                member->index, member->cpu);
         }
         return;
     }
     for (uint64_t i = 0; i < bench->blocks; i++) {
         if (!block_is_right(bench, worker, i)) {
-            team_fail(member,
-                      "thread %d on CPU %d left block %llu with wrong contents: the rate is not reported",
-                      member->index, member->cpu, (unsigned long long)i);
+            team_fail(
+                member,
+                "thread %d on CPU %d left block %llu with wrong contents: the rate is not reported",
+                member->index, member->cpu, (unsigned long long)i);
             return;
         }
     }
@@ -240,12 +247,11 @@ static void finish_sweep(struct team_member *member) {
 
 static void prepare_chase(struct team_member *member) {
     const struct bench *bench = member->context;
-    struct bench_worker *worker = new_worker(member);
     struct random_state random;
+    struct bench_worker *worker = new_worker(member, &random);
     if (worker == NULL) {
         return;
     }
-    random_seed(&random, bench->seed, (uint64_t)member->index);
     chase_link(&worker->chase, worker->arena.base, bench->block, bench->stride, &random);
     worker->huge_bytes = arena_huge_bytes(&worker->arena);
 }
@@ -255,7 +261,7 @@ static void run_chase(struct team_member *member) {
     uint64_t done = 0, before = clock_now();
     worker->fastest = 0;
     while (done < member->limit && (done == 0 || !team_stopped(member))) {
-        uint64_t hops = least(PORTION_HOPS, member->limit - done);
+        uint64_t hops = minimum(PORTION_HOPS, member->limit - done);
         chase_run(&worker->chase, hops);
         uint64_t after = clock_now();
         double each = (double)(after - before) * 1e-9 / (double)hops;
@@ -275,12 +281,13 @@ static void finish_chase(struct team_member *member) {
     }
     const char *wrong = team_failed(member) ? NULL : chase_verify(&worker->chase);
     if (wrong != NULL) {
-        team_fail(member, "thread %d on CPU %d: %s: the latency is not reported", member->index, member->cpu,
-                  wrong);
+        team_fail(member, "thread %d on CPU %d: %s: the latency is not reported", member->index,
+                  member->cpu, wrong);
     }
     arena_destroy(&worker->arena);
 }
 
 const struct team_job bench_sweep_job = {
     .prepare = prepare_sweep, .run = run_sweep, .ready = ready_sweep, .finish = finish_sweep};
-const struct team_job bench_chase_job = {.prepare = prepare_chase, .run = run_chase, .finish = finish_chase};
+const struct team_job bench_chase_job = {
+    .prepare = prepare_chase, .run = run_chase, .finish = finish_chase};

@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arena.h"
-#include "chase.h"
-#include "sweep.h"
-#include "team.h"
+#include "common/arena.h"
+#include "common/team.h"
+#include "memory/chase.h"
+#include "memory/sweep.h"
 
 enum operation { OPERATION_READ, OPERATION_WRITE, OPERATION_COPY, OPERATION_CHASE };
 
@@ -22,7 +22,8 @@ struct bench {
     bool huge_pages; /* ask for them */
     size_t block;    /* bytes */
     size_t stride;   /* chase: bytes between pointers */
-    uint64_t blocks; /* of each thread's buffers; 1: the same block again and again. At most UINT32_MAX */
+    uint64_t blocks; /* of each thread's buffers; 1: every visit is to the same block. At most
+                        UINT32_MAX */
     uint64_t seed;
     const struct sweeper *sweeper; /* not for the chase */
 };
@@ -42,11 +43,11 @@ struct bench_worker {
 /* Bytes that one visit or access counts: a copy reads and writes; a chase counts accesses, so 1. */
 uint64_t bench_work_per_visit(const struct bench *bench);
 
-/* Bytes of memory all buffers of one thread take together. */
+/* Bytes of all buffers of one thread. */
 size_t bench_bytes_per_thread(const struct bench *bench);
 
-/* Prepare, run, ready and finish. finish fails the team when contents or counts are not what must have come
- * out. */
+/* Prepare, run, ready and finish. finish fails the team when contents or counts are not what must
+ * have come out. */
 extern const struct team_job bench_sweep_job;
 extern const struct team_job bench_chase_job;
 

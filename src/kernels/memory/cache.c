@@ -1,4 +1,4 @@
-#include "cache.h"
+#include "memory/cache.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -8,7 +8,8 @@
 
 #define SHARED_TEXT 256
 
-static bool read_line(const char *system, int cpu, int index, const char *name, char *text, int capacity) {
+static bool read_line(const char *system, int cpu, int index, const char *name, char *text,
+                      int capacity) {
     char path[512];
     snprintf(path, sizeof path, "%s/cpu%d/cache/index%d/%s", system, cpu, index, name);
     FILE *file = fopen(path, "re");
@@ -30,10 +31,15 @@ static uint64_t size_of(const char *text) {
     if (sscanf(text, "%" SCNu64 "%c", &number, &unit) < 1) {
         return 0;
     }
-    return unit == 'K' ? number << 10 : unit == 'M' ? number << 20 : unit == 'G' ? number << 30 : number;
+    return unit == 'K'   ? number << 10
+           : unit == 'M' ? number << 20
+           : unit == 'G' ? number << 30
+                         : number;
 }
 
-/* The cache of the highest level that holds data; `shared` names its CPUs and so the cache itself. */
+/*
+ * The cache of the highest level that holds data; `shared` names its CPUs and so the cache itself.
+ */
 static uint64_t last_level_of(const char *system, int cpu, char shared[SHARED_TEXT]) {
     uint64_t bytes = 0;
     int highest = 0;

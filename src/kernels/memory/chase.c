@@ -1,12 +1,13 @@
-#include "chase.h"
+#include "memory/chase.h"
 
 static void **node(const struct chase *chase, uint64_t number) {
     return (void **)(void *)(chase->area + (size_t)number * chase->stride);
 }
 
 /*
- * Sattolo's shuffle, in place: the pointers are the permutation. Line i first points to itself; swapping the
- * pointers of i and of a random earlier line joins i into the cycle of the lines before it.
+ * Sattolo's shuffle, in place: the pointers are the permutation. Line i first points to itself;
+ * swapping the pointers of i and of a random earlier line joins i into the cycle of the lines
+ * before it.
  */
 void chase_link(struct chase *chase, unsigned char *area, size_t bytes, size_t stride,
                 struct random_state *random) {
@@ -23,10 +24,10 @@ void chase_link(struct chase *chase, unsigned char *area, size_t bytes, size_t s
     chase->at = node(chase, 0);
 }
 
-/* The barrier keeps the compiler from loading ahead, dropping or merging loads; each is one mov from its own
- * result. */
-#define HOP                                                                                                  \
-    at = *at;                                                                                                \
+/* The barrier keeps the compiler from loading ahead, dropping or merging loads; each is one mov
+ * from the result of the one before. */
+#define HOP                                                                                        \
+    at = *at;                                                                                      \
     __asm__ volatile("" : "+r"(at) : : "memory");
 #define HOP_4 HOP HOP HOP HOP
 
@@ -42,8 +43,8 @@ void chase_run(struct chase *chase, uint64_t hops) {
     chase->at = at;
 }
 
-/* Walks the cycle in the order of the links, at most one lap; what many laps do is known from the rest of a
- * division. */
+/* Walks the cycle in the order of the links, at most one lap; what many laps do is known from the
+ * rest of a division. */
 const char *chase_verify(const struct chase *chase) {
     void **const start = node(chase, 0);
     void **at = start;

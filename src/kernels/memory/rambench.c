@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
-#include "cache.h"
-#include "options.h"
-#include "report.h"
-#include "status.h"
+#include "common/options.h"
+#include "common/report.h"
+#include "common/status.h"
+#include "memory/bench.h"
+#include "memory/cache.h"
 
 #define SYSTEM_CPU "/sys/devices/system/cpu"
 #define NAME_BYTES 24
@@ -28,34 +28,42 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
         .name = "rambench",
         .synopsis = "--workload NAME --block SIZE [option]...",
         .summary =
-            "Measures memory throughput in bytes read plus bytes written per second, or the latency of a "
+            "Measures memory throughput in bytes read plus bytes written per second, or the "
+            "latency of a "
             "load.\n"
             "RS WS RWS read, write, copy blocks one after the other; RR WR RWR in random order;\n"
-            "LAT follows pointers through an area of --block bytes, each load dependent on the one before.",
+            "LAT follows pointers through an area of --block bytes, each load dependent on the one "
+            "before.",
         .example = "rambench --workload RWS --block 1MiB --pool 1GiB --threads 2 --seconds 1"};
     const struct option_spec specs[] = {
-        {"workload", OPTION_CHOICE, &a->workload, "NAME", .help = "what to do", .choices = workloads},
+        {"workload", OPTION_CHOICE, &a->workload, "NAME", .help = "what to do",
+         .choices = workloads},
         {"block", OPTION_SIZE, &a->block, "SIZE",
          .help = "bytes of a block, a multiple of 64; LAT: of each thread's area"},
         {"pool", OPTION_TEXT, &a->pool, "SIZE",
-         .help = "memory of all threads that is walked block by block, or 'block' (default): each thread "
+         .help = "memory of all threads that is walked block by block, or 'block' (default): each "
+                 "thread "
                  "uses one block again and again"},
         COMMON_OPTIONS(&a->common),
         {"total", OPTION_SIZE, &a->total, "SIZE",
          .help = "read plus write SIZE bytes in all instead of --seconds"},
-        {"accesses", OPTION_COUNT, &a->accesses, "N", .help = "LAT: do N loads in all instead of --seconds"},
+        {"accesses", OPTION_COUNT, &a->accesses, "N",
+         .help = "LAT: do N loads in all instead of --seconds"},
         {"stride", OPTION_SIZE, &a->stride, "SIZE",
-         .help = "LAT: bytes from pointer to pointer, a multiple of 8 (default 8; 64: each cache line once a "
+         .help = "LAT: bytes from pointer to pointer, a multiple of 8 (default 8; 64: each cache "
+                 "line once a "
                  "lap)"},
         {"isa", OPTION_CHOICE, &a->isa, "NAME", .help = "instruction set (default auto)",
          .choices = isa_choices},
         {"store", OPTION_CHOICE, &a->store, "KIND",
-         .help = "temporal: through the caches, which first read each line that is written; streaming: "
-                 "around them; libc: memcpy and memset of the C library; default auto: streaming in a pool, "
-                 "temporal in a block",
+         .help =
+             "temporal: through the caches, which first read each line that is written; streaming: "
+             "around them; libc: memcpy and memset of the C library; default auto: streaming in a "
+             "pool, "
+             "temporal in a block",
          .choices = stores},
-        {"huge-pages", OPTION_CHOICE, &a->huge_pages, "WHETHER", .help = "ask for huge pages (default on)",
-         .choices = switches},
+        {"huge-pages", OPTION_CHOICE, &a->huge_pages, "WHETHER",
+         .help = "ask for huge pages (default on)", .choices = switches},
         END_OF_OPTIONS,
     };
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
@@ -68,13 +76,15 @@ static void check_work(const struct arguments *a) {
     const bool copy = strncmp(a->workload, "RW", 2) == 0;
     const unsigned moves = copy ? 2 : 1;
     if (a->total > 0 && a->total / moves / a->block < threads) {
-        fail_usage("--total: %s is less than one block of %s%s for each of %d threads: give %s or more",
-                   format_size(a->total, total, sizeof total), format_size(a->block, block, sizeof block),
-                   copy ? ", read and written," : "", a->common.threads,
-                   format_size(moves * a->block * threads, least, sizeof least));
+        fail_usage(
+            "--total: %s is less than one block of %s%s for each of %d threads: give %s or more",
+            format_size(a->total, total, sizeof total), format_size(a->block, block, sizeof block),
+            copy ? ", read and written," : "", a->common.threads,
+            format_size(moves * a->block * threads, least, sizeof least));
     }
     if (a->accesses > 0 && a->accesses < threads) {
-        fail_usage("--accesses: %" PRIu64 " are less than one for each of %d threads: give %d or more",
+        fail_usage("--accesses: %" PRIu64
+                   " are less than one for each of %d threads: give %d or more",
                    a->accesses, a->common.threads, a->common.threads);
     }
 }
@@ -87,24 +97,28 @@ static void check_arguments(const struct arguments *a) {
         fail_usage("--block is missing: give the bytes of a block, e.g. 1KiB, 1MiB or 10MiB");
     }
     if (a->block % LINE_BYTES != 0) {
-        fail_usage("--block: %" PRIu64 " bytes are not whole cache lines: give a multiple of %d", a->block,
-                   LINE_BYTES);
+        fail_usage("--block: %" PRIu64 " bytes are not whole cache lines: give a multiple of %d",
+                   a->block, LINE_BYTES);
     }
     bool chase = strcmp(a->workload, "LAT") == 0;
     if (chase && (a->pool != NULL || a->total > 0 || strcmp(a->store, "auto") != 0)) {
-        fail_usage("LAT takes none of --pool, --total and --store: --block is the area, --accesses the work");
+        fail_usage("LAT takes none of --pool, --total and --store: --block is the area, --accesses "
+                   "the work");
     }
-    if (strcmp(a->store, "libc") == 0 && (strcmp(a->workload, "RS") == 0 || strcmp(a->workload, "RR") == 0)) {
-        fail_usage("--store libc writes with memcpy or memset: it does not belong to %s", a->workload);
+    if (strcmp(a->store, "libc") == 0 &&
+        (strcmp(a->workload, "RS") == 0 || strcmp(a->workload, "RR") == 0)) {
+        fail_usage("--store libc writes with memcpy or memset: it does not belong to %s",
+                   a->workload);
     }
     if (a->stride % sizeof(void *) != 0 || a->stride > a->block) {
-        fail_usage("--stride: %" PRIu64 " bytes are not a multiple of 8 or more than the area of --block",
+        fail_usage("--stride: %" PRIu64
+                   " bytes are not a multiple of 8 or more than the area of --block",
                    a->stride);
     }
     if (!chase && a->accesses > 0) {
         fail_usage("--accesses belongs to LAT; for %s give --total or --seconds", a->workload);
     }
-    if ((a->total > 0 || a->accesses > 0) && a->common.seconds_given) {
+    if ((a->total > 0 || a->accesses > 0) && a->common.seconds_set) {
         fail_usage("--seconds and %s exclude each other: the run ends by time or by work",
                    a->total > 0 ? "--total" : "--accesses");
     }
@@ -114,20 +128,23 @@ static void check_arguments(const struct arguments *a) {
 /* Blocks of each thread; 1 without a pool. */
 static uint64_t blocks_per_thread(const struct arguments *a, uint64_t pool, int buffers,
                                   struct warnings *warnings) {
-    char one[NAME_BYTES], all[NAME_BYTES];
+    char block[NAME_BYTES], total[NAME_BYTES];
     if (pool == 0) {
         return 1;
     }
-    uint64_t part = pool / (uint64_t)a->common.threads / (uint64_t)buffers, blocks = part / a->block;
+    uint64_t part = pool / (uint64_t)a->common.threads / (uint64_t)buffers,
+             blocks = part / a->block;
     if (blocks > UINT32_MAX) {
         fail_usage("--pool: %s has more than 2^32 blocks of %s for a thread: use larger blocks",
-                   format_size(pool, all, sizeof all), format_size(a->block, one, sizeof one));
+                   format_size(pool, total, sizeof total),
+                   format_size(a->block, block, sizeof block));
     }
     if (blocks == 0) {
-        warnings_add(
-            warnings,
-            "the block of %s is larger than a thread's part of the pool of %s: the pool is one block",
-            format_size(a->block, one, sizeof one), format_size(pool, all, sizeof all));
+        warnings_add(warnings,
+                     "the block of %s is larger than a thread's part of the pool of %s: the pool "
+                     "is one block",
+                     format_size(a->block, block, sizeof block),
+                     format_size(pool, total, sizeof total));
         blocks = 1;
     }
     return blocks;
@@ -153,7 +170,8 @@ static const char *sequential_of(enum operation operation) {
     return operation == OPERATION_COPY ? "RWS" : operation == OPERATION_READ ? "RS" : "WS";
 }
 
-/* A pool is walked to see the memory, so its rows show the memory's best; one block lies in the caches. */
+/* A pool is walked to see the memory, so its rows show the memory's best; one block lies in the
+ * caches. */
 static void choose_stores(struct bench *bench, const struct arguments *a, bool pool) {
     bool writes = bench->operation == OPERATION_WRITE || bench->operation == OPERATION_COPY;
     bool can = writes && bench->sweeper->write_streaming != NULL;
@@ -162,7 +180,8 @@ static void choose_stores(struct bench *bench, const struct arguments *a, bool p
         bench->streaming = false;
     } else if (strcmp(a->store, "streaming") == 0) {
         if (writes && !can) {
-            fail_impossible("there are no streaming stores with --isa %s", isa_name(bench->sweeper->isa));
+            fail_impossible("there are no streaming stores with --isa %s",
+                            isa_name(bench->sweeper->isa));
         }
         bench->streaming = can;
     } else if (strcmp(a->store, "libc") == 0) {
@@ -171,31 +190,32 @@ static void choose_stores(struct bench *bench, const struct arguments *a, bool p
     }
 }
 
-static void warn(const struct arguments *a, const struct bench *bench, uint64_t pool, uint64_t working_set,
-                 uint64_t cache, struct warnings *warnings) {
-    char one[NAME_BYTES], all[NAME_BYTES];
+static void warn(const struct arguments *a, const struct bench *bench, uint64_t pool,
+                 uint64_t working_set, uint64_t cache, struct warnings *warnings) {
+    char block[NAME_BYTES], total[NAME_BYTES];
     if (pool > 0 && cache > 0 && working_set < cache) {
-        warnings_add(
-            warnings,
-            "the pool of %s is smaller than the last-level cache of %s: this is no figure of the memory",
-            format_size(working_set, one, sizeof one), format_size(cache, all, sizeof all));
+        warnings_add(warnings,
+                     "the pool of %s is smaller than the last-level cache of %s: this is no figure "
+                     "of the memory",
+                     format_size(working_set, block, sizeof block),
+                     format_size(cache, total, sizeof total));
     }
     if (bench->random && bench->blocks == 1) {
-        warnings_add(
-            warnings,
-            "each thread has one block only, so %s measures what %s does: give a --pool of many blocks",
-            a->workload, sequential_of(bench->operation));
+        warnings_add(warnings,
+                     "each thread has one block only, so %s measures what %s does: give a --pool "
+                     "of many blocks",
+                     a->workload, sequential_of(bench->operation));
     }
     size_t available = memory_available();
     if (available > 0 && bench_bytes_per_thread(bench) > available / (size_t)a->common.threads) {
-        fail_impossible(
-            "%d threads need %zu bytes each, but only %zu bytes of memory are available: make --pool, "
-            "--block or --threads smaller",
-            a->common.threads, bench_bytes_per_thread(bench), available);
+        fail_impossible("%d threads need %zu bytes each, but only %zu bytes of memory are "
+                        "available: make --pool, "
+                        "--block or --threads smaller",
+                        a->common.threads, bench_bytes_per_thread(bench), available);
     }
 }
 
-/* Mean time of a load, over all threads' own times, and the fastest portion. */
+/* Mean time of a load over all threads, and that of the fastest portion. */
 static double mean_latency(const struct team *team, double *fastest) {
     double seconds = 0;
     *fastest = 0;
@@ -208,8 +228,9 @@ static double mean_latency(const struct team *team, double *fastest) {
     return team->work > 0 ? seconds / (double)team->work : 0;
 }
 
-static void print_result(const struct arguments *a, const struct bench *bench, const struct team *team,
-                         uint64_t pool, uint64_t working_set, const struct warnings *warnings) {
+static void print_result(const struct arguments *a, const struct bench *bench,
+                         const struct team *team, uint64_t pool, uint64_t working_set,
+                         const struct warnings *warnings) {
     struct json json;
     double fastest = 0;
     bool chase = bench->operation == OPERATION_CHASE;
@@ -275,8 +296,9 @@ int main(int argc, char **argv) {
                           .seed = a.common.seed,
                           .sweeper = sweeper_find(isa_from_name(a.isa))};
     if (bench.sweeper == NULL) {
-        fail_impossible("this CPU or its operating system does not run %s; --isa auto takes the best it has",
-                        a.isa);
+        fail_impossible(
+            "this CPU or its operating system does not run %s; --isa auto takes the best it has",
+            a.isa);
     }
     bool chase = bench.operation == OPERATION_CHASE;
     int buffers = bench.operation == OPERATION_COPY ? 2 : 1;
@@ -293,13 +315,14 @@ int main(int argc, char **argv) {
                                    .grain = bench_work_per_visit(&bench),
                                    .clock_rate = true};
     struct team team;
-    const char *better =
-        chase || bench.libc ? NULL : isa_better_left_out(bench.sweeper->isa, ISA_FEATURE_NONE, false);
+    const char *better = chase || bench.libc
+                             ? NULL
+                             : isa_better_left_out(bench.sweeper->isa, ISA_FEATURE_NONE, false);
     if (better != NULL) {
-        warnings_add(
-            &warnings,
-            "rambench was built without %s, which this CPU has: build it with a newer compiler and assembler",
-            better);
+        warnings_add(&warnings,
+                     "rambench was built without %s, which this CPU has: build it with a newer "
+                     "compiler and assembler",
+                     better);
     }
     if (!team_run(&team, &cpus, &plan, chase ? &bench_chase_job : &bench_sweep_job, &bench)) {
         fail_measurement("%s", team.error);

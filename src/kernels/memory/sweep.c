@@ -1,5 +1,5 @@
 /* Which sweeper this CPU takes, and what the C library has instead. */
-#include "sweep.h"
+#include "memory/sweep.h"
 
 #include <string.h>
 
@@ -29,16 +29,18 @@ const struct sweeper *sweeper_find(enum isa isa) {
 
 uint64_t sweep_copy_libc(const struct sweep *s) {
     for (uint64_t i = 0; i < s->count; i++) {
-        const size_t offset = (s->order != NULL ? s->order[s->first + i] : s->first + i) * s->stride;
+        const size_t offset =
+            (s->order != NULL ? s->order[s->first + i] : s->first + i) * s->stride;
         memcpy(s->target + offset, s->source + offset, s->block);
-        __asm__ volatile("" ::: "memory"); /* the same block again is a copy again */
+        __asm__ volatile("" ::: "memory"); /* a repeated copy of the same block must be done */
     }
     return 0;
 }
 
 uint64_t sweep_write_libc(const struct sweep *s) {
     for (uint64_t i = 0; i < s->count; i++) {
-        const size_t offset = (s->order != NULL ? s->order[s->first + i] : s->first + i) * s->stride;
+        const size_t offset =
+            (s->order != NULL ? s->order[s->first + i] : s->first + i) * s->stride;
         memset(s->target + offset, (int)((s->value + i) & 0xff), s->block);
         __asm__ volatile("" ::: "memory");
     }

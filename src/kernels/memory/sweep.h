@@ -1,7 +1,7 @@
 /*
- * A sweep goes over blocks of memory and reads, writes or copies each from its first to its last byte. The
- * loops over blocks and repeats lie inside the kernel of the instruction set: at 1 KiB in the first-level
- * cache a block takes 16 cycles, so nothing may be called per block.
+ * A sweep goes over blocks of memory and reads, writes or copies each from its first to its last
+ * byte. The loops over blocks and repeats lie inside the kernel of the instruction set: at 1 KiB in
+ * the first-level cache a block takes 16 cycles, so nothing may be called per block.
  */
 #ifndef PEAKMARK_MEMORY_SWEEP_H
 #define PEAKMARK_MEMORY_SWEEP_H
@@ -9,14 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "isa.h"
+#include "common/isa.h"
 
 #define LINE_BYTES 64
-#define SWEEP_GROUP 512 /* bytes of one turn of the inner loop; the rest of a block goes line by line */
+#define SWEEP_GROUP                                                                                \
+    512 /* bytes of one turn of the inner loop; the rest of a block goes line by line */
 
 /*
- * Visits `count` blocks. Visit i is to block number order[first + i], or first + i when order is NULL; a
- * block begins at number * stride. stride 0 visits the same block again and again.
+ * Visits `count` blocks. Visit i is to block number order[first + i], or first + i when order is
+ * NULL; a block begins at number * stride. stride 0: every visit is to the same block.
  */
 struct sweep {
     const unsigned char *source; /* read, copy; aligned to LINE_BYTES */
@@ -38,16 +39,20 @@ struct sweeper {
     sweep_function *read;
     sweep_function *write;
     sweep_function *copy;
-    sweep_function *write_streaming; /* non-temporal stores: around the caches; NULL where there are none */
+    sweep_function
+        *write_streaming; /* non-temporal stores: around the caches; NULL where there are none */
     sweep_function *copy_streaming;
 };
 
-extern const struct sweeper sweeper_scalar, sweeper_sse2, sweeper_avx2, sweeper_avx512, sweeper_neon;
+extern const struct sweeper sweeper_scalar, sweeper_sse2, sweeper_avx2, sweeper_avx512,
+    sweeper_neon;
 
 /* All of this architecture, best first, NULL-terminated. */
 extern const struct sweeper *const sweepers[];
 
-/* The same blocks in the same order by the C library: memcpy, and memset with the lowest byte of the value.
+/*
+ * The same blocks in the same order by the C library: memcpy, and memset with the lowest byte of
+ * the value.
  */
 sweep_function sweep_copy_libc, sweep_write_libc;
 

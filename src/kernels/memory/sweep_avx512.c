@@ -2,7 +2,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-/* Stored and added without a sign: sums wrap around, and the compiler's own reduction adds signed numbers. */
+/* Stored and added without a sign: sums wrap around, and the compiler's own reduction adds signed
+ * numbers. */
 static uint64_t sum_words(__m512i v) {
     _Alignas(64) uint64_t word[8];
     _mm512_store_si512(word, v);
@@ -16,11 +17,11 @@ static uint64_t sum_words(__m512i v) {
 #define AT_CONST(p) (*(const __m512i *)(p))
 #define READ_LINE(a, b, c, d, p) __asm__ volatile("vpaddq %1, %0, %0" : "+v"(a) : "m"(AT_CONST(p)))
 #define STORE(INSTRUCTION, p, v) __asm__ volatile(INSTRUCTION " %1, %0" : "=m"(AT(p)) : "v"(v))
-#define COPY_WITH(INSTRUCTION, q, p)                                                                         \
-    do {                                                                                                     \
-        __m512i t;                                                                                           \
-        __asm__ volatile("vmovdqa64 %1, %0" : "=v"(t) : "m"(AT_CONST(p)));                                   \
-        STORE(INSTRUCTION, q, t);                                                                            \
+#define COPY_WITH(INSTRUCTION, q, p)                                                               \
+    do {                                                                                           \
+        __m512i t;                                                                                 \
+        __asm__ volatile("vmovdqa64 %1, %0" : "=v"(t) : "m"(AT_CONST(p)));                         \
+        STORE(INSTRUCTION, q, t);                                                                  \
     } while (0)
 #define WRITE_LINE(p, v) STORE("vmovdqa64", p, v)
 #define STREAM_LINE(p, v) STORE("vmovntdq", p, v)
@@ -29,7 +30,7 @@ static uint64_t sum_words(__m512i v) {
 #define FENCE _mm_sfence()
 #define SUM(v) sum_words(v)
 
-#include "sweep.inc"
+#include "memory/sweep.inc"
 
 const struct sweeper sweeper_avx512 = {
     .isa = ISA_AVX512,

@@ -1,35 +1,36 @@
-/* NEON: pairs of 16-byte registers (ldp, stp); stnp tells that the data will not be used again. */
+/* NEON: pairs of 16-byte registers (ldp, stp); stnp hints that the data will not be reused. */
 #include <arm_neon.h>
 
 #define VECTOR uint64x2_t
 #define SPLAT(value) vdupq_n_u64(value)
 #define ADD_ONE(v) v = vaddq_u64(v, SPLAT(1))
-#define LOAD_PAIR(t, u, p, AT)                                                                               \
+#define LOAD_PAIR(t, u, p, AT)                                                                     \
     __asm__ volatile("ldp %q0, %q1, [%2, " AT "]" : "=w"(t), "=w"(u) : "r"(p) : "memory")
-#define STORE_PAIR(INSTRUCTION, t, u, p, AT)                                                                 \
+#define STORE_PAIR(INSTRUCTION, t, u, p, AT)                                                       \
     __asm__ volatile(INSTRUCTION " %q0, %q1, [%2, " AT "]" : : "w"(t), "w"(u), "r"(p) : "memory")
-/* One piece: left to the compiler, the additions gather behind the loads of a whole group, and registers run
- * out. */
-#define READ_LINE(a, b, c, d, p)                                                                             \
-    do {                                                                                                     \
-        uint64x2_t t0, t1, t2, t3;                                                                           \
-        __asm__ volatile("ldp %q4, %q5, [%8]\n\tldp %q6, %q7, [%8, #32]\n\t"                                 \
-                         "add %0.2d, %0.2d, %4.2d\n\tadd %1.2d, %1.2d, %5.2d\n\t"                            \
-                         "add %2.2d, %2.2d, %6.2d\n\tadd %3.2d, %3.2d, %7.2d"                                \
-                         : "+w"(a), "+w"(b), "+w"(c), "+w"(d), "=&w"(t0), "=&w"(t1), "=&w"(t2), "=&w"(t3)    \
-                         : "r"(p)                                                                            \
-                         : "memory");                                                                        \
+/* One piece: left to the compiler, the additions gather behind the loads of a whole group, and
+ * registers run out. */
+#define READ_LINE(a, b, c, d, p)                                                                   \
+    do {                                                                                           \
+        uint64x2_t t0, t1, t2, t3;                                                                 \
+        __asm__ volatile("ldp %q4, %q5, [%8]\n\tldp %q6, %q7, [%8, #32]\n\t"                       \
+                         "add %0.2d, %0.2d, %4.2d\n\tadd %1.2d, %1.2d, %5.2d\n\t"                  \
+                         "add %2.2d, %2.2d, %6.2d\n\tadd %3.2d, %3.2d, %7.2d"                      \
+                         : "+w"(a), "+w"(b), "+w"(c), "+w"(d), "=&w"(t0), "=&w"(t1), "=&w"(t2),    \
+                           "=&w"(t3)                                                               \
+                         : "r"(p)                                                                  \
+                         : "memory");                                                              \
     } while (0)
-#define WRITE_WITH(INSTRUCTION, p, v)                                                                        \
-    STORE_PAIR(INSTRUCTION, v, v, p, "#0");                                                                  \
+#define WRITE_WITH(INSTRUCTION, p, v)                                                              \
+    STORE_PAIR(INSTRUCTION, v, v, p, "#0");                                                        \
     STORE_PAIR(INSTRUCTION, v, v, p, "#32")
-#define COPY_WITH(INSTRUCTION, q, p)                                                                         \
-    do {                                                                                                     \
-        uint64x2_t t0, t1, t2, t3;                                                                           \
-        LOAD_PAIR(t0, t1, p, "#0");                                                                          \
-        LOAD_PAIR(t2, t3, p, "#32");                                                                         \
-        STORE_PAIR(INSTRUCTION, t0, t1, q, "#0");                                                            \
-        STORE_PAIR(INSTRUCTION, t2, t3, q, "#32");                                                           \
+#define COPY_WITH(INSTRUCTION, q, p)                                                               \
+    do {                                                                                           \
+        uint64x2_t t0, t1, t2, t3;                                                                 \
+        LOAD_PAIR(t0, t1, p, "#0");                                                                \
+        LOAD_PAIR(t2, t3, p, "#32");                                                               \
+        STORE_PAIR(INSTRUCTION, t0, t1, q, "#0");                                                  \
+        STORE_PAIR(INSTRUCTION, t2, t3, q, "#32");                                                 \
     } while (0)
 #define WRITE_LINE(p, v) WRITE_WITH("stp", p, v)
 #define STREAM_LINE(p, v) WRITE_WITH("stnp", p, v)
@@ -38,7 +39,7 @@
 #define FENCE __asm__ volatile("dmb ish" ::: "memory")
 #define SUM(v) (vgetq_lane_u64(v, 0) + vgetq_lane_u64(v, 1))
 
-#include "sweep.inc"
+#include "memory/sweep.inc"
 
 const struct sweeper sweeper_neon = {
     .isa = ISA_NEON,

@@ -6,40 +6,42 @@
 #define ADD_ONE(v) v = v + 1
 #define WORD(p, i) (((volatile uint64_t *)(p))[i])
 #define WORD_CONST(p, i) (((const volatile uint64_t *)(p))[i])
-/* Without the barrier gcc loads the whole line before it adds, and has too few registers for that. */
-#define ADD(a, p, i)                                                                                         \
-    a += ((const uint64_t *)(const void *)(p))[i];                                                           \
+/*
+ * Without the barrier gcc loads the whole line before it adds, and has too few registers for that.
+ */
+#define ADD(a, p, i)                                                                               \
+    a += ((const uint64_t *)(const void *)(p))[i];                                                 \
     __asm__ volatile("" : "+r"(a))
-#define READ_LINE(a, b, c, d, p)                                                                             \
-    ADD(a, p, 0);                                                                                            \
-    ADD(b, p, 1);                                                                                            \
-    ADD(c, p, 2);                                                                                            \
-    ADD(d, p, 3);                                                                                            \
-    ADD(a, p, 4);                                                                                            \
-    ADD(b, p, 5);                                                                                            \
-    ADD(c, p, 6);                                                                                            \
+#define READ_LINE(a, b, c, d, p)                                                                   \
+    ADD(a, p, 0);                                                                                  \
+    ADD(b, p, 1);                                                                                  \
+    ADD(c, p, 2);                                                                                  \
+    ADD(d, p, 3);                                                                                  \
+    ADD(a, p, 4);                                                                                  \
+    ADD(b, p, 5);                                                                                  \
+    ADD(c, p, 6);                                                                                  \
     ADD(d, p, 7)
-#define WRITE_LINE(p, v)                                                                                     \
-    WORD(p, 0) = v;                                                                                          \
-    WORD(p, 1) = v;                                                                                          \
-    WORD(p, 2) = v;                                                                                          \
-    WORD(p, 3) = v;                                                                                          \
-    WORD(p, 4) = v;                                                                                          \
-    WORD(p, 5) = v;                                                                                          \
-    WORD(p, 6) = v;                                                                                          \
+#define WRITE_LINE(p, v)                                                                           \
+    WORD(p, 0) = v;                                                                                \
+    WORD(p, 1) = v;                                                                                \
+    WORD(p, 2) = v;                                                                                \
+    WORD(p, 3) = v;                                                                                \
+    WORD(p, 4) = v;                                                                                \
+    WORD(p, 5) = v;                                                                                \
+    WORD(p, 6) = v;                                                                                \
     WORD(p, 7) = v
-#define COPY_LINE(q, p)                                                                                      \
-    WORD(q, 0) = WORD_CONST(p, 0);                                                                           \
-    WORD(q, 1) = WORD_CONST(p, 1);                                                                           \
-    WORD(q, 2) = WORD_CONST(p, 2);                                                                           \
-    WORD(q, 3) = WORD_CONST(p, 3);                                                                           \
-    WORD(q, 4) = WORD_CONST(p, 4);                                                                           \
-    WORD(q, 5) = WORD_CONST(p, 5);                                                                           \
-    WORD(q, 6) = WORD_CONST(p, 6);                                                                           \
+#define COPY_LINE(q, p)                                                                            \
+    WORD(q, 0) = WORD_CONST(p, 0);                                                                 \
+    WORD(q, 1) = WORD_CONST(p, 1);                                                                 \
+    WORD(q, 2) = WORD_CONST(p, 2);                                                                 \
+    WORD(q, 3) = WORD_CONST(p, 3);                                                                 \
+    WORD(q, 4) = WORD_CONST(p, 4);                                                                 \
+    WORD(q, 5) = WORD_CONST(p, 5);                                                                 \
+    WORD(q, 6) = WORD_CONST(p, 6);                                                                 \
     WORD(q, 7) = WORD_CONST(p, 7)
 #define SUM(v) (v)
 
-#include "sweep.inc"
+#include "memory/sweep.inc"
 
 const struct sweeper sweeper_scalar = {
     .isa = ISA_SCALAR,

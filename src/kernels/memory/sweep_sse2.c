@@ -7,36 +7,37 @@
 #define AT(p) (*(__m128i *)(p))
 #define AT_CONST(p) (*(const __m128i *)(p))
 #define ADD(a, p) __asm__ volatile("paddq %1, %0" : "+x"(a) : "m"(AT_CONST(p)))
-#define READ_LINE(a, b, c, d, p)                                                                             \
-    ADD(a, p);                                                                                               \
-    ADD(b, (p) + 16);                                                                                        \
-    ADD(c, (p) + 32);                                                                                        \
+#define READ_LINE(a, b, c, d, p)                                                                   \
+    ADD(a, p);                                                                                     \
+    ADD(b, (p) + 16);                                                                              \
+    ADD(c, (p) + 32);                                                                              \
     ADD(d, (p) + 48)
 #define STORE(INSTRUCTION, p, v) __asm__ volatile(INSTRUCTION " %1, %0" : "=m"(AT(p)) : "x"(v))
-#define WRITE_WITH(INSTRUCTION, p, v)                                                                        \
-    STORE(INSTRUCTION, p, v);                                                                                \
-    STORE(INSTRUCTION, (p) + 16, v);                                                                         \
-    STORE(INSTRUCTION, (p) + 32, v);                                                                         \
+#define WRITE_WITH(INSTRUCTION, p, v)                                                              \
+    STORE(INSTRUCTION, p, v);                                                                      \
+    STORE(INSTRUCTION, (p) + 16, v);                                                               \
+    STORE(INSTRUCTION, (p) + 32, v);                                                               \
     STORE(INSTRUCTION, (p) + 48, v)
-#define COPY_16(INSTRUCTION, q, p)                                                                           \
-    do {                                                                                                     \
-        __m128i t;                                                                                           \
-        __asm__ volatile("movdqa %1, %0" : "=x"(t) : "m"(AT_CONST(p)));                                      \
-        STORE(INSTRUCTION, q, t);                                                                            \
+#define COPY_16(INSTRUCTION, q, p)                                                                 \
+    do {                                                                                           \
+        __m128i t;                                                                                 \
+        __asm__ volatile("movdqa %1, %0" : "=x"(t) : "m"(AT_CONST(p)));                            \
+        STORE(INSTRUCTION, q, t);                                                                  \
     } while (0)
-#define COPY_WITH(INSTRUCTION, q, p)                                                                         \
-    COPY_16(INSTRUCTION, q, p);                                                                              \
-    COPY_16(INSTRUCTION, (q) + 16, (p) + 16);                                                                \
-    COPY_16(INSTRUCTION, (q) + 32, (p) + 32);                                                                \
+#define COPY_WITH(INSTRUCTION, q, p)                                                               \
+    COPY_16(INSTRUCTION, q, p);                                                                    \
+    COPY_16(INSTRUCTION, (q) + 16, (p) + 16);                                                      \
+    COPY_16(INSTRUCTION, (q) + 32, (p) + 32);                                                      \
     COPY_16(INSTRUCTION, (q) + 48, (p) + 48)
 #define WRITE_LINE(p, v) WRITE_WITH("movdqa", p, v)
 #define STREAM_LINE(p, v) WRITE_WITH("movntdq", p, v)
 #define COPY_LINE(q, p) COPY_WITH("movdqa", q, p)
 #define STREAM_COPY_LINE(q, p) COPY_WITH("movntdq", q, p)
 #define FENCE _mm_sfence()
-#define SUM(v) ((uint64_t)_mm_cvtsi128_si64(v) + (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(v, v)))
+#define SUM(v)                                                                                     \
+    ((uint64_t)_mm_cvtsi128_si64(v) + (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(v, v)))
 
-#include "sweep.inc"
+#include "memory/sweep.inc"
 
 const struct sweeper sweeper_sse2 = {
     .isa = ISA_SSE2,

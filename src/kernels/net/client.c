@@ -1,21 +1,24 @@
-#include "client.h"
+#include "net/client.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "../common/report.h"
-#include "../common/status.h"
-#include "control.h"
-#include "endpoint.h"
-#include "gather.h"
-#include "ping.h"
-#include "send.h"
+#include "common/clock.h"
+#include "common/report.h"
+#include "common/status.h"
+#include "net/control.h"
+#include "net/endpoint.h"
+#include "net/fields.h"
+#include "net/gather.h"
+#include "net/listener.h"
+#include "net/ping.h"
+#include "net/send.h"
 
 /* A slower network than this (bit/s) is taken for a dead one when a total is to be moved. */
 #define SLOWEST 1e6
@@ -36,54 +39,76 @@ struct session {
     int sockets[STREAMS_MAX];
 };
 
-/* The next line; ends the program with the server's own words when it has failed, or with ours when it is
- * gone. */
-static void hear(struct session *session, char line[LINE_BYTES], uint64_t deadline, const char *when) {
-    enum heard heard = control_hear(&session->control, line, deadline);
-    if (heard == HEARD_LINE && strncmp(line, "FAILED ", 7) == 0) {
-        fail_measurement("the server reports: %s", line + 7);
-    }
-    if (heard != HEARD_LINE) {
-        fail_measurement("the server %s %s", heard == HEARD_END ? "went away" : "gave no answer", when);
+/* Ends the program when the server reports in this line that it has failed. */
+static void check_failure(const char *line) {
+    const char *failure = control_failure(line);
+    if (failure != NULL) {
+        fail_measurement("the server reports: %s", failure);
     }
 }
 
-static void say_hello(struct session *session, struct client_options *options, const struct key *key) {
+/* The next line. Ends the program when the server has failed, or sends no line. */
+static void receive_line(struct session *session, char line[LINE_BYTES], uint64_t deadline,
+                         const char *when) {
+    enum receipt receipt = control_receive(&session->control, line, deadline);
+    if (receipt != RECEIPT_LINE) {
+        fail_measurement("the server %s %s",
+                         receipt == RECEIPT_CLOSED ? "closed the connection" : "gave no answer",
+                         when);
+    }
+    check_failure(line);
+}
+
+/* Greets the server and sends it the plan; it answers with the number of the run. */
+static void send_plan(struct session *session, struct client_options *options,
+                      const struct key *key) {
     char line[LINE_BYTES];
     struct control *control = &session->control;
     plan_write(&options->plan, line, sizeof line);
-    bool sent = greeting_send(control->socket, key, 0, STREAM_CONTROL) && control_say(control, "%s", line);
-    enum heard heard = sent ? control_hear(control, line, deadline_in(ANSWER_SECONDS)) : HEARD_END;
-    if (heard == HEARD_END) {
-        fail_measurement(
-            "the server closed the connection: NETBENCH_KEY and the version must be the same on both "
-            "sides, and a server takes one client");
+    bool sent =
+        greeting_send(control->socket, key, 0, STREAM_CONTROL) && control_send(control, "%s", line);
+    int error = errno;
+    /* A server that refuses the greeting closes the connection, perhaps before the plan is sent:
+     * its reason counts. */
+    enum receipt receipt = control_receive(control, line, deadline_in(sent ? ANSWER_SECONDS : 1));
+    if (receipt == RECEIPT_CLOSED) {
+        fail_measurement("the server closed the connection: NETBENCH_KEY and the version must be "
+                         "the same on both "
+                         "sides, and a server takes one client");
     }
-    if (heard == HEARD_NOTHING) {
+    if (receipt == RECEIPT_TIMEOUT && !sent) {
+        fail_measurement("nothing can be sent to the server: %s", strerror(error));
+    }
+    if (receipt == RECEIPT_TIMEOUT) {
         fail_measurement("the server gave no answer within %.0f s: is it busy with another client?",
                          ANSWER_SECONDS);
     }
-    if (strncmp(line, "FAILED ", 7) == 0) {
-        fail_measurement("the server reports: %s", line + 7);
-    }
-    if (sscanf(line, "RUN %" SCNu64, &options->plan.run) != 1) {
-        fail_measurement("the server's answer is not understood: use the same version on both sides");
+    check_failure(line);
+    struct fields fields = fields_begin(line, "RUN");
+    options->plan.run = fields_next(&fields, 0, UINT64_MAX);
+    if (!fields_end(&fields)) {
+        fail_measurement("the server's answer is not understood: '%s'", line);
     }
 }
 
 static void add_stream(struct outcome *outcome, const char *line) {
-    int stream, cpu;
-    uint64_t start, stop, work, sent, received, lost, reordered, duplicated, stale;
-    if (sscanf(line,
-               "STREAM %d %d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-               " %" SCNu64 " %" SCNu64,
-               &stream, &cpu, &start, &stop, &work, &sent, &received, &lost, &reordered, &duplicated,
-               &stale) != 11 ||
-        stream < 0 || stream >= outcome->team.threads) {
-        fail_measurement("the server's result is not understood");
+    struct fields fields = fields_begin(line, "STREAM");
+    int stream = (int)fields_next(&fields, 0, (uint64_t)outcome->team.threads - 1);
+    int cpu = (int)fields_next(&fields, 0, CPU_LIST_MAX - 1);
+    uint64_t start = fields_next(&fields, 0, UINT64_MAX);
+    uint64_t stop = fields_next(&fields, start, UINT64_MAX);
+    uint64_t work = fields_next(&fields, 0, UINT64_MAX);
+    uint64_t sent = fields_next(&fields, 0, UINT64_MAX);
+    uint64_t received = fields_next(&fields, 0, sent);
+    uint64_t lost = fields_next(&fields, 0, sent);
+    uint64_t reordered = fields_next(&fields, 0, UINT64_MAX);
+    uint64_t duplicated = fields_next(&fields, 0, UINT64_MAX);
+    uint64_t stale = fields_next(&fields, 0, UINT64_MAX);
+    if (!fields_end(&fields)) {
+        fail_measurement("the server's result is not understood: '%s'", line);
     }
-    outcome->team.members[stream] =
-        (struct team_member){.index = stream, .cpu = cpu, .start_ns = start, .stop_ns = stop, .work = work};
+    outcome->team.members[stream] = (struct team_member){
+        .index = stream, .cpu = cpu, .start_ns = start, .stop_ns = stop, .work = work};
     outcome->team.work += work;
     double end = (double)stop * 1e-9;
     outcome->team.seconds = end > outcome->team.seconds ? end : outcome->team.seconds;
@@ -95,20 +120,30 @@ static void add_stream(struct outcome *outcome, const char *line) {
     outcome->stale += stale;
 }
 
-/* Everything up to END; times are relative to the first start of all streams, on the server's clock. */
-static void hear_result(struct session *session, struct outcome *outcome) {
+static int read_buffer(const char *line) {
+    struct fields fields = fields_begin(line, "BUFFER");
+    int bytes = (int)fields_next(&fields, 0, INT_MAX);
+    if (!fields_end(&fields)) {
+        fail_measurement("the server's result is not understood: '%s'", line);
+    }
+    return bytes;
+}
+
+/* Everything up to END; times are relative to the first start of all streams, on the server's
+ * clock. */
+static void receive_result(struct session *session, struct outcome *outcome) {
     char line[LINE_BYTES];
     for (;;) {
-        hear(session, line, deadline_in(2 * ANSWER_SECONDS), "before it told the result");
+        receive_line(session, line, deadline_in(2 * ANSWER_SECONDS), "before it sent the result");
         if (strcmp(line, "END") == 0) {
             return;
         }
-        if (strncmp(line, "STREAM ", 7) == 0) {
-            add_stream(outcome, line);
-        } else if (strncmp(line, "WARNING ", 8) == 0) {
+        if (strncmp(line, "WARNING ", 8) == 0) {
             warnings_add(&session->warnings, "%s", line + 8);
-        } else if (sscanf(line, "BUFFER %d", &outcome->receive_buffer) != 1) {
-            fail_measurement("the server's result is not understood");
+        } else if (strncmp(line, "BUFFER ", 7) == 0) {
+            outcome->receive_buffer = read_buffer(line);
+        } else {
+            add_stream(outcome, line);
         }
     }
 }
@@ -118,32 +153,34 @@ static double longest(const struct net_plan *plan) {
     return plan->warmup + time + 3 * STALL_SECONDS;
 }
 
-/* Ends the program because of a sender: with the server's reason if it still gives one. */
-static _Noreturn void sender_failed(struct session *session, const struct net_plan *plan, int error) {
+/* Ends the program because of a sender: with the server's reason if it sends one. */
+static _Noreturn void sender_failed(struct session *session, const struct net_plan *plan,
+                                    int error) {
     char line[LINE_BYTES];
-    if (plan->offload && (error == EINVAL || error == ENOPROTOOPT || error == EMSGSIZE || error == EIO)) {
+    if (plan->offload &&
+        (error == EINVAL || error == ENOPROTOOPT || error == EMSGSIZE || error == EIO)) {
         fail_impossible("UDP_SEGMENT with messages of %" PRIu64
                         " bytes is not possible on this way: %s; use a --message "
                         "that fits the MTU, or leave --gso out",
                         plan->message, strerror(error));
     }
-    hear(session, line, deadline_in(1), "during the test");
+    receive_line(session, line, deadline_in(1), "during the test");
     fail_measurement("a stream could not send: %s", strerror(error));
 }
 
 enum ending { ENDED_WELL, ENDED_BY_SENDER, ENDED_BY_SERVER, ENDED_SILENT };
 
-/* Waits until the server has measured, with an eye on the senders; `line` holds what the server said last. */
+/* Waits until the server has measured, and watches the senders; `line` is the server's last one. */
 static enum ending wait_for_stop(struct session *session, const struct net_plan *plan,
                                  const struct sending *sending, char line[LINE_BYTES]) {
     uint64_t deadline = deadline_in(longest(plan)), before = 0, moved = clock_now();
     for (;;) {
-        enum heard heard = control_hear(&session->control, line, deadline_in(0.2));
-        if (heard == HEARD_LINE) {
+        enum receipt receipt = control_receive(&session->control, line, deadline_in(0.2));
+        if (receipt == RECEIPT_LINE) {
             return strcmp(line, "STOP") == 0 ? ENDED_WELL : ENDED_BY_SERVER;
         }
         line[0] = '\0';
-        if (heard == HEARD_END) {
+        if (receipt == RECEIPT_CLOSED) {
             return ENDED_BY_SERVER;
         }
         if (send_error(sending) != 0) {
@@ -159,7 +196,8 @@ static enum ending wait_for_stop(struct session *session, const struct net_plan 
 }
 
 /* Sends until the server has measured; ends the program when the test fails. */
-static void send_and_wait(struct session *session, const struct net_plan *plan, struct sending *sending) {
+static void send_and_wait(struct session *session, const struct net_plan *plan,
+                          struct sending *sending) {
     char line[LINE_BYTES];
     enum ending ending = wait_for_stop(session, plan, sending, line);
     if (ending == ENDED_WELL) {
@@ -170,19 +208,19 @@ static void send_and_wait(struct session *session, const struct net_plan *plan, 
         if (ending == ENDED_BY_SENDER) {
             sender_failed(session, plan, error);
         }
-        if (strncmp(line, "FAILED ", 7) == 0) {
-            fail_measurement("the server reports: %s", line + 7);
-        }
-        fail_measurement("the server %s", ending == ENDED_SILENT ? "takes no more data and says nothing"
-                                                                 : "went away during the test");
+        check_failure(line);
+        fail_measurement("the server %s", ending == ENDED_SILENT
+                                              ? "takes no more data and sends nothing"
+                                              : "closed the connection during the test");
     }
     if (send_error(sending) != 0) {
         sender_failed(session, plan, send_error(sending));
     }
 }
 
-static void print_common(struct json *json, const struct session *session, const struct net_plan *plan,
-                         const struct outcome *outcome, int send_buffer) {
+static void print_common(struct json *json, const struct session *session,
+                         const struct net_plan *plan, const struct outcome *outcome,
+                         int send_buffer) {
     char text[64];
     json_string(json, "protocol", plan->udp ? "UDP" : "TCP");
     json_unsigned(json, "message", plan->message);
@@ -191,6 +229,30 @@ static void print_common(struct json *json, const struct session *session, const
     json_bool(json, "loopback", session->same_host);
     json_integer(json, "sndbuf", send_buffer);
     json_integer(json, "rcvbuf", outcome->receive_buffer);
+}
+
+static void print_throughput(const struct session *session, const struct client_options *options,
+                             const struct outcome *outcome, bool joined) {
+    struct report report = {.instrument = "netbench",
+                            .workload = options->workload,
+                            .value = team_rate(&outcome->team) * 8,
+                            .unit = "bit/s",
+                            .work_unit = "B",
+                            .team = &outcome->team,
+                            .warnings = &session->warnings};
+    struct json json;
+    report_begin(&json, &report);
+    json_unsigned(&json, "sent", outcome->sent);
+    json_unsigned(&json, "received", outcome->received);
+    json_unsigned(&json, "lost", outcome->lost);
+    json_unsigned(&json, "reordered", outcome->reordered);
+    json_unsigned(&json, "duplicated", outcome->duplicated);
+    json_unsigned(&json, "stale", outcome->stale);
+    json_bool(&json, "gso", options->plan.offload);
+    json_bool(&json, "joined", joined);
+    print_common(&json, session, &options->plan, outcome,
+                 endpoint_buffer(session->sockets[0], SO_SNDBUF));
+    report_end(&json, &report);
 }
 
 static void throughput(struct session *session, struct client_options *options) {
@@ -214,30 +276,36 @@ static void throughput(struct session *session, struct client_options *options) 
     }
     send_and_wait(session, plan, &sending);
     for (int i = 0; i < plan->streams; i++) {
-        control_say(&session->control, "SENT %d %" PRIu64, i, (uint64_t)sending.senders[i].sent);
+        control_send(&session->control, "SENT %d %" PRIu64, i, (uint64_t)sending.senders[i].sent);
     }
-    hear_result(session, &outcome);
+    receive_result(session, &outcome);
+    print_throughput(session, options, &outcome, joined);
+    free(sending.senders);
+    team_free(&outcome.team);
+}
+
+static void print_latency(const struct session *session, const struct client_options *options,
+                          const struct outcome *outcome, const struct team *team,
+                          const struct histogram *latency) {
+    double mean = histogram_mean(latency) * 1e-9;
     struct report report = {.instrument = "netbench",
                             .workload = options->workload,
-                            .value = team_rate(&outcome.team) * 8,
-                            .unit = "bit/s",
-                            .work_unit = "B",
-                            .team = &outcome.team,
+                            .value = mean,
+                            .unit = "s",
+                            .work_unit = "round trip",
+                            .team = team,
                             .warnings = &session->warnings};
     struct json json;
     report_begin(&json, &report);
-    json_unsigned(&json, "sent", outcome.sent);
-    json_unsigned(&json, "received", outcome.received);
-    json_unsigned(&json, "lost", outcome.lost);
-    json_unsigned(&json, "reordered", outcome.reordered);
-    json_unsigned(&json, "duplicated", outcome.duplicated);
-    json_unsigned(&json, "stale", outcome.stale);
-    json_bool(&json, "gso", plan->offload);
-    json_bool(&json, "joined", joined);
-    print_common(&json, session, plan, &outcome, endpoint_buffer(session->sockets[0], SO_SNDBUF));
+    json_double(&json, "half_rtt", mean / 2);
+    json_double(&json, "min", (double)latency->minimum * 1e-9);
+    report_percentiles(&json, latency);
+    json_unsigned(&json, "round_trips", latency->count);
+    json_unsigned(&json, "lost", outcome->lost);
+    json_bool(&json, "busy_poll", options->plan.busy_poll);
+    print_common(&json, session, &options->plan, outcome,
+                 endpoint_buffer(session->sockets[0], SO_SNDBUF));
     report_end(&json, &report);
-    free(sending.senders);
-    team_free(&outcome.team);
 }
 
 static void latency(struct session *session, struct client_options *options) {
@@ -257,36 +325,18 @@ static void latency(struct session *session, struct client_options *options) {
     struct team team;
     if (!team_run(&team, &session->cpus, &team_plan, &ping_job, &pinging)) {
         char line[LINE_BYTES];
-        if (control_hear(&session->control, line, deadline_in(0.5)) == HEARD_LINE &&
-            strncmp(line, "FAILED ", 7) == 0) {
-            fail_measurement("the server reports: %s", line + 7);
+        if (control_receive(&session->control, line, deadline_in(0.5)) == RECEIPT_LINE) {
+            check_failure(line);
         }
         fail_measurement("%s", team.error);
     }
-    control_say(&session->control, "DONE");
-    hear_result(session, &outcome);
+    control_send(&session->control, "DONE");
+    receive_result(session, &outcome);
     for (int i = 0; i < plan->streams; i++) {
         histogram_merge(&all, &pings[i].latency);
         outcome.lost += pings[i].lost;
     }
-    double mean = histogram_mean(&all) * 1e-9;
-    struct report report = {.instrument = "netbench",
-                            .workload = options->workload,
-                            .value = mean,
-                            .unit = "s",
-                            .work_unit = "round trip",
-                            .team = &team,
-                            .warnings = &session->warnings};
-    struct json json;
-    report_begin(&json, &report);
-    json_double(&json, "half_rtt", mean / 2);
-    json_double(&json, "min", (double)all.minimum * 1e-9);
-    report_percentiles(&json, &all);
-    json_unsigned(&json, "round_trips", all.count);
-    json_unsigned(&json, "lost", outcome.lost);
-    json_bool(&json, "busy_poll", plan->busy_poll);
-    print_common(&json, session, plan, &outcome, endpoint_buffer(session->sockets[0], SO_SNDBUF));
-    report_end(&json, &report);
+    print_latency(session, options, &outcome, &team, &all);
     free(pings);
     team_free(&team);
 }
@@ -306,8 +356,9 @@ void client(struct client_options *options) {
         warnings_add(&session.warnings,
                      "loopback: client and server run on the same machine, no network was crossed");
     }
-    say_hello(&session, options, &key);
-    if (!gather_client(&options->plan, &session.control, &key, session.sockets, error, sizeof error)) {
+    send_plan(&session, options, &key);
+    if (!gather_client(&options->plan, &session.control, &key, session.sockets, error,
+                       sizeof error)) {
         fail_measurement("%s", error);
     }
     if (options->plan.latency) {

@@ -2,8 +2,8 @@
 #ifndef PEAKMARK_NET_CLIENT_H
 #define PEAKMARK_NET_CLIENT_H
 
-#include "../common/place.h"
-#include "plan.h"
+#include "common/place.h"
+#include "net/plan.h"
 
 struct client_options {
     const char *host;

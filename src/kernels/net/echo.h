@@ -7,17 +7,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../common/place.h"
-#include "plan.h"
+#include "common/place.h"
+#include "net/plan.h"
 
 struct echo {
     const struct net_plan *plan;
     const atomic_bool *stop;
-    int socket, cpu;
+    int socket, stream, cpu;
     pthread_t thread;
     bool started;
     _Atomic uint64_t answered;
-    atomic_int error; /* errno of what ended it before it was told to stop */
+    atomic_int error; /* errno of what ended it before *stop was set */
 };
 
 /* Starts echoes[0 .. plan->streams - 1], sockets set, each pinned to its CPU. False: errno. */

@@ -1,4 +1,4 @@
-#include "endpoint.h"
+#include "net/endpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,37 +11,38 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "../common/status.h"
+#include "common/clock.h"
+#include "common/status.h"
 
 enum { CONNECT_SECONDS = 10, BACKLOG = 4096, JOINED = 8 };
 
 static struct addrinfo *resolve(const char *host, int port, int flags) {
     struct addrinfo hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
-    struct addrinfo *found;
+    struct addrinfo *addresses;
     char service[16];
     snprintf(service, sizeof service, "%d", port);
-    int error = getaddrinfo(host, service, &hints, &found);
+    int error = getaddrinfo(host, service, &hints, &addresses);
     if (error != 0) {
         fail_measurement("'%s' is not an address or a known name: %s", host,
                          error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
     }
-    return found;
+    return addresses;
 }
 
 int endpoint_listen(const char *address, int port) {
-    struct addrinfo *found = resolve(address, port, AI_PASSIVE);
-    int on = 1, listener = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct addrinfo *addresses = resolve(address, port, AI_PASSIVE);
+    int on = 1, listener = socket(addresses->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (listener < 0) {
         fail_measurement("no socket for '%s': %s", address, strerror(errno));
     }
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(listener, found->ai_addr, found->ai_addrlen) != 0 || listen(listener, BACKLOG) != 0) {
-        fail_measurement("port %d of '%s' cannot be listened on: %s%s", port, address, strerror(errno),
-                         errno == EADDRINUSE ? "; name another --port" : "");
+    if (bind(listener, addresses->ai_addr, addresses->ai_addrlen) != 0 ||
+        listen(listener, BACKLOG) != 0) {
+        fail_measurement("port %d of '%s' cannot be listened on: %s%s", port, address,
+                         strerror(errno), errno == EADDRINUSE ? "; name another --port" : "");
     }
-    freeaddrinfo(found);
+    freeaddrinfo(addresses);
     return listener;
 }
 
@@ -50,7 +51,8 @@ static int connected(int socket, uint64_t deadline_ns) {
     for (;;) {
         uint64_t now = clock_now();
         struct pollfd wait = {.fd = socket, .events = POLLOUT};
-        int ready = now >= deadline_ns ? 0 : poll(&wait, 1, (int)((deadline_ns - now) / 1000000 + 1));
+        int ready =
+            now >= deadline_ns ? 0 : poll(&wait, 1, (int)((deadline_ns - now) / 1000000 + 1));
         if (ready > 0) {
             int error = 0;
             socklen_t length = sizeof error;
@@ -87,18 +89,20 @@ int endpoint_open(const struct endpoint *peer, int type, uint64_t deadline_ns) {
 }
 
 int endpoint_connect(const char *host, int port) {
-    struct addrinfo *found = resolve(host, port, 0);
+    struct addrinfo *addresses = resolve(host, port, 0);
     int opened = -1;
-    for (struct addrinfo *one = found; one != NULL && opened < 0; one = one->ai_next) {
-        struct endpoint peer = {.length = one->ai_addrlen};
-        memcpy(&peer.address, one->ai_addr, one->ai_addrlen);
-        opened = endpoint_open(&peer, SOCK_STREAM, clock_now() + CONNECT_SECONDS * UINT64_C(1000000000));
+    for (struct addrinfo *address = addresses; address != NULL && opened < 0;
+         address = address->ai_next) {
+        struct endpoint peer = {.length = address->ai_addrlen};
+        memcpy(&peer.address, address->ai_addr, address->ai_addrlen);
+        opened =
+            endpoint_open(&peer, SOCK_STREAM, clock_now() + CONNECT_SECONDS * UINT64_C(1000000000));
     }
     if (opened < 0) {
-        fail_measurement("no connection to port %d of '%s': %s; start 'netbench serve' there first", port,
-                         host, strerror(errno));
+        fail_measurement("no connection to port %d of '%s': %s; start 'netbench serve' there first",
+                         port, host, strerror(errno));
     }
-    freeaddrinfo(found);
+    freeaddrinfo(addresses);
     return opened;
 }
 
@@ -159,11 +163,31 @@ bool endpoint_same_address(const struct endpoint *left, const struct endpoint *r
 }
 
 const char *endpoint_text(const struct endpoint *endpoint, char *text, size_t capacity) {
-    if (endpoint->length == 0 || getnameinfo((const struct sockaddr *)&endpoint->address, endpoint->length,
-                                             text, (socklen_t)capacity, NULL, 0, NI_NUMERICHOST) != 0) {
+    if (endpoint->length == 0 ||
+        getnameinfo((const struct sockaddr *)&endpoint->address, endpoint->length, text,
+                    (socklen_t)capacity, NULL, 0, NI_NUMERICHOST) != 0) {
         snprintf(text, capacity, "unknown");
     }
     return text;
+}
+
+bool endpoint_send(int socket, const void *data, size_t size) {
+    const char *bytes = data;
+    while (size > 0) {
+        ssize_t count = send(socket, bytes, size, MSG_NOSIGNAL);
+        if (count == 0) {
+            errno = EIO;
+            return false;
+        }
+        if (count < 0 && errno != EINTR) {
+            return false;
+        }
+        if (count > 0) {
+            bytes += count;
+            size -= (size_t)count;
+        }
+    }
+    return true;
 }
 
 void endpoint_receive_timeout(int socket, double seconds) {
@@ -183,10 +207,10 @@ void endpoint_keepalive(int socket) {
 }
 
 /*
- * Joined messages wait until a segment is full or all before them is acknowledged. That pays when many fit
- * into a segment, as they do over loopback; else the waiting costs more. Seen with Linux 6.18, one stream,
- * NODELAY against joined: loopback 1 KiB (63 in a segment) 1.2 and 6 Gbit/s, 32 KiB (1) 24 and 16; veth 512 B
- * (2) 0.7 and 0.4, 64 B (22) 0.09 and 0.2.
+ * Joined messages wait until a segment is full or all before them is acknowledged. That pays when
+ * many fit into a segment, as they do over loopback; else the waiting costs more. Measured with
+ * Linux 6.18, one stream, NODELAY against joined: loopback 1 KiB (63 in a segment) 1.2 and 6
+ * Gbit/s, 32 KiB (1) 24 and 16; veth 512 B (2) 0.7 and 0.4, 64 B (22) 0.09 and 0.2.
  */
 bool endpoint_join(int socket, uint64_t message) {
     int segment = 0;
@@ -195,7 +219,8 @@ bool endpoint_join(int socket, uint64_t message) {
         return false;
     }
     int at_once = (uint64_t)segment / message < JOINED;
-    return setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once) == 0 && at_once == 0;
+    return setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once) == 0 &&
+           at_once == 0;
 }
 
 int endpoint_buffer(int socket, int which) {

@@ -1,4 +1,4 @@
-/* Sending and receiving one message of a ping-pong, sleeping or spinning. */
+/* Receiving a message of a ping-pong, sleeping or spinning. */
 #ifndef PEAKMARK_NET_EXCHANGE_H
 #define PEAKMARK_NET_EXCHANGE_H
 
@@ -9,12 +9,13 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* Spins before the CPU is offered to others: a spinning thread must not keep its own partner from running. */
+/* Spins before the CPU is offered to others: a spinning thread must not keep its partner from
+ * running. */
 enum { EXCHANGE_SPINS = 64 };
 
 /*
- * One recv. With `spin` it returns -1 with EAGAIN after EXCHANGE_SPINS attempts, else as the socket's timeout
- * says.
+ * One recv. With `spin` it returns -1 with EAGAIN after EXCHANGE_SPINS attempts, else as the
+ * socket's timeout says.
  */
 static inline ssize_t exchange_receive(int socket, void *data, size_t size, bool spin) {
     if (!spin) {
@@ -29,20 +30,6 @@ static inline ssize_t exchange_receive(int socket, void *data, size_t size, bool
     sched_yield();
     errno = EAGAIN;
     return -1;
-}
-
-/* Sends all of it. False: errno. */
-static inline bool exchange_send(int socket, const void *data, size_t size) {
-    const char *bytes = data;
-    while (size > 0) {
-        ssize_t count = send(socket, bytes, size, MSG_NOSIGNAL);
-        if (count < 0 && errno != EINTR) {
-            return false;
-        }
-        bytes += count > 0 ? count : 0;
-        size -= count > 0 ? (size_t)count : 0;
-    }
-    return true;
 }
 
 #endif

@@ -1,4 +1,4 @@
-#include "gather.h"
+#include "net/gather.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,39 +9,39 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "endpoint.h"
+#include "common/clock.h"
+#include "net/datagram.h"
+#include "net/endpoint.h"
+#include "net/fields.h"
 
-#ifndef UDP_GRO
-#define UDP_GRO 104 /* linux/udp.h */
-#endif
-
-/* Asked for; the kernel gives at most net.core.rmem_max. A sender that gets the CPU first fills the default
- * at once. */
+/* Asked for; the kernel gives at most net.core.rmem_max. A sender that gets the CPU first fills the
+ * default at once. */
 enum { UDP_RECEIVE_BUFFER = 4 << 20 };
 
-static bool gather_tcp(const struct net_plan *plan, struct door *door, int *sockets, char *error,
-                       size_t capacity) {
+static bool gather_tcp(const struct net_plan *plan, struct listener *listener, int *sockets,
+                       char *error, size_t capacity) {
     uint64_t deadline = deadline_in(ANSWER_SECONDS);
     for (int missing = plan->streams; missing > 0;) {
         uint64_t run;
-        int stream, visitor = door_next(door, deadline, &run, &stream);
-        if (visitor < 0) {
+        int stream, socket = listener_accept(listener, deadline, &run, &stream);
+        if (socket < 0) {
             snprintf(error, capacity, "%d of %d streams did not connect", missing, plan->streams);
             return false;
         }
         if (run != plan->run || stream < 0 || stream >= plan->streams || sockets[stream] >= 0) {
-            close(visitor); /* another client, which has to come again when this test is over */
+            close(socket); /* of another client, which has to try again after this test */
             continue;
         }
-        sockets[stream] = visitor;
+        sockets[stream] = socket;
         missing--;
     }
     return true;
 }
 
-/* Takes the datagrams of one socket until a hello of this run is among them, and connects to its sender. */
-static bool take_hello(const struct net_plan *plan, int socket, int stream, const struct endpoint *client) {
+/* Takes the datagrams of one socket until a hello of this run is among them, and connects to its
+ * sender. */
+static bool accept_hello(const struct net_plan *plan, int socket, int stream,
+                         const struct endpoint *client) {
     struct datagram hello;
     struct endpoint from = {.length = sizeof from.address};
     for (;;) {
@@ -51,15 +51,16 @@ static bool take_hello(const struct net_plan *plan, int socket, int stream, cons
         if (size < 0) {
             return false;
         }
-        if (size == (ssize_t)sizeof hello && hello.run == plan->run && hello.stream == (uint32_t)stream &&
-            hello.kind == DATAGRAM_HELLO && endpoint_same_address(&from, client)) {
+        if (size == (ssize_t)sizeof hello &&
+            datagram_is(&hello, plan->run, stream, DATAGRAM_HELLO) &&
+            endpoint_same_address(&from, client)) {
             return connect(socket, (const struct sockaddr *)&from.address, from.length) == 0;
         }
     }
 }
 
-static bool gather_udp(const struct net_plan *plan, const struct control *control, int *sockets, char *error,
-                       size_t capacity) {
+static bool gather_udp(const struct net_plan *plan, const struct control *control, int *sockets,
+                       char *error, size_t capacity) {
     struct endpoint client = endpoint_peer(control->socket);
     uint64_t deadline = deadline_in(ANSWER_SECONDS);
     struct pollfd wait[STREAMS_MAX];
@@ -69,15 +70,16 @@ static bool gather_udp(const struct net_plan *plan, const struct control *contro
     }
     while (missing > 0) {
         if (clock_now() >= deadline) {
-            snprintf(
-                error, capacity,
-                "no datagram of %d of %d streams arrived: does a firewall keep UDP from reaching this port?",
-                missing, plan->streams);
+            snprintf(error, capacity,
+                     "no datagram of %d of %d streams arrived: does a firewall keep UDP from "
+                     "reaching this port?",
+                     missing, plan->streams);
             return false;
         }
         poll(wait, (nfds_t)plan->streams, 100);
         for (int i = 0; i < plan->streams; i++) {
-            if (wait[i].fd >= 0 && wait[i].revents != 0 && take_hello(plan, sockets[i], i, &client)) {
+            if (wait[i].fd >= 0 && wait[i].revents != 0 &&
+                accept_hello(plan, sockets[i], i, &client)) {
                 wait[i].fd = -1; /* poll skips it */
                 missing--;
             }
@@ -86,15 +88,15 @@ static bool gather_udp(const struct net_plan *plan, const struct control *contro
     return true;
 }
 
-/* Drops what strangers sent before the sockets were connected, and repeated hellos. */
-static void empty(int socket) {
+/* Drops what strangers sent before the socket was connected, and repeated hellos. */
+static void drain(int socket) {
     char nothing;
     while (recv(socket, &nothing, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0) {
     }
 }
 
-static bool bind_udp(const struct net_plan *plan, struct control *control, int *sockets, char *error,
-                     size_t capacity) {
+static bool bind_udp(const struct net_plan *plan, struct control *control, int *sockets,
+                     char *error, size_t capacity) {
     int size = UDP_RECEIVE_BUFFER, on = 1;
     for (int i = 0; i < plan->streams; i++) {
         sockets[i] = endpoint_bind_udp(control->socket);
@@ -110,26 +112,26 @@ static bool bind_udp(const struct net_plan *plan, struct control *control, int *
             return false;
         }
         struct endpoint local = endpoint_local(sockets[i]);
-        control_say(control, "PORT %d %d", i, endpoint_port(&local));
+        control_send(control, "PORT %d %d", i, endpoint_port(&local));
     }
     return true;
 }
 
-bool gather_server(const struct net_plan *plan, struct control *control, struct door *door, int *sockets,
-                   char *error, size_t capacity) {
+bool gather_server(const struct net_plan *plan, struct control *control, struct listener *listener,
+                   int *sockets, char *error, size_t capacity) {
     if (plan->udp && !bind_udp(plan, control, sockets, error, capacity)) {
         return false;
     }
-    control_say(control, "CONNECT");
+    control_send(control, "CONNECT");
     if (plan->udp) {
         if (!gather_udp(plan, control, sockets, error, capacity)) {
             return false;
         }
         for (int i = 0; i < plan->streams; i++) {
-            empty(sockets[i]);
+            drain(sockets[i]);
         }
     } else {
-        if (!gather_tcp(plan, door, sockets, error, capacity)) {
+        if (!gather_tcp(plan, listener, sockets, error, capacity)) {
             return false;
         }
         for (int i = 0; i < plan->streams; i++) {
@@ -139,20 +141,45 @@ bool gather_server(const struct net_plan *plan, struct control *control, struct 
     return true;
 }
 
-static bool heard(struct control *control, char *line, uint64_t deadline, char *error, size_t capacity) {
-    enum heard heard = control_hear(control, line, deadline);
-    if (heard == HEARD_LINE && strncmp(line, "FAILED ", 7) != 0) {
-        return true;
+static bool receive_line(struct control *control, char *line, uint64_t deadline, char *error,
+                         size_t capacity) {
+    enum receipt receipt = control_receive(control, line, deadline);
+    if (receipt != RECEIPT_LINE) {
+        snprintf(error, capacity, "the server %s while the streams were set up",
+                 receipt == RECEIPT_CLOSED ? "closed the connection" : "gave no answer");
+        return false;
     }
-    snprintf(error, capacity, "%s",
-             heard == HEARD_LINE  ? line + 7
-             : heard == HEARD_END ? "the server ended the connection while the streams were set up"
-                                  : "the server gave no answer while the streams were set up");
+    const char *failure = control_failure(line);
+    if (failure != NULL) {
+        snprintf(error, capacity, "the server reports: %s", failure);
+    }
+    return failure == NULL;
+}
+
+/* The UDP ports of all streams, if there are any, up to the line that allows to connect. */
+static bool receive_ports(const struct net_plan *plan, struct control *control, int *ports,
+                          char *error, size_t capacity) {
+    char line[LINE_BYTES];
+    uint64_t deadline = deadline_in(ANSWER_SECONDS);
+    while (receive_line(control, line, deadline, error, capacity)) {
+        if (strcmp(line, "CONNECT") == 0) {
+            return true;
+        }
+        struct fields fields = fields_begin(line, "PORT");
+        int stream = (int)fields_next(&fields, 0, (uint64_t)plan->streams - 1);
+        int port = (int)fields_next(&fields, 1, 65535);
+        if (!fields_end(&fields)) {
+            snprintf(error, capacity, "the server's answer is not understood: '%s'", line);
+            return false;
+        }
+        ports[stream] = port;
+    }
     return false;
 }
 
-static bool open_streams(const struct net_plan *plan, const struct control *control, const struct key *key,
-                         const int *ports, int *sockets, char *error, size_t capacity) {
+static bool open_streams(const struct net_plan *plan, const struct control *control,
+                         const struct key *key, const int *ports, int *sockets, char *error,
+                         size_t capacity) {
     struct endpoint server = endpoint_peer(control->socket);
     uint64_t deadline = deadline_in(ANSWER_SECONDS);
     for (int i = 0; i < plan->streams; i++) {
@@ -171,41 +198,31 @@ static bool open_streams(const struct net_plan *plan, const struct control *cont
     return true;
 }
 
-bool gather_client(struct net_plan *plan, struct control *control, const struct key *key, int *sockets,
-                   char *error, size_t capacity) {
+bool gather_client(struct net_plan *plan, struct control *control, const struct key *key,
+                   int *sockets, char *error, size_t capacity) {
     char line[LINE_BYTES];
     int ports[STREAMS_MAX] = {0};
-    uint64_t deadline = deadline_in(ANSWER_SECONDS);
-    for (;;) {
-        int stream, port;
-        if (!heard(control, line, deadline, error, capacity)) {
-            return false;
-        }
-        if (strcmp(line, "CONNECT") == 0) {
-            break;
-        }
-        if (sscanf(line, "PORT %d %d", &stream, &port) == 2 && stream >= 0 && stream < plan->streams) {
-            ports[stream] = port;
-        }
-    }
-    if (!open_streams(plan, control, key, ports, sockets, error, capacity)) {
+    if (!receive_ports(plan, control, ports, error, capacity) ||
+        !open_streams(plan, control, key, ports, sockets, error, capacity)) {
         return false;
     }
-    deadline = deadline_in(2 * ANSWER_SECONDS); /* the server gives up first, and says why */
-    enum heard answer;
+    uint64_t deadline =
+        deadline_in(2 * ANSWER_SECONDS); /* the server fails first, and reports why */
+    enum receipt receipt;
     do {
         for (int i = 0; plan->udp && i < plan->streams; i++) {
-            struct datagram hello = {.run = plan->run, .stream = (uint32_t)i, .kind = DATAGRAM_HELLO};
+            struct datagram hello = datagram_make(plan->run, 0, i, DATAGRAM_HELLO);
             send(sockets[i], &hello, sizeof hello, MSG_NOSIGNAL);
         }
-        answer = control_hear(control, line, plan->udp ? deadline_in(0.05) : deadline);
-    } while (answer == HEARD_NOTHING && clock_now() < deadline);
-    if (answer != HEARD_LINE || strcmp(line, "GO") != 0) {
-        snprintf(error, capacity, "%s",
-                 answer == HEARD_LINE && strncmp(line, "FAILED ", 7) == 0
-                     ? line + 7
-                     : "the server did not start the test after the streams were connected");
-        return false;
+        receipt = control_receive(control, line, plan->udp ? deadline_in(0.05) : deadline);
+    } while (receipt == RECEIPT_TIMEOUT && clock_now() < deadline);
+    if (receipt == RECEIPT_LINE && strcmp(line, "GO") == 0) {
+        return true;
     }
-    return true;
+    const char *failure = receipt == RECEIPT_LINE ? control_failure(line) : NULL;
+    snprintf(error, capacity, "%s%s", failure != NULL ? "the server reports: " : "",
+             failure != NULL
+                 ? failure
+                 : "the server did not start the test after the streams were connected");
+    return false;
 }

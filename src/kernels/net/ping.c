@@ -1,15 +1,17 @@
-#include "ping.h"
+#include "net/ping.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../common/clock.h"
-#include "endpoint.h"
-#include "exchange.h"
+#include "common/clock.h"
+#include "net/endpoint.h"
+#include "net/exchange.h"
 
-/* A datagram without an answer is lost after this time; so many in a row, and the server is gone. */
+/*
+ * A datagram without an answer is lost after this time; so many in a row, and the server is gone.
+ */
 #define LOST_SECONDS 0.5
 #define LOST_IN_A_ROW 10
 
@@ -26,9 +28,9 @@ static void prepare(struct team_member *member) {
 
 enum answer { ANSWERED, ANSWER_LOST, ANSWER_FAILED };
 
-/* Waits for the whole answer to the ping of `begin`; the answer to an earlier one that was given up is
- * skipped. */
-static enum answer await(const struct net_plan *plan, struct ping *ping, uint64_t begin) {
+/* Waits for the whole answer to the ping of `begin`; the late answer to an earlier one that counts
+ * as lost is skipped. */
+static enum answer wait_for_answer(const struct net_plan *plan, struct ping *ping, uint64_t begin) {
     const double patience = plan->udp ? LOST_SECONDS : STALL_SECONDS;
     size_t have = 0, message = (size_t)plan->message;
     for (;;) {
@@ -60,12 +62,14 @@ static enum answer await(const struct net_plan *plan, struct ping *ping, uint64_
     }
 }
 
-/* A round trip that was lost takes its time but is no measurement; too many in a row end the run. */
-static void lose(struct team_member *member, struct ping *ping) {
+/*
+ * A round trip that was lost takes its time but is no measurement; too many in a row end the run.
+ */
+static void count_lost(struct team_member *member, struct ping *ping) {
     ping->lost += !member->warming;
     if (++ping->unanswered >= LOST_IN_A_ROW) {
-        team_fail(member, "the server gave no answer to %d pings of stream %d in a row", LOST_IN_A_ROW,
-                  member->index);
+        team_fail(member, "the server gave no answer to %d pings of stream %d in a row",
+                  LOST_IN_A_ROW, member->index);
     }
 }
 
@@ -77,16 +81,17 @@ static void run(struct team_member *member) {
         ping->number++;
         ping->data[0] = (unsigned char)ping->number;
         uint64_t begin = clock_now();
-        enum answer answer = exchange_send(ping->socket, ping->data, (size_t)plan->message)
-                                 ? await(plan, ping, begin)
+        enum answer answer = endpoint_send(ping->socket, ping->data, (size_t)plan->message)
+                                 ? wait_for_answer(plan, ping, begin)
                                  : ANSWER_FAILED;
         uint64_t end = clock_now();
         if (answer == ANSWER_FAILED) {
-            team_fail(member, "the server is gone from stream %d: %s", member->index, strerror(errno));
+            team_fail(member, "the server is gone from stream %d: %s", member->index,
+                      strerror(errno));
             return;
         }
         if (answer == ANSWER_LOST) {
-            lose(member, ping);
+            count_lost(member, ping);
             continue;
         }
         ping->unanswered = 0;

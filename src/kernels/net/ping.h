@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-#include "../common/histogram.h"
-#include "../common/team.h"
-#include "plan.h"
+#include "common/histogram.h"
+#include "common/team.h"
+#include "net/plan.h"
 
 struct ping {
     int socket;

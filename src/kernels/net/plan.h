@@ -9,7 +9,8 @@
 
 enum { STREAMS_MAX = 1024, UDP_PAYLOAD_MAX = 65507, TCP_MESSAGE_MAX = 64 << 20 };
 
-/* No progress for so long, in seconds, and a test has failed: the other side or the way to it is gone. */
+/* No progress for so long, in seconds, and a test has failed: the other side or the way to it is
+ * gone. */
 #define STALL_SECONDS 10.0
 /* Steps of the handshake and the result. */
 #define ANSWER_SECONDS 15.0
@@ -22,24 +23,15 @@ struct net_plan {
     uint64_t message;
     int streams;
     double warmup, seconds;
-    uint64_t total; /* bytes of all streams; 0: run for seconds. Not used for latency: the client ends it */
-    uint64_t
-        run; /* chosen by the server at random: marks connections and datagrams as belonging to this run */
+    uint64_t total; /* bytes of all streams; 0: run for seconds. Not used for latency: the client
+                       ends it */
+    uint64_t run;   /* random, from the server: connections and datagrams of this run carry it */
 };
-
-/* Every datagram of a throughput test begins with this, in the byte order of the sender. */
-struct datagram {
-    uint64_t run;
-    uint64_t number;
-    uint32_t stream;
-    uint32_t kind; /* DATAGRAM_HELLO or DATAGRAM_DATA */
-};
-
-enum { DATAGRAM_HELLO = 0x6f6c6c65, DATAGRAM_DATA = 0x61746164 };
 
 void plan_write(const struct net_plan *plan, char *line, size_t capacity);
 
-/* False when the line is not a plan, or one with numbers out of range. `run` is not part of the line. */
+/* False, and *plan is as it was, when the line is no plan or has a number out of range. `run` is
+ * not part of the line. */
 bool plan_read(const char *line, struct net_plan *plan);
 
 #endif

@@ -1,4 +1,4 @@
-#include "receive.h"
+#include "net/receive.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -8,20 +8,24 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "control.h"
-#include "endpoint.h"
-
-#ifndef UDP_GRO
-#define UDP_GRO 104 /* linux/udp.h */
-#endif
+#include "common/clock.h"
+#include "net/control.h"
+#include "net/datagram.h"
+#include "net/endpoint.h"
 
 /* How long a silent stream takes to see the stop flag. */
-#define QUIET_SECONDS 0.1
+#define SILENCE_SECONDS 0.1
 
-enum { TCP_BUFFER = 128 << 10, PLAIN_BATCH = 64, OFFLOAD_BATCH = 8, OFFLOAD_BUFFER = 65536, REST_MS = 50 };
+enum {
+    TCP_BUFFER = 128 << 10,
+    PLAIN_BATCH = 64,
+    OFFLOAD_BATCH = 8,
+    OFFLOAD_BUFFER = 65536,
+    REST_MS = 50
+};
 
-/* Room for several datagrams received with one call; with GRO each place holds many datagrams of one size. */
+/* Room for several datagrams received with one call; with GRO each place holds many datagrams of
+ * one size. */
 struct batch {
     unsigned places;
     size_t room; /* bytes of a place */
@@ -53,65 +57,69 @@ static void prepare(struct team_member *member) {
         return;
     }
     memset(receiver->buffer, 0, bytes);
-    endpoint_receive_timeout(receiver->socket, QUIET_SECONDS);
+    endpoint_receive_timeout(receiver->socket, SILENCE_SECONDS);
 }
 
-/* Nothing came for QUIET_SECONDS: fails the team when the client is gone or this happened too often in a row.
+/*
+ * Nothing came for SILENCE_SECONDS: fails the team when the client is gone or this happened too
+ * often in a row.
  */
-static void silent(struct team_member *member, struct receiver *receiver) {
+static void handle_silence(struct team_member *member, struct receiver *receiver) {
     const struct receiving *receiving = member->context;
     char byte;
-    if (receiving->control >= 0 && recv(receiving->control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
-        team_fail(member, "the client went away during the test");
+    if (receiving->control >= 0 &&
+        recv(receiving->control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
+        team_fail(member, "the client closed the connection during the test");
     }
-    if (++receiver->quiet * QUIET_SECONDS >= STALL_SECONDS) {
+    if (++receiver->silences * SILENCE_SECONDS >= STALL_SECONDS) {
         team_fail(member, "stream %d brought nothing for %.0f s", member->index, STALL_SECONDS);
     }
 }
 
-/* Not before something has come: on a busy machine the sender may get the CPU later than a short run is long,
- * and nothing is no rate. A sender that stays away ends the run as silent. */
-static bool over(const struct team_member *member) {
+/* Not before something has arrived: on a busy machine the sender may get the CPU only after a short
+ * run should have ended, and no data is no rate. A sender that stays silent ends the run. */
+static bool is_over(const struct team_member *member) {
     return team_failed(member) || (team_stopped(member) && (member->work > 0 || member->warming));
 }
 
 static void tcp_run(struct team_member *member, struct receiver *receiver) {
     do {
-        uint64_t left = member->limit - member->work;
-        ssize_t count =
-            recv(receiver->socket, receiver->buffer, left < TCP_BUFFER ? (size_t)left : TCP_BUFFER, 0);
+        uint64_t remaining = member->limit - member->work;
+        ssize_t count = recv(receiver->socket, receiver->buffer,
+                             remaining < TCP_BUFFER ? (size_t)remaining : TCP_BUFFER, 0);
         if (count > 0) {
             member->work += (uint64_t)count;
-            receiver->quiet = 0;
+            receiver->silences = 0;
         } else if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
-            silent(member, receiver);
+            handle_silence(member, receiver);
         } else {
             team_fail(member, "the client ended stream %d too early%s%s", member->index,
                       count < 0 ? ": " : "", count < 0 ? strerror(errno) : "");
             break;
         }
-    } while (member->work < member->limit && !over(member));
+    } while (member->work < member->limit && !is_over(member));
     receiver->all += member->work;
 }
 
 /* Is this a datagram of the stream? True also says that it is new. */
-static bool arrived(const struct net_plan *plan, struct receiver *receiver, int stream,
-                    const unsigned char *data, size_t size) {
+static bool accept_datagram(const struct net_plan *plan, struct receiver *receiver, int stream,
+                            const unsigned char *data, size_t size) {
     struct datagram header;
     if (size != plan->message) {
         return false;
     }
     memcpy(&header, data, sizeof header);
-    return header.run == plan->run && header.stream == (uint32_t)stream && header.kind == DATAGRAM_DATA &&
-           sequence_arrived(&receiver->sequence, header.number);
+    return datagram_is(&header, plan->run, stream, DATAGRAM_DATA) &&
+           sequence_arrived(&receiver->sequence, datagram_number(&header));
 }
 
 /* Size of the datagrams that GRO has joined in a message, else that of the message. */
 static size_t segment_size(struct msghdr *header, size_t size) {
-    for (struct cmsghdr *one = CMSG_FIRSTHDR(header); one != NULL; one = CMSG_NXTHDR(header, one)) {
-        if (one->cmsg_level == IPPROTO_UDP && one->cmsg_type == UDP_GRO) {
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part != NULL;
+         part = CMSG_NXTHDR(header, part)) {
+        if (part->cmsg_level == IPPROTO_UDP && part->cmsg_type == UDP_GRO) {
             int segment;
-            memcpy(&segment, CMSG_DATA(one), sizeof segment);
+            memcpy(&segment, CMSG_DATA(part), sizeof segment);
             return segment > 0 ? (size_t)segment : size;
         }
     }
@@ -119,8 +127,8 @@ static size_t segment_size(struct msghdr *header, size_t size) {
 }
 
 /* Receives what is there, up to `most` messages, and returns the new bytes, or -1: errno. */
-static int64_t udp_receive(const struct net_plan *plan, struct receiver *receiver, int stream, uint64_t most,
-                           int flags) {
+static int64_t udp_receive(const struct net_plan *plan, struct receiver *receiver, int stream,
+                           uint64_t most, int flags) {
     struct batch *batch = receiver->batch;
     unsigned places = most < batch->places ? (unsigned)most : batch->places;
     for (unsigned i = 0; i < places; i++) {
@@ -138,7 +146,8 @@ static int64_t udp_receive(const struct net_plan *plan, struct receiver *receive
         size_t size = batch->header[i].msg_len;
         size_t segment = plan->offload ? segment_size(&batch->header[i].msg_hdr, size) : size;
         for (size_t at = 0; at < size; at += segment) {
-            if (arrived(plan, receiver, stream, data + at, size - at < segment ? size - at : segment)) {
+            if (accept_datagram(plan, receiver, stream, data + at,
+                                size - at < segment ? size - at : segment)) {
                 bytes += (int64_t)plan->message;
             }
         }
@@ -146,23 +155,25 @@ static int64_t udp_receive(const struct net_plan *plan, struct receiver *receive
     return bytes;
 }
 
-static void udp_run(struct team_member *member, const struct net_plan *plan, struct receiver *receiver) {
+static void udp_run(struct team_member *member, const struct net_plan *plan,
+                    struct receiver *receiver) {
     if (!member->warming) {
         sequence_open(&receiver->sequence);
     }
     do {
-        uint64_t left = (member->limit - member->work) / plan->message;
-        int64_t bytes = udp_receive(plan, receiver, member->index, left > 0 ? left : 1, MSG_WAITFORONE);
+        uint64_t remaining = (member->limit - member->work) / plan->message;
+        int64_t bytes = udp_receive(plan, receiver, member->index, remaining > 0 ? remaining : 1,
+                                    MSG_WAITFORONE);
         if (bytes >= 0) {
             member->work += (uint64_t)bytes;
-            receiver->quiet = 0;
+            receiver->silences = 0;
         } else if (errno == EAGAIN || errno == EINTR) {
-            silent(member, receiver);
+            handle_silence(member, receiver);
         } else {
             team_fail(member, "stream %d cannot be received: %s", member->index, strerror(errno));
             return;
         }
-    } while (member->work < member->limit && !over(member));
+    } while (member->work < member->limit && !is_over(member));
     if (!member->warming) {
         sequence_close(&receiver->sequence);
     }
@@ -180,8 +191,9 @@ static void run(struct team_member *member) {
 
 const struct team_job receive_job = {.prepare = prepare, .run = run, .finish = NULL};
 
-/* Takes what one socket holds now. True when the stream has ended: its end was read, or it is broken. */
-static bool take_rest(const struct net_plan *plan, struct receiver *receiver, int stream) {
+/* Takes what one socket holds now. True when the stream has ended: its end was read, or it is
+ * broken. */
+static bool read_rest(const struct net_plan *plan, struct receiver *receiver, int stream) {
     if (plan->udp) {
         udp_receive(plan, receiver, stream, UINT64_MAX, MSG_DONTWAIT);
         return false; /* a socket without connection has no end; silence ends it */
@@ -203,7 +215,7 @@ int receive_rest(const struct net_plan *plan, struct receiver *receivers, uint64
             return -1;
         }
         for (int i = 0; i < plan->streams && ready > 0; i++) {
-            if (wait[i].fd >= 0 && wait[i].revents != 0 && take_rest(plan, &receivers[i], i)) {
+            if (wait[i].fd >= 0 && wait[i].revents != 0 && read_rest(plan, &receivers[i], i)) {
                 wait[i].fd = -1; /* poll skips it */
                 open--;
             }

@@ -1,4 +1,4 @@
-#include "send.h"
+#include "net/send.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -7,15 +7,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../common/random.h"
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103 /* linux/udp.h */
-#endif
+#include "common/random.h"
+#include "net/datagram.h"
 
 enum { PLAIN_BATCH = 64, SEGMENTS_MAX = 64 };
 
-static bool stopped(const struct sender *sender) {
+static bool is_stopped(const struct sender *sender) {
     return atomic_load_explicit(&sender->sending->stop, memory_order_relaxed);
 }
 
@@ -25,14 +22,14 @@ static void add_sent(struct sender *sender, uint64_t count) {
                           memory_order_relaxed); /* this thread alone writes it */
 }
 
-/* One send() per message; the kernel takes less only when a signal interrupts it. Returns an errno value or
- * 0. */
+/* One send() per message; the kernel takes less only when a signal interrupts it. Returns an errno
+ * value or 0. */
 static int tcp_send(struct sender *sender, const unsigned char *data, size_t message) {
     size_t at = 0;
-    while (!stopped(sender)) {
+    while (!is_stopped(sender)) {
         ssize_t count = send(sender->socket, data + at, message - at, MSG_NOSIGNAL);
-        if (count < 0 && errno != EINTR) {
-            return errno;
+        if (count == 0 || (count < 0 && errno != EINTR)) {
+            return count == 0 ? EIO : errno;
         }
         at += count > 0 ? (size_t)count : 0;
         at = at == message ? 0 : at;
@@ -41,16 +38,14 @@ static int tcp_send(struct sender *sender, const unsigned char *data, size_t mes
     return shutdown(sender->socket, SHUT_WR) == 0 ? 0 : errno;
 }
 
-static void number(unsigned char *data, const struct sender *sender, uint64_t number) {
-    struct datagram header = {.run = sender->sending->plan->run,
-                              .number = number,
-                              .stream = (uint32_t)sender->stream,
-                              .kind = DATAGRAM_DATA};
+static void write_header(unsigned char *data, const struct sender *sender, uint64_t number) {
+    struct datagram header =
+        datagram_make(sender->sending->plan->run, number, sender->stream, DATAGRAM_DATA);
     memcpy(data, &header, sizeof header);
 }
 
 /* The queue of the interface is full, or an answer of ICMP has come in for an earlier datagram. */
-static bool passing(int error) {
+static bool is_transient(int error) {
     return error == EINTR || error == ENOBUFS || error == EAGAIN;
 }
 
@@ -62,12 +57,12 @@ static int udp_send(struct sender *sender, unsigned char *data, size_t message) 
         part[i] = (struct iovec){data + (size_t)i * message, message};
         header[i].msg_hdr = (struct msghdr){.msg_iov = &part[i], .msg_iovlen = 1};
     }
-    for (uint64_t next = 0; !stopped(sender);) {
+    for (uint64_t next = 0; !is_stopped(sender);) {
         for (int i = 0; i < PLAIN_BATCH; i++) {
-            number(part[i].iov_base, sender, next + (uint64_t)i);
+            write_header(part[i].iov_base, sender, next + (uint64_t)i);
         }
         int count = sendmmsg(sender->socket, header, PLAIN_BATCH, MSG_NOSIGNAL);
-        if (count < 0 && !passing(errno)) {
+        if (count < 0 && !is_transient(errno)) {
             return errno;
         }
         next += count > 0 ? (uint64_t)count : 0;
@@ -82,13 +77,14 @@ static int udp_send_offloaded(struct sender *sender, unsigned char *data, size_t
     if (setsockopt(sender->socket, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof size) != 0) {
         return errno;
     }
-    size_t segments = UDP_PAYLOAD_MAX / message < SEGMENTS_MAX ? UDP_PAYLOAD_MAX / message : SEGMENTS_MAX;
-    for (uint64_t next = 0; !stopped(sender);) {
+    size_t segments =
+        UDP_PAYLOAD_MAX / message < SEGMENTS_MAX ? UDP_PAYLOAD_MAX / message : SEGMENTS_MAX;
+    for (uint64_t next = 0; !is_stopped(sender);) {
         for (size_t i = 0; i < segments; i++) {
-            number(data + i * message, sender, next + i);
+            write_header(data + i * message, sender, next + i);
         }
         ssize_t count = send(sender->socket, data, segments * message, MSG_NOSIGNAL);
-        if (count < 0 && !passing(errno)) {
+        if (count < 0 && !is_transient(errno)) {
             return errno;
         }
         next += count > 0 ? segments : 0;

@@ -1,4 +1,4 @@
-/* The sending end of a throughput test: one thread per stream that sends until it is told to stop. */
+/* The sending end of a throughput test: one thread per stream that sends until it is stopped. */
 #ifndef PEAKMARK_NET_SEND_H
 #define PEAKMARK_NET_SEND_H
 
@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../common/place.h"
-#include "plan.h"
+#include "common/place.h"
+#include "net/plan.h"
 
 struct sender {
     const struct sending *sending;
@@ -29,7 +29,9 @@ struct sending {
 /* Starts the threads, pinned. False: errno. */
 bool send_start(struct sending *sending, const struct cpu_list *cpus);
 
-/* Tells all threads to stop and waits for them; a TCP stream's end is then visible to the receiver. */
+/*
+ * Tells all threads to stop and waits for them; a TCP stream's end is then visible to the receiver.
+ */
 void send_stop(struct sending *sending);
 
 /* The same when the test has failed: does not wait for the receiver to take what is on its way. */

@@ -1,4 +1,4 @@
-#include "sequence.h"
+#include "net/sequence.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "serve.h"
+#include "net/serve.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,14 +9,16 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
-#include "../common/report.h"
-#include "../common/status.h"
-#include "control.h"
-#include "echo.h"
-#include "endpoint.h"
-#include "gather.h"
-#include "receive.h"
+#include "common/clock.h"
+#include "common/report.h"
+#include "common/status.h"
+#include "net/control.h"
+#include "net/echo.h"
+#include "net/endpoint.h"
+#include "net/fields.h"
+#include "net/gather.h"
+#include "net/listener.h"
+#include "net/receive.h"
 
 /* The one test of this process. */
 struct session {
@@ -27,30 +29,32 @@ struct session {
     int sockets[STREAMS_MAX];
 };
 
-/* Tells the client why, and ends the program with the same sentence. */
-static _Noreturn void give_up(struct session *session, const char *format, ...)
+/* Sends the client the reason, and ends the program with it. */
+static _Noreturn void fail_both(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static _Noreturn void give_up(struct session *session, const char *format, ...) {
+static _Noreturn void fail_both(struct session *session, const char *format, ...) {
     char sentence[LINE_BYTES / 2];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    control_say(&session->control, "FAILED %s", sentence);
+    control_send(&session->control, "FAILED %s", sentence);
     fail_measurement("%s", sentence);
 }
 
 /*
- * Where both ends run on one machine, the two threads of a stream that work at the same time must not be
- * pinned to one CPU: the server then starts where the client's CPUs end. In a ping-pong that sleeps the two
- * take turns, and waking each other is cheapest on one CPU, which is also where the scheduler would put them.
+ * Where both ends run on one machine, the two threads of a stream that work at the same time must
+ * not be pinned to one CPU: the server then starts where the client's CPUs end. In a ping-pong that
+ * sleeps the two take turns, and waking each other is cheapest on one CPU, which is also where the
+ * scheduler would put them.
  */
 static void choose_cpus(struct session *session, const struct cpu_list *wanted) {
     int streams = session->plan.streams;
     place_choose(wanted, streams, &session->cpus, &session->warnings);
     struct endpoint local = endpoint_local(session->control.socket),
                     peer = endpoint_peer(session->control.socket);
-    if (!endpoint_same_address(&local, &peer) || (session->plan.latency && !session->plan.busy_poll)) {
+    if (!endpoint_same_address(&local, &peer) ||
+        (session->plan.latency && !session->plan.busy_poll)) {
         return;
     }
     static struct cpu_list allowed, ordered;
@@ -67,74 +71,105 @@ static void choose_cpus(struct session *session, const struct cpu_list *wanted) 
 }
 
 /* The first connection that greets with the key and as a control connection. */
-static void wait_for_client(struct session *session, struct door *door, double seconds) {
+static void wait_for_client(struct session *session, struct listener *listener, double seconds) {
     uint64_t deadline = deadline_in(seconds), run;
     for (;;) {
-        int stream, visitor = door_next(door, deadline, &run, &stream);
-        if (visitor < 0) {
-            fail_measurement("no client with the right NETBENCH_KEY came within %g s", seconds);
+        int stream, socket = listener_accept(listener, deadline, &run, &stream);
+        if (socket < 0) {
+            fail_measurement("no client with the right NETBENCH_KEY connected within %g s",
+                             seconds);
         }
         if (stream == STREAM_CONTROL) {
-            session->control.socket = visitor;
-            endpoint_keepalive(visitor);
+            session->control.socket = socket;
+            endpoint_keepalive(socket);
             return;
         }
-        close(visitor);
+        close(socket);
     }
 }
 
-static void agree(struct session *session) {
+static void receive_plan(struct session *session) {
     char line[LINE_BYTES];
-    if (control_hear(&session->control, line, deadline_in(ANSWER_SECONDS)) != HEARD_LINE) {
-        fail_measurement("the client connected and then said nothing");
+    if (control_receive(&session->control, line, deadline_in(ANSWER_SECONDS)) != RECEIPT_LINE) {
+        fail_measurement("the client connected but sent no plan");
     }
     if (!plan_read(line, &session->plan)) {
-        give_up(session, "the client's request is not understood: use the same version on both sides");
+        fail_both(session, "the client's plan is not understood: '%s'", line);
     }
-    if (getrandom(&session->plan.run, sizeof session->plan.run, 0) != (ssize_t)sizeof session->plan.run) {
-        give_up(session, "the server has no random numbers: %s", strerror(errno));
+    if (getrandom(&session->plan.run, sizeof session->plan.run, 0) !=
+        (ssize_t)sizeof session->plan.run) {
+        fail_both(session, "the server has no random numbers: %s", strerror(errno));
     }
-    control_say(&session->control, "RUN %" PRIu64, session->plan.run);
+    control_send(&session->control, "RUN %" PRIu64, session->plan.run);
 }
 
-static void say_stream(struct session *session, const struct team *team, int stream,
-                       const struct sequence *sequence) {
+static void send_stream(struct session *session, const struct team *team, int stream,
+                        const struct sequence *sequence) {
     const struct team_member *member = &team->members[stream];
     uint64_t messages = member->work / session->plan.message;
     uint64_t sent = sequence == NULL ? messages : sequence_sent(sequence);
     uint64_t received = sequence == NULL ? messages : sequence->received;
-    control_say(&session->control,
-                "STREAM %d %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                " %" PRIu64 " %" PRIu64 " %" PRIu64,
-                stream, member->cpu, member->start_ns - team->first_start_ns,
-                member->stop_ns - team->first_start_ns, member->work, sent, received, sent - received,
-                sequence == NULL ? 0 : sequence->reordered, sequence == NULL ? 0 : sequence->duplicated,
-                sequence == NULL ? 0 : sequence->stale);
+    control_send(&session->control,
+                 "STREAM %d %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+                 " %" PRIu64 " %" PRIu64 " %" PRIu64,
+                 stream, member->cpu, member->start_ns - team->first_start_ns,
+                 member->stop_ns - team->first_start_ns, member->work, sent, received,
+                 sent - received, sequence == NULL ? 0 : sequence->reordered,
+                 sequence == NULL ? 0 : sequence->duplicated,
+                 sequence == NULL ? 0 : sequence->stale);
 }
 
-static void say_end(struct session *session, int buffer) {
+static void send_end(struct session *session, int buffer) {
     char line[LINE_BYTES];
     for (int i = 0; i < session->warnings.count; i++) {
-        control_say(&session->control, "WARNING server: %s", session->warnings.text[i]);
+        control_send(&session->control, "WARNING server: %s", session->warnings.text[i]);
     }
-    control_say(&session->control, "BUFFER %d", buffer);
-    control_say(&session->control, "END");
-    control_hear(&session->control, line,
-                 deadline_in(ANSWER_SECONDS)); /* the client hangs up when it has read all */
+    control_send(&session->control, "BUFFER %d", buffer);
+    control_send(&session->control, "END");
+    /* The client closes the connection when it has read everything. */
+    control_receive(&session->control, line, deadline_in(ANSWER_SECONDS));
 }
 
-/* What each sender says to have sent: bytes over TCP, datagrams over UDP. */
-static void hear_sent(struct session *session, uint64_t *sent) {
+/* How much each sender has sent: bytes over TCP, datagrams over UDP. */
+static void receive_sent(struct session *session, uint64_t *sent) {
     char line[LINE_BYTES];
     for (int i = 0; i < session->plan.streams; i++) {
-        int stream;
-        uint64_t count;
-        if (control_hear(&session->control, line, deadline_in(ANSWER_SECONDS)) != HEARD_LINE ||
-            sscanf(line, "SENT %d %" SCNu64, &stream, &count) != 2 || stream < 0 ||
-            stream >= session->plan.streams) {
-            fail_measurement("the client went away before it said what it had sent");
+        if (control_receive(&session->control, line, deadline_in(ANSWER_SECONDS)) != RECEIPT_LINE) {
+            fail_measurement(
+                "the client closed the connection before it reported what it had sent");
+        }
+        struct fields fields = fields_begin(line, "SENT");
+        int stream = (int)fields_next(&fields, 0, (uint64_t)session->plan.streams - 1);
+        uint64_t count = fields_next(&fields, 0, UINT64_MAX);
+        if (!fields_end(&fields)) {
+            fail_both(session, "the client's report is not understood: '%s'", line);
         }
         sent[stream] = count;
+    }
+}
+
+/* After the clock: stops the senders, reads what is still under way, and compares what was sent
+ * with what arrived. */
+static void end_streams(struct session *session, struct receiver *receivers, uint64_t *sent) {
+    const struct net_plan *plan = &session->plan;
+    control_send(&session->control, "STOP");
+    uint64_t deadline = deadline_in(ANSWER_SECONDS);
+    if (plan->udp) {
+        receive_sent(session, sent);
+    }
+    int endless = receive_rest(plan, receivers, deadline);
+    if (endless >= 0) {
+        fail_both(session, "stream %d did not end after the test", endless);
+    }
+    if (plan->udp) {
+        return;
+    }
+    receive_sent(session, sent);
+    for (int i = 0; i < plan->streams; i++) {
+        if (sent[i] != receivers[i].all) {
+            fail_both(session, "stream %d: %" PRIu64 " bytes were sent but %" PRIu64 " received", i,
+                      sent[i], receivers[i].all);
+        }
     }
 }
 
@@ -143,41 +178,27 @@ static void throughput(struct session *session) {
     struct receiver *receivers = calloc((size_t)plan->streams, sizeof *receivers);
     uint64_t *sent = calloc((size_t)plan->streams, sizeof *sent);
     if (receivers == NULL || sent == NULL) {
-        give_up(session, "the server has no memory for %d streams", plan->streams);
+        fail_both(session, "the server has no memory for %d streams", plan->streams);
     }
     for (int i = 0; i < plan->streams; i++) {
         receivers[i].socket = session->sockets[i];
     }
-    struct receiving receiving = {.plan = plan, .receivers = receivers, .control = session->control.socket};
+    struct receiving receiving = {
+        .plan = plan, .receivers = receivers, .control = session->control.socket};
     struct team_plan team_plan = {.warmup = plan->warmup,
                                   .seconds = plan->seconds,
                                   .work = plan->total / plan->message * plan->message,
                                   .grain = plan->message};
     struct team team;
     if (!team_run(&team, &session->cpus, &team_plan, &receive_job, &receiving)) {
-        give_up(session, "%s", team.error);
+        fail_both(session, "%s", team.error);
     }
     int buffer = endpoint_buffer(receivers[0].socket, SO_RCVBUF);
-    control_say(&session->control, "STOP");
-    uint64_t deadline = deadline_in(ANSWER_SECONDS);
-    if (plan->udp) {
-        hear_sent(session, sent);
-    }
-    int endless = receive_rest(plan, receivers, deadline);
-    if (endless >= 0) {
-        give_up(session, "stream %d did not end after the test", endless);
-    }
-    if (!plan->udp) {
-        hear_sent(session, sent);
-    }
+    end_streams(session, receivers, sent);
     for (int i = 0; i < plan->streams; i++) {
-        if (!plan->udp && sent[i] != receivers[i].all) {
-            give_up(session, "stream %d: %" PRIu64 " bytes were sent but %" PRIu64 " received", i, sent[i],
-                    receivers[i].all);
-        }
-        say_stream(session, &team, i, plan->udp ? &receivers[i].sequence : NULL);
+        send_stream(session, &team, i, plan->udp ? &receivers[i].sequence : NULL);
     }
-    say_end(session, buffer);
+    send_end(session, buffer);
     for (int i = 0; i < plan->streams; i++) {
         receive_free(&receivers[i]);
     }
@@ -186,43 +207,44 @@ static void throughput(struct session *session) {
     team_free(&team);
 }
 
-/* Answers pings until the client says that it is done. */
+/* Answers pings until the client reports that it is done. */
 static void latency(struct session *session) {
     const struct net_plan *plan = &session->plan;
     atomic_bool stop = false;
     struct echo *echoes = calloc((size_t)plan->streams, sizeof *echoes);
     if (echoes == NULL) {
-        give_up(session, "the server has no memory for %d streams", plan->streams);
+        fail_both(session, "the server has no memory for %d streams", plan->streams);
     }
     for (int i = 0; i < plan->streams; i++) {
         echoes[i].socket = session->sockets[i];
     }
     if (!echo_start(plan, echoes, &session->cpus, &stop)) {
-        give_up(session, "the server cannot start %d threads: %s", plan->streams, strerror(errno));
+        fail_both(session, "the server cannot start %d threads: %s", plan->streams,
+                  strerror(errno));
     }
-    control_say(&session->control, "GO");
+    control_send(&session->control, "GO");
     char line[LINE_BYTES];
-    enum heard heard;
+    enum receipt receipt;
     uint64_t before = UINT64_MAX, answered = 0;
     int error = 0;
     do {
         before = answered;
         answered = 0;
-        heard = control_hear(&session->control, line, deadline_in(STALL_SECONDS));
+        receipt = control_receive(&session->control, line, deadline_in(STALL_SECONDS));
         for (int i = 0; i < plan->streams; i++) {
             answered += atomic_load_explicit(&echoes[i].answered, memory_order_relaxed);
             error = error != 0 ? error : atomic_load(&echoes[i].error);
         }
-    } while (heard == HEARD_NOTHING && answered > before && error == 0);
+    } while (receipt == RECEIPT_TIMEOUT && answered > before && error == 0);
     atomic_store(&stop, true);
     echo_join(plan, echoes);
-    if (heard != HEARD_LINE || strcmp(line, "DONE") != 0) {
-        bool silent = heard == HEARD_NOTHING && error == 0;
-        give_up(session, "the client %s during the test%s%s",
-                silent ? "sent nothing for some time" : "went away", error != 0 ? ": " : "",
-                error != 0 ? strerror(error) : "");
+    if (receipt != RECEIPT_LINE || strcmp(line, "DONE") != 0) {
+        bool silent = receipt == RECEIPT_TIMEOUT && error == 0;
+        fail_both(session, "the client %s during the test%s%s",
+                  silent ? "sent nothing for some time" : "closed the connection",
+                  error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
     }
-    say_end(session, endpoint_buffer(session->sockets[0], SO_RCVBUF));
+    send_end(session, endpoint_buffer(session->sockets[0], SO_RCVBUF));
     for (int i = 0; i < plan->streams; i++) {
         close(session->sockets[i]);
     }
@@ -253,26 +275,27 @@ static void print(const struct session *session) {
 void serve(const struct serve_options *options) {
     static struct session session;
     struct key key = key_from_environment();
-    place_choose(options->cpus, 1, &session.cpus,
-                 &session.warnings); /* a wrong list is refused before anyone waits */
-    int listener = endpoint_listen(options->address, options->port);
-    struct endpoint local = endpoint_local(listener);
+    /* A wrong list is refused before anyone waits. */
+    place_choose(options->cpus, 1, &session.cpus, &session.warnings);
+    int socket = endpoint_listen(options->address, options->port);
+    struct endpoint local = endpoint_local(socket);
     fprintf(stderr, "netbench: listening on port %d\n", endpoint_port(&local));
-    struct door *door = door_open(listener, &key);
+    struct listener *listener = listener_open(socket, &key);
     char error[256];
-    wait_for_client(&session, door, options->deadline);
-    agree(&session);
+    wait_for_client(&session, listener, options->deadline);
+    receive_plan(&session);
     choose_cpus(&session, options->cpus);
     memset(session.sockets, -1, sizeof session.sockets);
-    if (!gather_server(&session.plan, &session.control, door, session.sockets, error, sizeof error)) {
-        give_up(&session, "%s", error);
+    if (!gather_server(&session.plan, &session.control, listener, session.sockets, error,
+                       sizeof error)) {
+        fail_both(&session, "%s", error);
     }
-    door_close(door);
-    close(listener);
+    listener_close(listener);
+    close(socket);
     if (session.plan.latency) {
         latency(&session);
     } else {
-        control_say(&session.control, "GO");
+        control_send(&session.control, "GO");
         throughput(&session);
     }
     close(session.control.socket);

@@ -2,7 +2,7 @@
 #ifndef PEAKMARK_NET_SERVE_H
 #define PEAKMARK_NET_SERVE_H
 
-#include "../common/place.h"
+#include "common/place.h"
 
 struct serve_options {
     const char *address;

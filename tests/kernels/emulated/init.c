@@ -1,6 +1,6 @@
 /*
- * The first program of the emulated machine: runs the lines of /jobs one after the other and says on the
- * serial port how each ended. A line is a program and its arguments, separated by blanks.
+ * The first program of the emulated machine: runs the lines of /jobs one after the other and says
+ * on the serial port how each ended. A line is a program and its arguments, separated by blanks.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /*
- * libFuzzer: whatever stands on a command line, the parsers of sizes, counts, times and CPU lists give a
- * value in their range or refuse. The first byte chooses the parser.
+ * libFuzzer: whatever stands on a command line, the parsers of sizes, counts, times and CPU lists
+ * give a value in their range or refuse. The first byte chooses the parser.
  */
 #include <math.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../src/kernels/common/options.h"
+#include "common/options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,22 +19,23 @@ static void require(bool holds, const char *what) {
     }
 }
 
-/* A size that is printed and read again is the same. */
+/* A size that is printed and reread is the same. */
 static void sizes(const char *text) {
-    uint64_t bytes = 77, again = 0;
+    uint64_t bytes = 77, reread = 0;
     char printed[32];
     if (!parse_size(text, &bytes)) {
         require(bytes == 77, "a refused size leaves the value alone");
         return;
     }
     require(bytes > 0, "a size is above 0");
-    require(parse_size(format_size(bytes, printed, sizeof printed), &again) && again == bytes,
+    require(parse_size(format_size(bytes, printed, sizeof printed), &reread) && reread == bytes,
             "a printed size is read as itself");
 }
 
 static void counts(const char *text) {
     uint64_t count = 77;
-    require(parse_count(text, &count) ? count > 0 : count == 77, "a count is above 0 or left alone");
+    require(parse_count(text, &count) ? count > 0 : count == 77,
+            "a count is above 0 or left alone");
 }
 
 static void seconds(const char *text) {
