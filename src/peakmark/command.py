@@ -42,11 +42,14 @@ def _said(text: str, code: int) -> int:
     return code
 
 
-def end_cleanly() -> None:
-    """SIGTERM ends as an error does: programs ended, scratch files removed."""
+def end_cleanly(*others: int) -> None:
+    """SIGTERM, and each of these that is not ignored, ends as an error does: programs ended, scratch files removed."""
+    signals = [signal.SIGTERM, *(number for number in others if signal.getsignal(number) is not signal.SIG_IGN)]
 
     def terminated(*_: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)
         raise Terminated
 
-    signal.signal(signal.SIGTERM, terminated)
+    for number in signals:
+        signal.signal(number, terminated)

@@ -23,9 +23,11 @@ def _interrupted(*_: object) -> None:
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """Ctrl-C waits while the block runs: Python's own work around a fork would drop it, and print a traceback."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def held(*signals: int) -> Iterator[None]:
+    """Ctrl-C, or what else is named, waits while the block runs: Python's own work around a fork would drop it, and print a
+    traceback.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals or {signal.SIGINT})
     try:
         yield
     finally:

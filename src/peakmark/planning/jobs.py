@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from peakmark import slurm
 from peakmark.cell import Cell
@@ -18,6 +18,8 @@ from peakmark.planning.cluster import ANY, Cluster, settings_of
 from peakmark.planning.grouping import alone, part, two_nodes
 
 MARGIN = 3.0
+PROGRAMS_MB = 512
+"""Memory of Python and the tool itself."""
 GIVEN = {"slurm_partition": "partition", "slurm_account": "account", "qos": "qos", "constraint": "constraint"}
 """Names of Snakemake's --default-resources -> keys of the site file's section ``slurm``."""
 
@@ -110,8 +112,12 @@ def minutes(cells: Iterable[Cell], plan: planning.Plan) -> int:
     """Time limit in minutes: the longest time with a generous margin, never below two, never above the partition's."""
     factor = float(settings_of(plan.config).get("runtime_factor", 1.0))
     wanted = math.ceil((sum(map(plan.durations.longest, cells)) * MARGIN / 60 + 1) * factor)
-    limit = plan.cluster.limit if plan.cluster else None
-    return max(2, wanted) if limit is None else max(1, min(max(2, wanted), limit))
+    return within(max(2, wanted), plan.cluster.limit if plan.cluster else None)
+
+
+def within(wanted: int, limit: int | None) -> int:
+    """Minutes that a job may ask for in a partition with this limit."""
+    return wanted if limit is None else max(1, min(wanted, limit))
 
 
 def megabytes(cells: Sequence[Cell], plan: planning.Plan) -> int:
@@ -127,39 +133,32 @@ def megabytes(cells: Sequence[Cell], plan: planning.Plan) -> int:
 def _megabytes(cells: Iterable[Cell], plan: planning.Plan) -> int:
     """Memory in MB: the estimate with what programs leave free, and room for Python and the tool itself."""
     factor = float(settings_of(plan.config).get("memory_factor", 1.0))
-    return math.ceil((durations.largest(cells)[1] / MEMORY_SHARE / 1e6 + 512) * factor)
+    return math.ceil((durations.largest(cells)[1] / MEMORY_SHARE / 1e6 + PROGRAMS_MB) * factor)
 
 
 def options(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> list[str]:
     """Options of sbatch for the job of these cells. ``given``: partition and the like of the command line."""
-    return command_line(asked(cells, plan, given), plan)
+    return command_line(asked(cells, plan, given), settings_of(plan.config))
 
 
-def command_line(asked: Mapping[str, str], plan: planning.Plan) -> list[str]:
+def command_line(asked: Mapping[str, str], settings: Mapping[str, Any]) -> list[str]:
     """Options as sbatch takes them, with those that the site wants for every job."""
     named = [f"--{name}={value}" if value else f"--{name}" for name, value in asked.items()]
-    return [*named, *str(settings_of(plan.config).get("extra", "")).split()]
+    return [*named, *str(settings.get("extra", "")).split()]
 
 
 def asked(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> dict[str, str]:
     """The same by name, empty where an option has no value."""
     settings = {**settings_of(plan.config), **given}
     nodes = 2 if two_nodes(cells[0]) else 1
-    named: dict[str, str] = {
-        key: str(settings[key]) for key in ("partition", "account", "qos", "constraint") if key in settings
-    }
-    named |= {"time": str(minutes(cells, plan)), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
-    # A job that has its node to itself takes all of it: Slurm binds to the CPUs and the memory that were asked for.
-    exclusive = settings.get("exclusive", True)
-    named |= {"exclusive": ""} if exclusive else {"cpus-per-task": str(threads(cells, plan))}
-    how = settings.get("memory", "per_node")
-    if how == "per_cpu":
-        cpus = threads(cells, plan)
-        if plan.cluster is not None and exclusive:
+
+    def size() -> Size:
+        count = cpus = threads(cells, plan)
+        if plan.cluster is not None and settings.get("exclusive", True):
             cpus = min(cpus for cpus, _ in _sizes(cells, plan, plan.cluster))
-        named["mem-per-cpu"] = f"{math.ceil(megabytes(cells, plan) / cpus)}M"
-    elif how != "none":
-        named["mem"] = "0" if exclusive else f"{megabytes(cells, plan)}M"
+        return Size(count, cpus, megabytes(cells, plan))
+
+    named = site_options(settings, nodes, minutes(cells, plan), size)
     if cells[0].node != ANY:
         peer = plan.peers.get(cells[0].node) if nodes == 2 else None
         named["nodelist"] = ",".join(filter(None, (cells[0].node, peer)))
@@ -167,6 +166,37 @@ def asked(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) 
         named["exclude"] = slurm.hostlist(small)
     if any(alone(cell, settings) for cell in cells):
         named["dependency"] = "singleton"
+    return named
+
+
+class Size(NamedTuple):
+    """What a job needs of a node: threads, the CPUs among which its memory is divided, and that memory in MB."""
+
+    threads: int
+    cpus: int
+    megabytes: int
+
+
+def site_options(settings: Mapping[str, Any], nodes: int, minutes: int, size: Callable[[], Size]) -> dict[str, str]:
+    """Options of sbatch, by name, that depend on the site alone; the same for a campaign and for doctor.
+
+    Args:
+        settings: section ``slurm`` of the site file.
+        nodes: number of nodes.
+        minutes: time limit.
+        size: called where the job does not take its whole node.
+    """
+    named = {key: str(settings[key]) for key in ("partition", "account", "qos", "constraint") if key in settings}
+    named |= {"time": str(minutes), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
+    # A job that has its node to itself takes all of it: Slurm binds to the CPUs and the memory that were asked for.
+    exclusive = settings.get("exclusive", True)
+    named |= {"exclusive": ""} if exclusive else {"cpus-per-task": str(size().threads)}
+    how = settings.get("memory", "per_node")
+    if how == "per_cpu":
+        needed = size()
+        named["mem-per-cpu"] = f"{math.ceil(needed.megabytes / needed.cpus)}M"
+    elif how != "none":
+        named["mem"] = "0" if exclusive else f"{size().megabytes}M"
     return named
 
 
@@ -182,7 +212,7 @@ def resources(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, An
     return {
         "runtime": minutes(cells, plan),
         "mem_mb": megabytes(cells, plan),
-        "slurm_extra": " ".join(command_line(extra, plan)),
+        "slurm_extra": " ".join(command_line(extra, settings_of(plan.config))),
         "nodes": 2 if both else None,
         "tasks": 2 if both else None,
         "mpi": "srun" if both else None,
