@@ -6,6 +6,9 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+pressed = False
+"""Whether Ctrl-C was pressed since ``once``."""
+
 
 def once() -> None:
     """From here to the end of this process, the first Ctrl-C is a KeyboardInterrupt and every other is ignored.
@@ -18,6 +21,8 @@ def once() -> None:
 
 
 def _interrupted(*_: object) -> None:
+    global pressed  # noqa: PLW0603 - of the whole process, as the signal is
+    pressed = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
 

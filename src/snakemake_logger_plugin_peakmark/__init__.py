@@ -26,6 +26,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
+from peakmark import interrupts
 from peakmark.config import given
 from peakmark.formatting import duration
 from peakmark.running import folders, progress
@@ -137,8 +138,11 @@ class LogHandler(LogHandlerBase):
                     text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
         if self._full_disk(text):
             return
-        if text.endswith("\nKeyboardInterrupt"):
-            text = "interrupted"  # while Python was still loading what would have said so
+        # Where Python was still loading what would have said so, the log is empty or ends with a traceback.
+        by_ctrl_c = interrupts.pressed and text in ("", "peakmark: interrupted")
+        if by_ctrl_c or "KeyboardInterrupt" in text:
+            self._say(f"interrupted {name}")
+            return
         # The executor's words: what Slurm calls the end of the job, or why sbatch refused it.
         message = str(values.get("rule_msg") or "")
         self.console.print(f"[red]failed[/red] {name}{': ' + escape(message) if message else ''}", soft_wrap=True)
