@@ -43,8 +43,12 @@ def _said(text: str, code: int) -> int:
 
 
 def end_cleanly(*others: int) -> None:
-    """SIGTERM, and each of these that is not ignored, ends as an error does: programs ended, scratch files removed."""
-    signals = [signal.SIGTERM, *(number for number in others if signal.getsignal(number) is not signal.SIG_IGN)]
+    """SIGTERM ends as an error does: programs ended, scratch files removed.
+
+    ``others``: signals that do the same, unless they are ignored.
+    """
+    signals: list[int] = [signal.SIGTERM]
+    signals += [number for number in others if signal.getsignal(number) is not signal.SIG_IGN]
 
     def terminated(*_: object) -> None:
         for number in signals:

@@ -29,8 +29,9 @@ def _interrupted(*_: object) -> None:
 
 @contextmanager
 def held(*signals: int) -> Iterator[None]:
-    """Ctrl-C, or what else is named, waits while the block runs: Python's own work around a fork would drop it, and print a
-    traceback.
+    """Ctrl-C, or these signals, wait while the block runs.
+
+    Python's own work around a fork would drop Ctrl-C, and print a traceback.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals or {signal.SIGINT})
     try:

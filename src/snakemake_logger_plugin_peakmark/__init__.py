@@ -138,7 +138,7 @@ class LogHandler(LogHandlerBase):
                     text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
         if self._full_disk(text):
             return
-        # Where Python was still loading what would have said so, the log is empty or ends with a traceback.
+        # Where Python was still loading what would have said so, its log is empty or a traceback.
         by_ctrl_c = interrupts.pressed and text in ("", "peakmark: interrupted")
         if by_ctrl_c or "KeyboardInterrupt" in text:
             self._say(f"interrupted {name}")
@@ -289,7 +289,7 @@ class _Bar:
         if self.time_left is None:
             self.time_left = progress.TimeLeft(progress.expected())
         for cell in cells:
-            self.time_left.passed(cell, functools.partial(progress.measured, output, cell))
+            self.time_left.passed(cell, functools.partial(progress.record_seconds, output, cell))
 
     @_alone
     def stop(self) -> None:

@@ -178,8 +178,9 @@ class Durations:
 def _taken(seconds: float, fixed: float, varying: float) -> _Taken:
     """How a cell came out that was expected to take ``fixed + varying`` seconds.
 
-    What it took more or less is divided as two independent errors are, by the squares of their sizes: else a cell that the
-    machine hardly decides, a moment late, would make all larger ones of its kind take days.
+    What it took more or less is divided as two independent errors are, by the squares of their
+    sizes: else a cell that the machine hardly decides, a moment late, would make all larger ones of
+    its kind take days.
     """
     error = seconds - fixed - varying
     squares = (LOOSE * varying) ** 2, fixed**2

@@ -112,10 +112,10 @@ def minutes(cells: Iterable[Cell], plan: planning.Plan) -> int:
     """Time limit in minutes: the longest time with a generous margin, never below two, never above the partition's."""
     factor = float(settings_of(plan.config).get("runtime_factor", 1.0))
     wanted = math.ceil((sum(map(plan.durations.longest, cells)) * MARGIN / 60 + 1) * factor)
-    return within(max(2, wanted), plan.cluster.limit if plan.cluster else None)
+    return clip_minutes(max(2, wanted), plan.cluster.limit if plan.cluster else None)
 
 
-def within(wanted: int, limit: int | None) -> int:
+def clip_minutes(wanted: int, limit: int | None) -> int:
     """Minutes that a job may ask for in a partition with this limit."""
     return wanted if limit is None else max(1, min(wanted, limit))
 
@@ -170,7 +170,7 @@ def asked(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) 
 
 
 class Size(NamedTuple):
-    """What a job needs of a node: threads, the CPUs among which its memory is divided, and that memory in MB."""
+    """What a job needs of a node. ``cpus``: among which its memory is divided."""
 
     threads: int
     cpus: int
@@ -178,7 +178,7 @@ class Size(NamedTuple):
 
 
 def site_options(settings: Mapping[str, Any], nodes: int, minutes: int, size: Callable[[], Size]) -> dict[str, str]:
-    """Options of sbatch, by name, that depend on the site alone; the same for a campaign and for doctor.
+    """Options of sbatch, by name, that the site decides; the same for a campaign and for doctor.
 
     Args:
         settings: section ``slurm`` of the site file.
@@ -188,7 +188,7 @@ def site_options(settings: Mapping[str, Any], nodes: int, minutes: int, size: Ca
     """
     named = {key: str(settings[key]) for key in ("partition", "account", "qos", "constraint") if key in settings}
     named |= {"time": str(minutes), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
-    # A job that has its node to itself takes all of it: Slurm binds to the CPUs and the memory that were asked for.
+    # A job that has its node to itself takes all of it: Slurm binds to what was asked for.
     exclusive = settings.get("exclusive", True)
     named |= {"exclusive": ""} if exclusive else {"cpus-per-task": str(size().threads)}
     how = settings.get("memory", "per_node")

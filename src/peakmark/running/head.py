@@ -165,9 +165,10 @@ def check(plan: Plan, given: Mapping[str, str], is_measured: Callable[[Cell], bo
         kind = tuple((name, value) for name, value in asked.items() if name not in ("time", "nodelist"))
         if int(asked["time"]) > int(longest.get(kind, {"time": "0"})["time"]):
             longest[kind] = asked
-    for asked in longest.values():
+    # Those of one node first: what is refused of two alone is a matter of the network cells.
+    for asked in sorted(longest.values(), key=lambda asked: int(asked["nodes"])):
         options = jobs.command_line(asked, settings_of(plan.config))
-        if why := preflight.why_never(asked, options):
+        if why := preflight.submission_error(asked, options):
             raise slurm.SlurmError(f"{why} (asked for: {' '.join(options)})")
-    if short := preflight.too_long(plan, missing):
+    if short := preflight.time_limit_warning(plan, missing):
         output.tell(short)

@@ -1,6 +1,6 @@
 """What this machine must have before the first cell: looked at once and said, instead of being found hours later.
 
-What a cluster's nodes have is theirs to say; of Slurm is asked whether it would ever start such jobs.
+What a cluster's nodes have is theirs to say; Slurm says here whether it would start the jobs.
 """
 
 from __future__ import annotations
@@ -37,46 +37,53 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     return [*(site.conflicts(asked) if isinstance(asked, list) else ()), *_lines(_empty(plan, cells))]
 
 
-def why_never(asked: Mapping[str, str], options: Sequence[str]) -> str | None:
-    """Why Slurm would never start such a job, for doctor and for a campaign alike; None where it will, now or later.
+def submission_error(asked: Mapping[str, str], options: Sequence[str]) -> str | None:
+    """Why Slurm would never start a job, for doctor and for a campaign; None if it would.
 
     Args:
         asked: options of sbatch by name: ``partition``, ``time`` in minutes and ``nodes``.
         options: all of them as sbatch takes them.
     """
-    # Of a partition that is DOWN, and where EnforcePartLimits=NO of its limits too, sbatch says nothing.
+    # sbatch takes jobs for a partition that is DOWN, and with EnforcePartLimits=NO beyond its limits.
     try:
-        reasons = [_closed(partition, asked) for partition in slurm.partitions(asked.get("partition"))]
+        partitions = slurm.partitions(asked.get("partition"))
     except slurm.SlurmError:  # sbatch is asked all the same
-        reasons = []
-    if reasons and all(reasons):
-        return reasons[0]
+        partitions = []
+    errors = [_partition_error(partition, asked) for partition in partitions]
+    if errors and all(errors):
+        return errors[0]
     try:
         slurm.check_submission(options)
     except slurm.SlurmError as error:
-        if not refusals.later(error) and not refusals.away(error):
-            return str(refusals.reason(error))
+        if refusals.later(error) or refusals.away(error):
+            return None
+        sentence = str(refusals.reason(error))
+        of_network = asked["nodes"] == "2" and refusals.NO_NETWORK not in sentence
+        return f"{sentence}; {refusals.NO_NETWORK}" if of_network else sentence
     return None
 
 
-def _closed(partition: slurm.Partition, asked: Mapping[str, str]) -> str:
+def _partition_error(partition: slurm.Partition, asked: Mapping[str, str]) -> str:
     """Why no such job starts in the partition; empty where it may."""
     another = "slurm.partition in the site file names another, sinfo lists them"
     if partition.state != "UP":
-        return f"partition {partition.name} is {partition.state}, so that no job starts in it: {another}"
+        return f"no job starts in partition {partition.name}, which is {partition.state}: {another}"
     minutes, nodes = int(asked["time"]), int(asked["nodes"])
     if partition.limit is not None and minutes > partition.limit:
         most = plural(partition.limit, "minute")
-        return f"partition {partition.name} ends jobs after {most} (MaxTime), and {minutes} are asked for: {another}"
+        fact = f"partition {partition.name} ends jobs after {most} (MaxTime)"
+        return f"{fact}, and {minutes} are asked for: {another}"
     if partition.nodes is not None and nodes > partition.nodes:
         most = plural(partition.nodes, "node")
-        return f"partition {partition.name} gives a job {most} at most (MaxNodes): {refusals.NO_NETWORK}"
+        fact = f"partition {partition.name} gives a job {most} at most (MaxNodes)"
+        return f"{fact}: {refusals.NO_NETWORK}"
     return ""
 
 
-def too_long(plan: Plan, groups: Iterable[Sequence[Cell]]) -> str | None:
-    """A sentence on the longest job, where it is expected to take longer than its partition lets it. ``groups``: the cells
-    that each job still has to measure.
+def time_limit_warning(plan: Plan, groups: Iterable[Sequence[Cell]]) -> str | None:
+    """A sentence on the longest job, if its partition is expected to end it.
+
+    ``groups``: the cells that each job still has to measure.
     """
     limit = plan.cluster.limit if plan.cluster else None
     if limit is None or plan.cluster is None:
@@ -86,8 +93,9 @@ def too_long(plan: Plan, groups: Iterable[Sequence[Cell]]) -> str | None:
     if longest <= limit * 60:
         return None
     return (
-        f"the job of {first} is expected to take {duration(longest)}, and partition {plan.cluster.partition} ends jobs after "
-        f"{plural(limit, 'minute')} (MaxTime): slurm.partition in the site file names one with longer jobs"
+        f"the job of {first} is expected to take {duration(longest)}, and partition "
+        f"{plan.cluster.partition} ends jobs after {plural(limit, 'minute')} (MaxTime): "
+        "slurm.partition in the site file names one with longer jobs"
     )
 
 

@@ -35,12 +35,12 @@ def examine(settings: Mapping[str, Any], scratch: Path | None, wait_s: float) ->
         kinds.setdefault((node.cpus, node.memory, " ".join(sorted(node.features))), []).append(node)
     lines = []
     for count, what in ((1, "one node"), (2, "two nodes")):
-        asked = jobs.site_options(settings, count, jobs.within(MINUTES, nodes[0].limit), lambda: SIZE)
-        refusal = preflight.why_never(asked, jobs.command_line(asked, settings))
+        asked = jobs.site_options(settings, count, jobs.clip_minutes(MINUTES, nodes[0].limit), lambda: SIZE)
+        refusal = preflight.submission_error(asked, jobs.command_line(asked, settings))
         lines.append(line("missing" if refusal else "ok", what, refusal or "Slurm would take such a job"))
         if refusal and count == 1:
             return "\n".join(lines), False
-    asked = jobs.site_options(settings, 1, jobs.within(MINUTES, nodes[0].limit), lambda: SIZE)
+    asked = jobs.site_options(settings, 1, jobs.clip_minutes(MINUTES, nodes[0].limit), lambda: SIZE)
     for (cpus, memory, _), equal in sorted(kinds.items()):
         usable = next((node for node in equal if node.usable), None)
         lines += ["", f"{len(equal)} x {cpus} CPUs, {memory} MiB: {', '.join(node.name for node in equal[:4])}"]
@@ -64,11 +64,11 @@ def _probe(options: list[str], node: slurm.Node, scratch: Path | None, wait_s: f
     path.unlink(missing_ok=True)
     where = ("--scratch", str(scratch)) if scratch else ()
     command = f"{shlex.join(resources.command('doctor', '--node', *where))} > {path}.part 2>&1; mv {path}.part {path}"
-    words = [*options, "--job-name=peakmark-doctor", "--output=/dev/null"]
+    options = [*options, "--job-name=peakmark-doctor", "--output=/dev/null"]
     number: str | None = None
     try:
-        with interrupts.held(*ENDINGS):  # else a job could be in the queue whose number nobody knows
-            number = slurm.submit(words, f"#!/bin/sh\n{command}\n")
+        with interrupts.held(*ENDINGS):  # else nobody might know the number of a job in the queue
+            number = slurm.submit(options, f"#!/bin/sh\n{command}\n")
         output.tell(f"job {number} asks {node.name}; it may wait {wait_s:g} s for its turn (--wait)")
         return _answer(path, number, wait_s)
     except BaseException as error:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KNOWN = 10
-"""So many measured cells of a kind count as much as its estimate, so that a few move the time left little."""
+"""So many measured cells count as much as the estimate: a few move the time left little."""
 
 estimates: dict[str, float] = {}
 """Output of each job that this run may start -> its expected seconds."""
@@ -69,15 +69,16 @@ def cell_of(output: str) -> str:
     return output.split("/cells/")[-1].removesuffix(".json")
 
 
-def measured(output: str, cell: str) -> float | None:
-    """Seconds that a cell took as its record says; None where there is no record. ``output``: of its job."""
+def record_seconds(output: str, cell: str) -> float | None:
+    """Seconds that a cell took, of its record; None without one. ``output``: of its job."""
     path = Path(output)
     if output in steps:
         path = path.parent.parent / "cells" / f"{cell}.json"
     try:
-        return float(json.loads(path.read_bytes())["context"]["seconds"])
-    except (OSError, ValueError, KeyError, TypeError):
+        seconds = float(json.loads(path.read_bytes())["context"]["seconds"])
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
+    return seconds if 0 < seconds < math.inf else None
 
 
 @dataclass
@@ -100,10 +101,11 @@ class _Kind:
 
 
 class TimeLeft:
-    """Seconds left of a campaign: the expected ones, corrected kind by kind (subsystem and program) by what cells took.
+    """Seconds left of a campaign: the expected ones, corrected for each kind of cell.
 
-    A kind of few measured cells takes what lies between its own cells and all kinds; these what lies between the measured
-    cells and their estimate. That several jobs run side by side, and what lies between two cells, is in the pace.
+    A kind is a program in a subsystem. The more of its cells are measured, the more these
+    count, and the less do all kinds together and the estimate. The pace has what the records
+    lack: jobs that run side by side, and the time between two cells.
     """
 
     def __init__(self, expected: Mapping[str, float]) -> None:
@@ -116,7 +118,7 @@ class TimeLeft:
         self.spent = 0.0
 
     def passed(self, cell: str, measured: Callable[[], float | None]) -> None:
-        """The cell is behind. ``measured`` is asked, once, for the seconds that it took; None where no record tells."""
+        """The cell is behind. ``measured`` returns the seconds that it took, None if unknown."""
         expected = self.expected.pop(cell, None)
         if expected is None:
             return
@@ -131,7 +133,7 @@ class TimeLeft:
             kind.measured += seconds
 
     def seconds(self, elapsed: float) -> float | None:
-        """Seconds left, ``elapsed`` seconds after the first cell began; None before any has ended."""
+        """Seconds left, ``elapsed`` after the first cell began; None before any has ended."""
         if not self.spent or not elapsed:
             return None
         weights = sum(kind.weight for kind in self.kinds.values())

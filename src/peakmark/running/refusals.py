@@ -14,7 +14,7 @@ _LATER = re.compile(
 _UNANSWERED = re.compile(r"timed? ?out|[Cc]onnection|Zero Bytes|Communication")
 _NODES = re.compile(r"[Rr]equired nodes? not available|nodes are busy|ReqNodeNotAvail|down, drained")
 _LIMIT = re.compile(r"\b(?:QOS|Assoc)(?:Max|Min|Grp|Time|Job|NotAllowed|Resource|Usage)\w*")
-"""Slurm's name of a limit, such as QOSMaxNodePerJobLimit, which it prints before its sentence of every limit."""
+"""Slurm's name of a limit, such as QOSMaxNodePerJobLimit; one sentence follows that is the same for all."""
 _OTHER_JOBS = re.compile(r"Submit|Jobs|QOSJobLimit")
 """In the name of a limit: it counts jobs in the queue, of which some will end."""
 
@@ -26,13 +26,17 @@ _MEMORY = "slurm.memory: per_cpu or none in the site file asks for it in another
 _ACCOUNT = "name one: slurm.account in the site file, or --default-resources slurm_account=NAME"
 _QOS = "name one: slurm.qos in the site file"
 _PARTITION = "slurm.partition in the site file, or --default-resources slurm_partition=NAME; sinfo lists them"
+_OTHER_PARTITION = "slurm.partition in the site file names another"
 _EXTRA = "slurm.extra in the site file asks for it"
 
 _OF_LIMITS = (
     (r"(Max|Grp)Node(Per|Limit)", NO_NETWORK),
     (r"Wall|Time|Minutes", _TIME),
     (r"Mem", _MEMORY),
-    (r"Cpu|CPU", "fewer threads (concurrency), or slurm.exclusive: false in the site file, asks for fewer CPUs"),
+    (
+        r"Cpu|CPU",
+        "fewer threads (concurrency:) with slurm.exclusive: false in the site file ask for fewer CPUs",
+    ),
 )
 """In the name of a limit -> what to do about it."""
 _OF_ANY_LIMIT = "slurm.qos or slurm.account in the site file names another; sacctmgr show qos lists their limits"
@@ -50,8 +54,8 @@ _REMEDIES = (
     ("Requested time limit is invalid", _TIME),
     ("Memory required by task is not available", _MEMORY),
     ("Memory specification can not be satisfied", _MEMORY),
-    ("Node count specification invalid", f"slurm.partition in the site file names another; {NO_NETWORK}"),
-    ("configuration is not available", f"slurm.partition in the site file names another; {NO_NETWORK}"),
+    ("Node count specification invalid", _OTHER_PARTITION),
+    ("configuration is not available", _OTHER_PARTITION),
     (
         "Access/permission denied",
         "slurm.partition names a partition that takes your jobs from this node; sinfo lists them",
@@ -61,7 +65,10 @@ _REMEDIES = (
     ("No partition specified", _PARTITION),
     ("partition not available", _PARTITION),
     ("partition configuration not available", _PARTITION),
-    ("Invalid feature", "slurm.constraint in the site file names one; sinfo --format='%N %f' lists them"),
+    (
+        "Invalid feature",
+        "slurm.constraint in the site file names one; sinfo --format='%N %f' lists them",
+    ),
     ("reservation", _EXTRA),
     ("generic resource", _EXTRA),
     # A site's own plugin says what it likes.

@@ -63,7 +63,7 @@ def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:
         ("allocation failure: Memory required by task is not available", "slurm.memory"),
         ("allocation failure: Invalid partition name specified", "slurm.partition"),
         ("allocation failure: Required partition not available (inactive or drain)", "slurm.partition"),
-        ("allocation failure: Requested node configuration is not available", "network=[]"),
+        ("allocation failure: Requested node configuration is not available", "slurm.partition"),
         ("allocation failure: Invalid feature specification", "slurm.constraint"),
         ("allocation failure: Requested reservation is invalid", "slurm.extra"),
         ("sbatch: error: Invalid generic resource (gres) specification", "slurm.extra"),

@@ -81,7 +81,7 @@ def test_a_partition_that_starts_no_job_is_found_by_doctor_and_by_the_run(workfl
         code, said = doctor(workflow)
         run = workflow.snakemake()
     for text in (said, run.stderr):
-        assert f"partition short is {state}" in text and "slurm.partition" in text, text
+        assert f"short, which is {state}" in text and "slurm.partition" in text, text
     assert code == 1 and run.returncode == 1
     assert "Traceback" not in run.stderr and not workflow.attempts()
     assert submitted(workflow.cluster) == before
@@ -98,7 +98,7 @@ ASK = """
 import json, sys
 from peakmark.running import preflight
 asked = json.loads(sys.argv[1])
-print(preflight.why_never(asked, [f"--{name}={value}" for name, value in asked.items()]))
+print(preflight.submission_error(asked, [f"--{name}={value}" for name, value in asked.items()]))
 """
 
 
