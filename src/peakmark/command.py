@@ -42,11 +42,18 @@ def _said(text: str, code: int) -> int:
     return code
 
 
-def end_cleanly() -> None:
-    """SIGTERM ends as an error does: programs ended, scratch files removed."""
+def end_cleanly(*others: int) -> None:
+    """SIGTERM ends as an error does: programs ended, scratch files removed.
+
+    ``others``: signals that do the same, unless they are ignored.
+    """
+    signals: list[int] = [signal.SIGTERM]
+    signals += [number for number in others if signal.getsignal(number) is not signal.SIG_IGN]
 
     def terminated(*_: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)
         raise Terminated
 
-    signal.signal(signal.SIGTERM, terminated)
+    for number in signals:
+        signal.signal(number, terminated)

@@ -6,6 +6,9 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+pressed = False
+"""Whether Ctrl-C was pressed since ``once``."""
+
 
 def once() -> None:
     """From here to the end of this process, the first Ctrl-C is a KeyboardInterrupt and every other is ignored.
@@ -18,14 +21,19 @@ def once() -> None:
 
 
 def _interrupted(*_: object) -> None:
+    global pressed  # noqa: PLW0603 - of the whole process, as the signal is
+    pressed = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """Ctrl-C waits while the block runs: Python's own work around a fork would drop it, and print a traceback."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def held(*signals: int) -> Iterator[None]:
+    """Ctrl-C, or these signals, wait while the block runs.
+
+    Python's own work around a fork would drop Ctrl-C, and print a traceback.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals or {signal.SIGINT})
     try:
         yield
     finally:

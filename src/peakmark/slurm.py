@@ -255,3 +255,32 @@ def minutes(text: str) -> int | None:
         parts.insert(0, 0)
     hours, mins, *_ = (*parts, 0)
     return int(days or 0) * 1440 + hours * 60 + mins
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition as scontrol shows it. ``limit``: minutes of a job, ``nodes``: of a job; None: no limit."""
+
+    name: str
+    state: str
+    limit: int | None
+    nodes: int | None
+
+
+def partitions(names: str | None) -> list[Partition]:
+    """The partitions of a list with commas, without one the default partition. Errors: SlurmError."""
+    wanted = names.split(",") if names else []
+    found = []
+    for line in ask("scontrol", "--all", "--oneliner", "show", "partition").splitlines():
+        fields = dict(re.findall(r"(\S+?)=(\S*)", line))
+        name = fields.get("PartitionName", "")
+        if name in wanted or (not wanted and fields.get("Default") == "YES"):
+            most = fields.get("MaxNodes", "")
+            limit = minutes(fields.get("MaxTime", ""))
+            found.append(Partition(name, fields.get("State", ""), limit, int(most) if most.isdecimal() else None))
+    return found
+
+
+def check_submission(options: Iterable[str]) -> None:
+    """Let sbatch check a job that is not submitted. Errors: SlurmError with its words."""
+    ask("sbatch", "--test-only", *options, text="#!/bin/sh\n")

@@ -1,8 +1,8 @@
 """Snakemake logger ``peakmark``: one bar with the time that is left, one line per failure, nothing else.
 
-The time left comes from the expected time of the cells, corrected by how much of it was done since the first job began to
-measure: a bar by the number of jobs would jump, as a reference tool can take fifty times as long as a kernel, and what a
-job waited in a queue says nothing about those that run side by side.
+The time left comes from the expected time of the cells, corrected by what cells of their kind have taken since the first job
+began to measure (see ``progress.TimeLeft``): a bar by the number of jobs would jump, as a reference tool can take fifty times
+as long as a kernel, and what a job waited in a queue says nothing about those that run side by side.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
+from peakmark import interrupts
 from peakmark.config import given
 from peakmark.formatting import duration
 from peakmark.running import folders, progress
@@ -137,8 +138,11 @@ class LogHandler(LogHandlerBase):
                     text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
         if self._full_disk(text):
             return
-        if text.endswith("\nKeyboardInterrupt"):
-            text = "interrupted"  # while Python was still loading what would have said so
+        # Where Python was still loading what would have said so, its log is empty or a traceback.
+        by_ctrl_c = interrupts.pressed and text in ("", "peakmark: interrupted")
+        if by_ctrl_c or "KeyboardInterrupt" in text:
+            self._say(f"interrupted {name}")
+            return
         # The executor's words: what Slurm calls the end of the job, or why sbatch refused it.
         message = str(values.get("rule_msg") or "")
         self.console.print(f"[red]failed[/red] {name}{': ' + escape(message) if message else ''}", soft_wrap=True)
@@ -220,7 +224,7 @@ class _Bar:
         self.task: TaskID | None = None
         self.start = 0.0
         self.outputs: dict[int, str] = {}
-        self.expected_done = 0.0
+        self.time_left: progress.TimeLeft | None = None
         self.printed = 0.0
         progress.listener = self.moved
 
@@ -236,9 +240,10 @@ class _Bar:
 
     @_alone
     def finished(self, jobid: int) -> None:
-        output = self.outputs.pop(jobid, "")
-        self.expected_done += progress.estimates.get(output, 0.0)
+        output = self.outputs.get(jobid, "")
         progress.over(output)
+        self._passed(output, progress.passed(output) or [progress.cell_of(output)])
+        self.outputs.pop(jobid, None)
 
     @_alone
     def counted(self, done: int, total: int) -> None:
@@ -273,13 +278,18 @@ class _Bar:
             self.console.print(", ".join(filter(None, (done, f"{elapsed:.0f} s", rest))))
 
     def _left(self) -> float | None:
-        """Seconds left: what is expected of the cells still to come, at the rate since the first one began."""
-        expected = sum(progress.estimates.values())
-        done = self.expected_done + sum(map(progress.spent, self.outputs.values()))
-        if not expected or not done:
-            return None
+        """Seconds left of the cells still to come."""
+        for output in self.outputs.values():
+            self._passed(output, progress.passed(output))
         elapsed = time.monotonic() - (progress.started or self.start)
-        return max(0.0, expected - done) * elapsed / done
+        return self.time_left.seconds(elapsed) if self.time_left is not None else None
+
+    def _passed(self, output: str, cells: Sequence[str]) -> None:
+        """Count these cells of the job as behind."""
+        if self.time_left is None:
+            self.time_left = progress.TimeLeft(progress.expected())
+        for cell in cells:
+            self.time_left.passed(cell, functools.partial(progress.record_seconds, output, cell))
 
     @_alone
     def stop(self) -> None:

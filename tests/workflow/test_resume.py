@@ -218,3 +218,22 @@ def test_ctrl_c_twice_ends_in_words(checkout: Checkout) -> None:
     assert "Traceback" not in said, said
     assert "cells are not measured; the next run goes on with them" in said
     assert not checkout.records("tiny")
+
+
+def test_ctrl_c_during_the_report_names_the_command_that_finishes_it(checkout: Checkout) -> None:
+    values = {**TINY, "memory": [], "disk": [], "network": [], "repetitions": 1}
+    config = checkout.write_config("tiny.yaml", values)
+    results = checkout.directory / "results/tiny"
+    words = ["snakemake", "--profile", "local", "--configfile", str(config)]
+    with checkout.start(*words, own_session=True) as process:
+        while not (results / "logs/report.log").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        said = "".join(process.communicate(timeout=LIMIT_S))
+    assert process.returncode != 0 and not (results / "report.pdf").exists()
+    assert "Traceback" not in said and "interrupted" in said and "failed" not in said, said
+    command = next(line for line in said.splitlines() if "snakemake --profile" in line)
+    done = checkout.run("sh", "-c", command[command.index("snakemake --profile") :])
+    assert done.returncode == 0, done.stderr
+    assert (results / "report.pdf").exists()

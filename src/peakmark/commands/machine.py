@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
 from peakmark import output
+from peakmark.command import end_cleanly
 from peakmark.errors import ConfigError
 from peakmark.measuring.build import BUILD
 
@@ -64,6 +66,7 @@ def _doctor(options: argparse.Namespace) -> int:
     if options.site and not options.slurm:
         raise ConfigError("--site says what Slurm is asked for: give --slurm too")
     if options.slurm:
+        end_cleanly(signal.SIGHUP)
         facts = site.load(str(options.site), None) if options.site else {}
         text, healthy = probe.examine(dict(facts.get("slurm") or {}), options.scratch, options.wait)
     else:

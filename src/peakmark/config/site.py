@@ -17,16 +17,16 @@ from peakmark.schemas import validate
 MANAGED = {
     **{"mem": "memory_factor", "mem-per-cpu": "memory_factor", "time": "runtime_factor"},
     **{name: name for name in ("partition", "account", "qos", "constraint")},
-    **dict.fromkeys(("job-name", "output", "error", "parsable", "export", "comment", "workdir", "clusters"), ""),
-    **dict.fromkeys(("ntasks", "ntasks-per-gpu", "cpus-per-task", "cpus-per-gpu", "nodes", "gres", "gpus"), ""),
+    **dict.fromkeys(("job-name", "output", "comment", "parsable", "nodes", "nodelist", "dependency"), ""),
+    **dict.fromkeys(("ntasks", "ntasks-per-node", "cpus-per-task"), ""),
 }
-"""Options of sbatch that snakemake-executor-plugin-slurm refuses in ``extra`` -> the key of the section slurm instead."""
+"""Options of sbatch that peakmark sets for each job -> the key of the section slurm instead."""
 
-_DECIDED = ("array", "chdir", "dependency", "nodefile", "nodelist", "test-only", "wrap")
+_DECIDED = ("array", "chdir", "clusters", "nodefile", "test-only", "wrap")
 """Further ones that would change which cell runs, where, or how many at a time."""
 _LETTERS = {
-    **{"A": "account", "C": "constraint", "D": "chdir", "F": "nodefile", "G": "gpus", "J": "job-name", "M": "clusters"},
-    **{"N": "nodes", "a": "array", "c": "cpus-per-task", "d": "dependency", "e": "error", "n": "ntasks", "o": "output"},
+    **{"A": "account", "C": "constraint", "D": "chdir", "F": "nodefile", "J": "job-name", "M": "clusters"},
+    **{"N": "nodes", "a": "array", "c": "cpus-per-task", "d": "dependency", "n": "ntasks", "o": "output"},
     **{"p": "partition", "q": "qos", "t": "time", "w": "nodelist"},
 }
 """One letter -> the same option in full."""
@@ -117,11 +117,11 @@ def _of_both(*lists: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _check_extra(path: str | Path, extra: str) -> None:
-    """Errors: ConfigError for an option that the executor plugin keeps for itself; it would refuse every single job."""
+    """Errors: ConfigError for an option that peakmark sets for each job."""
     for word in extra.split():
         if name := _option(word):
             instead = MANAGED.get(name)
-            how = f"set slurm.{instead} instead" if instead else "peakmark and the plugin choose it for each job"
+            how = f"set slurm.{instead} instead" if instead else "peakmark chooses it for each job"
             raise ConfigError(f"site file {path}: slurm.extra has {word}, which cannot be given there: {how}")
 
 

@@ -36,6 +36,11 @@ AT_ONCE = 8  # writes that wait for a disk together, where more are in flight
 SHARE = 0.25
 """Of its link's speed, what a cell is granted at least where it must not be ended too soon."""
 
+LOOSE = 10.0
+"""So many times less is known of the seconds that the machine decides than of the others."""
+
+PROGRAMS_MB = 512
+"""Memory of Python and the tool itself."""
 OWN, KIND, GUESS = "own", "kind", "guess"
 """Where a time is from: what the cell's row took, what cells of its kind took, or nowhere."""
 BETWEEN_S = 0.1
@@ -60,7 +65,7 @@ def largest(cells: Iterable[Cell]) -> tuple[int, int]:
 def megabytes(cells: Iterable[Cell], config: Mapping[str, Any]) -> int:
     """Memory of a job in MB (10^6 B): the estimate with what programs leave free, and room for Python and the tool itself."""
     factor = float(settings_of(config).get("memory_factor", 1.0))
-    return math.ceil((largest(cells)[1] / MEMORY_SHARE / 1e6 + 512) * factor)
+    return math.ceil((largest(cells)[1] / MEMORY_SHARE / 1e6 + PROGRAMS_MB) * factor)
 
 
 def needs(cells: Iterable[Cell], config: Mapping[str, Any]) -> tuple[int, int]:
@@ -168,11 +173,8 @@ class Durations:
         kinds: dict[tuple[str, str], list[tuple[Cell, _Taken]]] = {}
         for row in self._rows.values():
             if row.ok:
-                seconds, (fixed, varying) = median(row.seconds), self._parts(row.cell, self.link_bps or ORDINARY_LINK)
-                if seconds < fixed or not varying:
-                    taken = _Taken(0.0, seconds / fixed if fixed else 1.0)
-                else:
-                    taken = _Taken((seconds - fixed) / varying)
+                fixed, varying = self._parts(row.cell, self.link_bps or ORDINARY_LINK)
+                taken = _taken(median(row.seconds), fixed, varying)
                 kinds.setdefault((row.cell.instrument, row.cell.workload), []).append((row.cell, taken))
         return kinds
 
@@ -188,6 +190,20 @@ class Durations:
         below = [row for row in ranked if row[0].concurrency <= cell.concurrency]
         above = [row for row in ranked if row[0].concurrency >= cell.concurrency]
         return _between_two(cell.concurrency, (below or above[:1])[-1], (above or below[-1:])[0])
+
+
+def _taken(seconds: float, fixed: float, varying: float) -> _Taken:
+    """How a cell came out that was expected to take ``fixed + varying`` seconds.
+
+    What it took more or less is divided as two independent errors are, by the squares of their
+    sizes: else a cell that the machine hardly decides, a moment late, would make all larger ones of
+    its kind take days.
+    """
+    error = seconds - fixed - varying
+    squares = (LOOSE * varying) ** 2, fixed**2
+    share = squares[0] / sum(squares) if any(squares) else 0.0
+    decided = max(varying + error * share, 0.0)
+    return _Taken(decided / varying if varying else 1.0, (seconds - decided) / fixed if fixed else 1.0)
 
 
 def _between_two(threads: int, below: tuple[Cell, _Taken], above: tuple[Cell, _Taken]) -> _Taken:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from peakmark import slurm
 from peakmark.cell import Cell
@@ -99,8 +99,12 @@ def minutes(cells: Iterable[Cell], plan: planning.Plan) -> int:
     """Time limit in minutes: the longest time with a generous margin, never below two, never above the partition's."""
     factor = float(settings_of(plan.config).get("runtime_factor", 1.0))
     wanted = math.ceil((sum(map(plan.durations.longest, cells)) * MARGIN / 60 + 1) * factor)
-    limit = plan.cluster.limit if plan.cluster else None
-    return max(2, wanted) if limit is None else max(1, min(max(2, wanted), limit))
+    return clip_minutes(max(2, wanted), plan.cluster.limit if plan.cluster else None)
+
+
+def clip_minutes(wanted: int, limit: int | None) -> int:
+    """Minutes that a job may ask for in a partition with this limit."""
+    return wanted if limit is None else max(1, min(wanted, limit))
 
 
 def megabytes(cells: Sequence[Cell], plan: planning.Plan) -> int:
@@ -114,34 +118,32 @@ def megabytes(cells: Sequence[Cell], plan: planning.Plan) -> int:
 
 def options(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> list[str]:
     """Options of sbatch for the job of these cells. ``given``: partition and the like of the command line."""
-    return command_line(asked(cells, plan, given), plan)
+    return command_line(asked(cells, plan, given), settings_of(plan.config))
 
 
-def command_line(asked: Mapping[str, str], plan: planning.Plan) -> list[str]:
+def command_line(asked: Mapping[str, str], settings: Mapping[str, Any]) -> list[str]:
     """Options as sbatch takes them, with those that the site wants for every job."""
+    extra = str(settings.get("extra", "")).split()
+    also = [word.partition("=")[2] for word in extra if word.startswith("--exclude=")]
+    if also and "exclude" in asked:  # the last --exclude is the only one that sbatch heeds
+        extra = [word for word in extra if not word.startswith("--exclude=")]
+        asked = {**asked, "exclude": ",".join([asked["exclude"], *also])}
     named = [f"--{name}={value}" if value else f"--{name}" for name, value in asked.items()]
-    return [*named, *str(settings_of(plan.config).get("extra", "")).split()]
+    return [*named, *extra]
 
 
 def asked(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> dict[str, str]:
     """The same by name, empty where an option has no value."""
     settings = {**settings_of(plan.config), **given}
     nodes = 2 if two_nodes(cells[0]) else 1
-    named: dict[str, str] = {
-        key: str(settings[key]) for key in ("partition", "account", "qos", "constraint") if key in settings
-    }
-    named |= {"time": str(minutes(cells, plan)), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
-    # A job that has its node to itself takes all of it: Slurm binds to the CPUs and the memory that were asked for.
-    exclusive = settings.get("exclusive", True)
-    named |= {"exclusive": ""} if exclusive else {"cpus-per-task": str(threads(cells, plan))}
-    how = settings.get("memory", "per_node")
-    if how == "per_cpu":
-        cpus = threads(cells, plan)
-        if plan.cluster is not None and exclusive:
+
+    def size() -> Size:
+        count = cpus = threads(cells, plan)
+        if plan.cluster is not None and settings.get("exclusive", True):
             cpus, _ = _size(cells, plan.cluster)
-        named["mem-per-cpu"] = f"{math.ceil(megabytes(cells, plan) / cpus)}M"
-    elif how != "none":
-        named["mem"] = "0" if exclusive else f"{megabytes(cells, plan)}M"
+        return Size(count, cpus, megabytes(cells, plan))
+
+    named = site_options(settings, nodes, minutes(cells, plan), size)
     if cells[0].node != ANY:
         peer = plan.peers.get(cells[0].node) if nodes == 2 else None
         named["nodelist"] = ",".join(filter(None, (cells[0].node, peer)))
@@ -149,6 +151,37 @@ def asked(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) 
         named["exclude"] = slurm.hostlist(excluded)
     if any(alone(cell, settings) for cell in cells):
         named["dependency"] = "singleton"
+    return named
+
+
+class Size(NamedTuple):
+    """What a job needs of a node. ``cpus``: among which its memory is divided."""
+
+    threads: int
+    cpus: int
+    megabytes: int
+
+
+def site_options(settings: Mapping[str, Any], nodes: int, minutes: int, size: Callable[[], Size]) -> dict[str, str]:
+    """Options of sbatch, by name, that the site decides; the same for a campaign and for doctor.
+
+    Args:
+        settings: section ``slurm`` of the site file.
+        nodes: number of nodes.
+        minutes: time limit.
+        size: called where the job does not take its whole node.
+    """
+    named = {key: str(settings[key]) for key in ("partition", "account", "qos", "constraint") if key in settings}
+    named |= {"time": str(minutes), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
+    # A job that has its node to itself takes all of it: Slurm binds to what was asked for.
+    exclusive = settings.get("exclusive", True)
+    named |= {"exclusive": ""} if exclusive else {"cpus-per-task": str(size().threads)}
+    how = settings.get("memory", "per_node")
+    if how == "per_cpu":
+        needed = size()
+        named["mem-per-cpu"] = f"{math.ceil(needed.megabytes / needed.cpus)}M"
+    elif how != "none":
+        named["mem"] = "0" if exclusive else f"{size().megabytes}M"
     return named
 
 
@@ -164,7 +197,7 @@ def resources(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, An
     return {
         "runtime": minutes(cells, plan),
         "mem_mb": megabytes(cells, plan),
-        "slurm_extra": " ".join(command_line(extra, plan)),
+        "slurm_extra": " ".join(command_line(extra, settings_of(plan.config))),
         "nodes": 2 if both else None,
         "tasks": 2 if both else None,
         "mpi": "srun" if both else None,

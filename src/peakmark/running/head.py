@@ -21,7 +21,7 @@ from peakmark.planning import jobs
 from peakmark.planning.cluster import ANY, settings_of
 from peakmark.planning.grouping import two_nodes
 from peakmark.planning.plan import Plan
-from peakmark.running import refusals
+from peakmark.running import preflight
 
 GONE_S = 120.0
 
@@ -154,18 +154,21 @@ def check(plan: Plan, given: Mapping[str, str], is_measured: Callable[[Cell], bo
     Errors: SlurmError, one sentence for all of them.
     """
     longest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+    missing = []
     for cells in groups(plan):
-        if all(map(is_measured, cells)):
+        remaining = [cell for cell in cells if not is_measured(cell)]
+        if not remaining:
             continue
+        missing.append(remaining)
         asked = jobs.asked(cells, plan, given)
         asked.pop("dependency", None)
         kind = tuple((name, value) for name, value in asked.items() if name not in ("time", "nodelist"))
         if int(asked["time"]) > int(longest.get(kind, {"time": "0"})["time"]):
             longest[kind] = asked
-    for asked in longest.values():
-        options = jobs.command_line(asked, plan)
-        try:
-            slurm.ask("sbatch", "--test-only", *options, text="#!/bin/sh\n")
-        except slurm.SlurmError as error:
-            if not refusals.later(error) and not refusals.away(error):
-                raise slurm.SlurmError(f"{refusals.reason(error)} (asked for: {' '.join(options)})") from None
+    # Those of one node first: what is refused of two alone is a matter of the network cells.
+    for asked in sorted(longest.values(), key=lambda asked: int(asked["nodes"])):
+        options = jobs.command_line(asked, settings_of(plan.config))
+        if why := preflight.submission_error(asked, options):
+            raise slurm.SlurmError(f"{why} (asked for: {' '.join(options)})")
+    if short := preflight.time_limit_warning(plan, missing):
+        output.tell(short)

@@ -1,6 +1,6 @@
 """What this machine must have before the first cell: looked at once and said, instead of being found hours later.
 
-Only where this machine measures: what a cluster's nodes have is theirs to say.
+What a cluster's nodes have is theirs to say; Slurm says here whether it would start the jobs.
 """
 
 from __future__ import annotations
@@ -8,19 +8,21 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from peakmark import files
+from peakmark import files, slurm
 from peakmark.catalogue.workloads import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.errors import ConfigError
+from peakmark.formatting import duration, plural
 from peakmark.instruments import REGISTRY, common
 from peakmark.machine import allowed, storage
 from peakmark.machine.host import Host
 from peakmark.planning import durations
 from peakmark.planning.plan import Plan
+from peakmark.running import refusals
 from peakmark.units import gigabytes
 
 
@@ -33,6 +35,68 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     """
     asked = plan.config["site"]
     return [*(site.conflicts(asked) if isinstance(asked, list) else ()), *_lines(_empty(plan, cells))]
+
+
+def submission_error(asked: Mapping[str, str], options: Sequence[str]) -> str | None:
+    """Why Slurm would never start a job, for doctor and for a campaign; None if it would.
+
+    Args:
+        asked: options of sbatch by name: ``partition``, ``time`` in minutes and ``nodes``.
+        options: all of them as sbatch takes them.
+    """
+    # sbatch takes jobs for a partition that is DOWN, and with EnforcePartLimits=NO beyond its limits.
+    try:
+        partitions = slurm.partitions(asked.get("partition"))
+    except slurm.SlurmError:  # sbatch is asked all the same
+        partitions = []
+    errors = [_partition_error(partition, asked) for partition in partitions]
+    if errors and all(errors):
+        return errors[0]
+    try:
+        slurm.check_submission(options)
+    except slurm.SlurmError as error:
+        if refusals.later(error) or refusals.away(error):
+            return None
+        sentence = str(refusals.reason(error))
+        of_network = asked["nodes"] == "2" and refusals.NO_NETWORK not in sentence
+        return f"{sentence}; {refusals.NO_NETWORK}" if of_network else sentence
+    return None
+
+
+def _partition_error(partition: slurm.Partition, asked: Mapping[str, str]) -> str:
+    """Why no such job starts in the partition; empty where it may."""
+    another = "slurm.partition in the site file names another, sinfo lists them"
+    if partition.state != "UP":
+        return f"no job starts in partition {partition.name}, which is {partition.state}: {another}"
+    minutes, nodes = int(asked["time"]), int(asked["nodes"])
+    if partition.limit is not None and minutes > partition.limit:
+        most = plural(partition.limit, "minute")
+        fact = f"partition {partition.name} ends jobs after {most} (MaxTime)"
+        return f"{fact}, and {minutes} are asked for: {another}"
+    if partition.nodes is not None and nodes > partition.nodes:
+        most = plural(partition.nodes, "node")
+        fact = f"partition {partition.name} gives a job {most} at most (MaxNodes)"
+        return f"{fact}: {refusals.NO_NETWORK}"
+    return ""
+
+
+def time_limit_warning(plan: Plan, groups: Iterable[Sequence[Cell]]) -> str | None:
+    """A sentence on the longest job, if its partition is expected to end it.
+
+    ``groups``: the cells that each job still has to measure.
+    """
+    limit = plan.cluster.limit if plan.cluster else None
+    if limit is None or plan.cluster is None:
+        return None
+    jobs = [(plan.durations.total(cells), cells[0].id) for cells in groups]
+    longest, first = max(jobs, default=(0.0, ""))
+    if longest <= limit * 60:
+        return None
+    return (
+        f"the job of {first} is expected to take {duration(longest)}, and partition "
+        f"{plan.cluster.partition} ends jobs after {plural(limit, 'minute')} (MaxTime): "
+        "slurm.partition in the site file names one with longer jobs"
+    )
 
 
 def _empty(plan: Plan, cells: Iterable[Cell]) -> dict[str, str]:

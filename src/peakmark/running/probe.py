@@ -5,47 +5,51 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import output, resources, slurm
+from peakmark import interrupts, output, resources, slurm
 from peakmark.errors import PeakmarkError
 from peakmark.machine.host import Host, parse_cpu_list
-from peakmark.running import refusals
-from peakmark.running.reasons import JobReason
+from peakmark.planning import durations, jobs
+from peakmark.running import preflight, refusals
 
 FOLDER = Path("results") / "doctor"
+MINUTES = 5
+"""Time limit of a doctor's job, where the partition allows as much."""
+SIZE = jobs.Size(threads=1, cpus=1, megabytes=durations.PROGRAMS_MB)
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end doctor; its job is cancelled then."""
 
 
 def examine(settings: Mapping[str, Any], scratch: Path | None, wait_s: float) -> tuple[str, bool]:
     """A submission of every kind that is only tested, then a job on one node of each size. Returns lines and whether all
     is well. Errors: SlurmError when Slurm does not answer at all.
     """
-    base = [f"--{key}={settings[key]}" for key in ("partition", "account", "qos", "constraint") if key in settings]
-    base += ["--time=5", "--ntasks-per-node=1"]
-    base += ["--exclusive"] if settings.get("exclusive", True) else []
-    base += ["--mem=0"] if settings.get("memory", "per_node") == "per_node" else []
-    base += str(settings.get("extra", "")).split()
     kinds: dict[tuple[int, int, str], list[slurm.Node]] = {}
-    for node in slurm.nodes(settings.get("partition")):
+    nodes = slurm.nodes(settings.get("partition"))
+    for node in nodes:
         kinds.setdefault((node.cpus, node.memory, " ".join(sorted(node.features))), []).append(node)
-    lines, healthy = [], True
+    lines = []
     for count, what in ((1, "one node"), (2, "two nodes")):
-        refusal = _refusal([*base, f"--nodes={count}"])
-        healthy &= refusal is None or count == 2
-        lines.append(line("missing" if refusal else "ok", what, str(refusal or "Slurm would take such a job")))
-    if not healthy:
-        return "\n".join(lines), False
-    for (cpus, memory, _), nodes in sorted(kinds.items()):
-        usable = next((node for node in nodes if node.usable), None)
-        lines += ["", f"{len(nodes)} x {cpus} CPUs, {memory} MiB: {', '.join(node.name for node in nodes[:4])}"]
+        asked = jobs.site_options(settings, count, jobs.clip_minutes(MINUTES, nodes[0].limit), lambda: SIZE)
+        refusal = preflight.submission_error(asked, jobs.command_line(asked, settings))
+        lines.append(line("missing" if refusal else "ok", what, refusal or "Slurm would take such a job"))
+        if refusal and count == 1:
+            return "\n".join(lines), False
+    asked = jobs.site_options(settings, 1, jobs.clip_minutes(MINUTES, nodes[0].limit), lambda: SIZE)
+    for (cpus, memory, _), equal in sorted(kinds.items()):
+        usable = next((node for node in equal if node.usable), None)
+        lines += ["", f"{len(equal)} x {cpus} CPUs, {memory} MiB: {', '.join(node.name for node in equal[:4])}"]
         if usable is None:
-            lines.append(line("note", "nodes", f"none can be used now ({nodes[0].state})"))
+            lines.append(line("note", "nodes", f"none can be used now ({equal[0].state})"))
             continue
-        lines.append(_probe(base, usable, scratch, wait_s))
-    return "\n".join(lines), healthy
+        options = jobs.command_line({**asked, "nodelist": usable.name}, settings)
+        lines.append(_probe(options, usable, scratch, wait_s))
+    return "\n".join(lines), True
 
 
 def line(mark: str, what: str, finding: str) -> str:
@@ -53,32 +57,25 @@ def line(mark: str, what: str, finding: str) -> str:
     return f"{mark:<8}{what:<14}{finding}"
 
 
-def _refusal(options: list[str]) -> JobReason | None:
-    try:
-        slurm.ask("sbatch", "--test-only", *options, text="#!/bin/sh\n")
-    except slurm.SlurmError as error:
-        return None if refusals.away(error) else refusals.reason(error)
-    return None
-
-
-def _probe(base: list[str], node: slurm.Node, scratch: Path | None, wait_s: float) -> str:
+def _probe(options: list[str], node: slurm.Node, scratch: Path | None, wait_s: float) -> str:
     """What a job finds on the node, in the words of ``peakmark doctor`` there."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{node.name}.txt"
     path.unlink(missing_ok=True)
     where = ("--scratch", str(scratch)) if scratch else ()
     command = f"{shlex.join(resources.command('doctor', '--node', *where))} > {path}.part 2>&1; mv {path}.part {path}"
-    options = [*base, "--nodes=1", f"--nodelist={node.name}", "--job-name=peakmark-doctor", "--output=/dev/null"]
+    options = [*options, "--job-name=peakmark-doctor", "--output=/dev/null"]
+    number: str | None = None
     try:
-        number = slurm.submit(options, f"#!/bin/sh\n{command}\n")
-    except slurm.SlurmError as error:
-        return line("missing", "job", str(refusals.reason(error)))
-    output.tell(f"job {number} asks {node.name}; it may wait {wait_s:g} s for its turn (--wait)")
-    try:
+        with interrupts.held(*ENDINGS):  # else nobody might know the number of a job in the queue
+            number = slurm.submit(options, f"#!/bin/sh\n{command}\n")
+        output.tell(f"job {number} asks {node.name}; it may wait {wait_s:g} s for its turn (--wait)")
         return _answer(path, number, wait_s)
-    except BaseException:
-        with contextlib.suppress(PeakmarkError):
-            slurm.cancel([number])
+    except BaseException as error:
+        with interrupts.held(*ENDINGS), contextlib.suppress(PeakmarkError):
+            slurm.cancel([number] if number else [])
+        if number is None and isinstance(error, slurm.SlurmError):
+            return line("missing", "job", str(refusals.reason(error)))
         raise
 
 

@@ -275,7 +275,8 @@ class Run:
         from peakmark.running import status
         from peakmark.storage.results import Results
 
-        output.say(status.describe(Results.read(self.plan.directory), only_failed=True).text)
+        campaign = Results.read(self.plan.directory)
+        output.say(status.describe(campaign, only_failed=True, interrupted=interrupts.pressed).text)
 
     def _write(self) -> None:
         """Everything that a cell needs to be measured, by a job or again by hand; the plan last, as it tells that all is

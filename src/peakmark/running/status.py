@@ -74,8 +74,14 @@ class Description:
     complete: bool
 
 
-def describe(campaign: Results, only_failed: bool = False) -> Description:
-    """Counts by subsystem and node, jobs, then every cell that has failed, with reason, log and command."""
+def describe(campaign: Results, only_failed: bool = False, interrupted: bool = False) -> Description:
+    """Counts by subsystem and node, jobs, then every cell that has failed, with reason, log and command.
+
+    Args:
+        campaign: the campaign.
+        only_failed: what a run that has ended badly says: only what it lacks.
+        interrupted: that run was ended by Ctrl-C.
+    """
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
     missing = [standing for standing in standings if standing.state not in ("done", "spared")]
@@ -108,10 +114,12 @@ def describe(campaign: Results, only_failed: bool = False) -> Description:
         are, them = ("is", "it") if len(rest) == 1 else ("are", "them")
         lines.append(f"{what} {are} not measured; the next run goes on with {them}:")
         lines += [f"  {standing.cell.id}" for standing in rest]
+    elif not missing and only_failed and interrupted:
+        lines.append(f"interrupted; every cell is measured. To finish tables and report: {command(campaign)}")
+    elif not missing and only_failed:
+        lines.append("every cell is measured: it is tables, figures or report that failed, and their log says why")
     elif not missing:
-        # The run that asks only for what failed has ended badly, whatever is measured.
-        all_there = "every cell is measured: it is tables, figures or report that failed, and their log says why"
-        lines.append(all_there if only_failed else "complete")
+        lines.append("complete")
     if missing and (full := files.full(campaign.directory)):
         lines.append(full)
     if only_failed and missing:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from snakemake_executor_plugin_slurm.validation import get_forbidden_slurm_options
 
 from peakmark import limits
 from peakmark.config import site
 from peakmark.errors import ConfigError
+from peakmark.planning import jobs
 from peakmark.resources import ROOT
 
 SITES = ROOT / "config" / "sites"
@@ -217,7 +217,7 @@ def test_what_clusters_use_is_allowed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "instead"),
     [
-        *(("--mem=0", "slurm.memory_factor"), ("--partition=a", "slurm.partition"), ("--gres=gpu:1", "for each job")),
+        *(("--mem=0", "slurm.memory_factor"), ("--partition=a", "slurm.partition"), ("--nodes=3", "for each job")),
         *(("--part=a", "slurm.partition"), ("-pa", "slurm.partition"), ("-t5", "slurm.runtime_factor")),
         *(("--array=1-3", "for each job"), ("--dep=none", "for each job"), ("-wnode1", "for each job")),
     ],
@@ -231,11 +231,20 @@ def test_an_option_that_would_be_refused_for_each_job_is_refused_at_once(
         site.load(path)
 
 
-def test_the_refused_options_are_those_of_the_plugin() -> None:
-    patterns = get_forbidden_slurm_options()
-    for name in site.MANAGED:
-        assert any(re.search(pattern, f"--{name} ") for pattern in patterns), name
-    assert len(site.MANAGED) == len(patterns)
+def test_every_option_that_peakmark_sets_is_refused() -> None:
+    size = jobs.Size(threads=1, cpus=1, megabytes=512)
+    options = {"partition": "a", "account": "a", "qos": "a", "constraint": "a"}
+    shapes = ({"memory": "per_cpu"}, {"exclusive": False})
+    named = {name for shape in shapes for name in jobs.site_options({**options, **shape}, 1, 2, lambda: size)}
+    # Jobs are submitted with --no-requeue and --exclusive, which a site may say otherwise.
+    assert named - {"exclusive", "no-requeue"} <= set(site.MANAGED)
+
+
+@pytest.mark.parametrize("word", ["--gres=gpu:1", "--gpus=1", "-G1", "--export=NONE", "--exclusive=user"])
+def test_an_option_that_peakmark_does_not_set_is_taken(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump({"schema": 1, "name": "s", "slurm": {"extra": word}}))
+    assert site.load(path)["slurm"]["extra"] == word
 
 
 def test_several_files_are_laid_over_each_other(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from peakmark.planning import durations, jobs, plan, plan_text
 from peakmark.planning.cluster import Cluster
 from peakmark.resources import ROOT
 from peakmark.storage import facts
+from peakmark.storage.integrity import GOOD, Finding
 
 FIRST = ROOT / "config/presets/four-subsystems-2018-hyperion.yaml"
 TWO = Cluster("main", "any", ("any",), cpus=8, memory=64_000, limit=None, count=2)
@@ -136,6 +137,20 @@ def test_what_one_machine_cannot_says_nothing_of_its_like() -> None:
     other = next(cell for cell in kind if cell.row != kind[0].row)
     assert told.source(other) == durations.GUESS
     assert told.expected(other) == made.durations.expected(other) - made.durations.between_s
+
+
+@pytest.mark.parametrize("slower", [0.25, 4.0])
+def test_one_measured_cell_moves_the_others_little(slower: float) -> None:
+    """A cell of some milliseconds once made its kind take days, as what it was late counted as the machine's."""
+    made = plan.make(given.read([ROOT / "config/presets/quick.yaml"]), None)
+    before = made.durations
+    kinds = one_of_each(made.cells)
+    for cell in kinds:
+        others = [other for other in kinds if other.row != cell.row]
+        record = campaign_data.record(cell, context={"seconds": slower * before.expected(cell)})
+        finding = Finding(GOOD, data=record)
+        told = replace(before, findings={cell.id: finding}).total(others)
+        assert 0.5 < told / before.total(others) < 2.0, cell.id
 
 
 def network(made: plan.Plan) -> list[Cell]:

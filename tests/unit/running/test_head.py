@@ -92,12 +92,13 @@ def test_slurm_is_asked_once_for_each_kind_of_job(tmp_path: Path, monkeypatch: p
     asked: list[tuple[str, ...]] = []
 
     def ask(*argv: str, **_: object) -> str:
-        asked.append(argv)
+        if argv[0] == "sbatch":
+            asked.append(argv)
         return ""
 
     monkeypatch.setattr(slurm, "ask", ask)
     head.check(one, {}, lambda _: False)
-    assert [argv[:2] for argv in asked] == [("sbatch", "--test-only")] * 2
+    assert [argv[1] for argv in asked] == ["--test-only"] * 2
     assert {word for argv in asked for word in argv if word.startswith("--nodes")} == {"--nodes=1", "--nodes=2"}
     longest = max(jobs.minutes([cell], one) for cell in one.cells if cell.subsystem != "network")
     assert f"--time={longest}" in next(argv for argv in asked if "--nodes=1" in argv)
@@ -123,3 +124,14 @@ def test_what_slurm_would_never_take_is_one_sentence_before_the_first_job(
         slurm.SlurmError, match=r"Slurm takes no such job: .*Invalid account.*slurm.account in the site file"
     ):
         head.check(one, {}, lambda _: False)
+
+
+@pytest.mark.parametrize(("limit", "told"), [(1, True), (600, False)])
+def test_a_job_that_its_partition_ends_too_soon_is_told_before_the_first_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], limit: int, told: bool
+) -> None:
+    there = where(limit=limit)
+    one = made(tmp_path, monkeypatch, there, cpu=[{**CPU, "seconds": 100.0}])
+    monkeypatch.setattr(slurm, "ask", lambda *_, **__: "")
+    head.check(one, {}, lambda _: False)
+    assert ("MaxTime" in capsys.readouterr().err) == told

@@ -45,30 +45,34 @@ def job(number: int) -> dict[str, Any]:
     return {"jobid": number, "rule_name": "measure", "output": [f"results/a/cells/{number}.json"]}
 
 
-def test_the_time_left_follows_how_wrong_the_estimates_were(
-    handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
+def test_the_time_left_follows_what_records_say(
+    handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(progress, "estimates", {f"results/a/cells/{number}.json": 10.0 for number in range(1, 11)})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "estimates", {f"results/a/cells/{number}.json": 10.0 for number in range(1, 101)})
     monkeypatch.setattr(progress, "started", None)
-    send(handler, LogEvent.JOB_INFO, **job(1))
-    handler.now[0] += 20.0  # type: ignore[attr-defined] - twice as long as expected
-    send(handler, LogEvent.JOB_FINISHED, job_id=1)
-    output = send(handler, LogEvent.PROGRESS, done=1, total=5)
-    assert "1 of 5 jobs, 20 s, 3 min left" in output
+    Path("results/a/cells").mkdir(parents=True)
+    for number in range(1, 91):
+        send(handler, LogEvent.JOB_INFO, **job(number))
+        handler.now[0] += 20.0  # type: ignore[attr-defined] - twice as long as expected
+        Path(f"results/a/cells/{number}.json").write_text('{"context": {"seconds": 20.0}}')
+        send(handler, LogEvent.JOB_FINISHED, job_id=number)
+    output = send(handler, LogEvent.PROGRESS, done=90, total=100)
+    assert "90 of 100 jobs, 1800 s, 3 min left" in output
 
 
 def test_what_jobs_waited_and_that_they_ran_side_by_side_makes_no_time_longer(
     handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "estimates", {f"results/a/cells/{number}.json": 10.0 for number in range(1, 11)})
-    for number in range(1, 11):
+    monkeypatch.setattr(progress, "estimates", {f"results/a/cells/{number}.json": 10.0 for number in range(100)})
+    for number in range(100):
         send(handler, LogEvent.JOB_INFO, **job(number))
-    handler.now[0] += 500.0  # type: ignore[attr-defined] - all wait for a node
+    handler.now[0] += 5000.0  # type: ignore[attr-defined] - all wait for a node
     monkeypatch.setattr(progress, "started", handler.now[0])  # type: ignore[attr-defined]
-    handler.now[0] += 10.0  # type: ignore[attr-defined]
-    send(handler, LogEvent.JOB_FINISHED, job_id=1)
-    send(handler, LogEvent.JOB_FINISHED, job_id=2)
-    assert "40 s left" in send(handler, LogEvent.PROGRESS, done=2, total=11)
+    handler.now[0] += 450.0  # type: ignore[attr-defined] - two at a time
+    for number in range(90):
+        send(handler, LogEvent.JOB_FINISHED, job_id=number)
+    assert "54 s left" in send(handler, LogEvent.PROGRESS, done=90, total=101)
 
 
 def test_a_failed_job_is_not_ahead_any_more(handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,10 +104,10 @@ def test_a_job_of_several_cells_is_told_while_it_runs(
     progress.reached(one, "4")
     progress.reached(one, "not one of them")
     progress.reached(one, "3")  # rounds of repetitions begin at the first row again
-    assert send(handler, LogEvent.PROGRESS, done=0, total=4) == "4 of 12 cells, 10 s, 40 s left\n"
+    assert send(handler, LogEvent.PROGRESS, done=0, total=4) == "4 of 12 cells, 10 s, 2 min left\n"
     send(handler, LogEvent.JOB_ERROR, logging.ERROR, jobid=0, rule_name="measure_job", output=[one], log=[])
     output = send(handler, LogEvent.PROGRESS, done=1, total=4)
-    assert output.endswith("10 of 12 cells, 10 s, 10 s left\nfailed job n1.own\n")
+    assert output.endswith("10 of 12 cells, 10 s, 32 s left\nfailed job n1.own\n")
     send(handler, LogEvent.JOB_FINISHED, job_id=1)
     output = send(handler, LogEvent.PROGRESS, done=4, total=4)
     assert output.endswith("12 of 12 cells, 10 s\n4 of 4 jobs, 10 s, done\n")
@@ -119,15 +123,15 @@ def test_the_executor_tells_of_cells_while_the_log_tells_of_jobs(
         progress.estimates[output] = 40.0
         send(handler, LogEvent.JOB_INFO, jobid=number, rule_name="measure_job", output=[output])
     other = threading.Thread(target=send, args=(handler, LogEvent.JOB_FINISHED), kwargs={"job_id": 2})
-    spent = progress.spent
+    passed = progress.passed
 
-    def slow(output: str) -> float:
+    def slow(output: str) -> list[str]:
         if other.ident is None:
             other.start()
             other.join(0.2)  # where nothing keeps the two apart, this is time enough
-        return spent(output)
+        return passed(output)
 
-    monkeypatch.setattr(progress, "spent", slow)
+    monkeypatch.setattr(progress, "passed", slow)
     progress.reached(names[0], "1")
     other.join(60)
     assert progress.cells() == (5, 12)

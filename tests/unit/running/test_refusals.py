@@ -22,14 +22,52 @@ def test_what_may_go_better_later(words: str) -> None:
     assert refusals.later(refusal(words))
 
 
+POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+"""What Slurm says of every limit of an account or a QOS."""
+
+
+@pytest.mark.parametrize(
+    ("limit", "remedy"),
+    [
+        ("QOSMaxNodePerJobLimit", "network=[]"),
+        ("QOSMaxNodePerUserLimit", "network=[]"),
+        ("AssocGrpNodeLimit", "network=[]"),
+        ("QOSMaxWallDurationPerJobLimit", "slurm.runtime_factor"),
+        ("QOSMaxCpuMinutesPerJobLimit", "slurm.runtime_factor"),
+        ("AssocMaxMemPerJob", "slurm.memory"),
+        ("QOSMaxMemoryPerNode", "slurm.memory"),
+        ("QOSGrpCpuLimit", "concurrency"),
+        ("QOSMinNode", "slurm.qos"),
+        ("QOSMaxGRESPerJob", "slurm.qos"),
+    ],
+)
+@pytest.mark.parametrize("failed", ["allocation failure:", "sbatch: error: Batch job submission failed:"])
+def test_a_limit_is_told_by_its_name(limit: str, remedy: str, failed: str) -> None:
+    error = refusal(f"sbatch: error: {limit} {failed} {POLICY}")
+    assert not refusals.later(error)
+    sentence = str(refusals.reason(error))
+    assert limit in sentence and remedy in sentence
+    assert "slurm_account" not in sentence, "accounting is no account"
+
+
+def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:
+    assert "slurm_account" not in str(refusals.reason(refusal(f"allocation failure: {POLICY}")))
+
+
 @pytest.mark.parametrize(
     ("words", "remedy"),
     [
         (ACCOUNT, "slurm.account"),
-        (
-            "sbatch: error: QOSMaxWallDurationPerJobLimit sbatch: error: Batch job submission failed: Job violates",
-            "slurm.",
-        ),
+        ("allocation failure: Invalid qos specification", "slurm.qos"),
+        ("allocation failure: Requested time limit is invalid (missing or exceeds some limit)", "slurm.runtime_factor"),
+        ("allocation failure: Memory required by task is not available", "slurm.memory"),
+        ("allocation failure: Invalid partition name specified", "slurm.partition"),
+        ("allocation failure: Required partition not available (inactive or drain)", "slurm.partition"),
+        ("allocation failure: Requested node configuration is not available", "slurm.partition"),
+        ("allocation failure: Invalid feature specification", "slurm.constraint"),
+        ("allocation failure: Requested reservation is invalid", "slurm.extra"),
+        ("sbatch: error: Invalid generic resource (gres) specification", "slurm.extra"),
+        ("sbatch: error: say your account, please", "slurm.account"),
         ("allocation failure: Memory specification can not be satisfied", "slurm.memory"),
         ("allocation failure: Node count specification invalid", "slurm.partition"),
         ("sbatch: error: exclusive jobs are not allowed here", "slurm.exclusive: false"),

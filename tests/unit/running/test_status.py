@@ -66,3 +66,5 @@ def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six: Plan) ->
     last = status.describe(planned(six), only_failed=True)
     assert last.complete and "it is tables, figures or report that failed" in last.text
     assert "complete" not in last.text.splitlines()
+    ended = status.describe(planned(six), only_failed=True, interrupted=True).text
+    assert "interrupted" in ended and "failed" not in ended and status.command(planned(six)) in ended
