@@ -15,7 +15,7 @@ from bench import MIB, Bench, disk_cell, executable, network_cell
 from peakmark.cell import Cell
 from peakmark.instruments import REGISTRY, common
 from peakmark.measuring import measure as measuring
-from peakmark.reasons import MeasurementError
+from peakmark.reasons import MeasurementError, Unavailable
 
 # Asks for 8 GiB and touches none of it.
 GREEDY = """
@@ -44,7 +44,7 @@ CELLS = {
     )
 }
 # What each program is asked before it is used.
-ASKED = 'case "$*" in *--version*|-v|-V|-h|-a) exec {program} "$@" ;; *--server*) exec {program} "$@" ;; esac'
+ASKED = 'case "$*" in *--version*|-v|-V|-h|-a|*--server*|*"-w 1 127"*) exec {program} "$@" ;; esac'
 # qperf's server has no word for it: it is called with two words only, the client with more.
 ASKED += '\n[ $# -eq 2 ] && [ "$1" = --listen_port ] && exec {program} "$@"\n'
 
@@ -56,6 +56,12 @@ def tool(request: pytest.FixtureRequest) -> tuple[Cell, str]:
     program = next((path for path in map(shutil.which, found.executables) if path), None)
     if program is None:
         pytest.skip(f"{request.param} is not here")
+    try:
+        found.find(program)
+    except Unavailable as reason:
+        if reason.code != "no-rights":
+            raise
+        pytest.skip(str(reason))
     return CELLS[request.param], program
 
 
