@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -111,7 +112,7 @@ def competitor(detached: bool) -> Iterator[int]:
                 process.wait(timeout=20)
             yield number
         finally:
-            subprocess.run(["kill", "-9", str(number)], check=True)
+            os.kill(number, signal.SIGKILL)
 
 
 def used(number: int) -> float:
