@@ -189,7 +189,7 @@ verapdf() {
     fi
     say "veraPDF into $folder"
     rm -rf "$folder"
-    if MAVEN_OPTS="${MAVEN_OPTS:-} -XX:-UsePerfData" mvn --quiet --batch-mode -f envs/verapdf/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+    if LC_ALL=C.UTF-8 MAVEN_OPTS="${MAVEN_OPTS:-} -XX:-UsePerfData" mvn --quiet --batch-mode -f envs/verapdf/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
         "-Dmaven.repo.local=$own/maven" "-DoutputDirectory=$PWD/$folder" >>"$own/maven.log" 2>&1 &&
         (cd "$folder" && sha256sum --quiet --check --strict ../../envs/verapdf/SHA256SUMS); then
         touch "$stamp"

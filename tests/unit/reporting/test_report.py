@@ -197,7 +197,7 @@ def test_verapdf_finds_nothing_wrong(swept: Path, tmp_path: Path) -> None:
         pytest.skip("veraPDF is not installed: see what envs/install.sh says")
     # It ends before a compiler that optimises has paid.
     java = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", f"-Duser.home={tmp_path}"]
-    java += ["-cp", f"{jars}/*"]
+    java += [f"-Djava.io.tmpdir={tmp_path}", "-cp", f"{jars}/*"]
     pdf = swept / "report.pdf"
     words = [*java, "org.verapdf.apps.GreenfieldCliWrapper", "--format", "text", "-v", str(pdf)]
     done = subprocess.run(words, capture_output=True, text=True)
