@@ -58,7 +58,7 @@ def install(
     base = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(checkout), "LC_ALL": "C.UTF-8"}
     argv = [*(front or []), "bash", str(checkout / "envs" / "install.sh"), *words]
     return subprocess.run(
-        argv, env=base | env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+        argv, env=base | env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False
     )
 
 
