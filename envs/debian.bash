@@ -4,8 +4,17 @@
 # Where a package that cannot be had is noted, so that it is asked for once a day and not by each target.
 asked=build/install/asked-for.$purpose
 
+# Whether this is Debian 13 or later.
+is_debian13() {
+    grep -qx 'ID=debian' /etc/os-release && [ "$(sed -n 's/^VERSION_ID="\([0-9]*\)".*/\1/p' /etc/os-release)" -ge 13 ]
+} 2>/dev/null
+
 # Package, kind, what it is for: one a line, of the wanted lists.
-wanted() { grep -hvE '^(#|$)' "${lists[@]}"; }
+wanted() {
+    local elsewhere=d
+    ! is_debian13 || elsewhere='s// optional /'
+    sed "/^#/d; /^$/d; / debian13 /$elsewhere" "${lists[@]}"
+}
 
 installed() { dpkg-query -W -f '${Status}\n' "$1" 2>/dev/null | grep -q '^install ok installed'; }
 

@@ -15,7 +15,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_S = 300
-LEFT_OUT = (".git", ".venv", ".snakemake", "results", "build", "__pycache__", "tests", ".mypy_cache", ".ruff_cache")
+LEFT_OUT = (".git", ".venv*", ".snakemake", "results", "build", "__pycache__", "tests", ".mypy_cache", ".ruff_cache")
 OTHER_BUILDS = ("tests", "address", "thread", "aarch64", "fuzz")
 """What test-kernels leaves beside the kernels: much, and needed by no checkout."""
 

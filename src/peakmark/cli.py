@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from peakmark import __version__
+from peakmark import __version__, resources
 from peakmark.command import outcome
 from peakmark.commands import compare, machine, measure, plan, report, status
 
@@ -23,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         module.add(commands)
 
     def run() -> int:
+        resources.keep_matplotlib()
         options = parser.parse_args(arguments)
         return int(options.run(options) or 0)
 

@@ -33,6 +33,13 @@ def schema(name: str) -> dict[str, Any]:
     return data
 
 
+def keep_matplotlib(elsewhere: Path | None = None) -> None:
+    """Keep the font list of Matplotlib in the checkout or, where that is read-only, ``elsewhere``; None: the user's home."""
+    place = ROOT / "build" if os.access(ROOT / "build", os.W_OK) else elsewhere
+    if place is not None:
+        os.environ.setdefault("MPLCONFIGDIR", str(place / "matplotlib"))
+
+
 @functools.cache
 def version() -> str:
     """Version and, in a git checkout, commit: ``0.1.0+1a2b3c4d5e6f``, with ``-dirty`` where files were changed since."""

@@ -52,8 +52,9 @@ class LogHandlerSettings(LogHandlerSettingsBase):
 
 def _begin(arguments: Sequence[str]) -> None:
     given.check_command_line(arguments)
-    folders.check_state(Path((given.named(arguments, ("--directory", "-d")) or ["."])[-1]))
-    folders.give_cache()
+    workplace = Path((given.named(arguments, ("--directory", "-d")) or ["."])[-1])
+    folders.check_state(workplace)
+    folders.keep_caches(workplace)
     # What Snakemake's own log has no room for is said by the campaign's, once, not in forty lines for each message.
     logging.raiseExceptions = False
 

@@ -7,6 +7,7 @@ import stat
 import subprocess
 
 from bench import Bench, disk_cell, wait_for
+from tests.programs import needs
 
 
 def test_nothing_is_for_everybody_to_write(bench: Bench) -> None:
@@ -41,6 +42,7 @@ def test_a_link_in_the_place_of_a_record_is_replaced_not_followed(bench: Bench) 
     assert not path.is_symlink()
 
 
+@needs("fio")
 def test_no_part_of_the_environment_is_in_a_record(bench: Bench) -> None:
     word = "a-token-of-the-user-4711"
     os.environ["SOME_SERVICE_TOKEN"] = word

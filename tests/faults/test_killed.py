@@ -8,6 +8,9 @@ import subprocess
 
 import pytest
 from bench import Bench, disk_cell, network_cell, wait_for
+from tests.programs import needs
+
+from peakmark.cell import Cell
 
 
 def said(process: subprocess.Popen[str]) -> str:
@@ -29,7 +32,10 @@ def test_a_killed_kernel_is_a_failed_attempt_that_names_the_signal(bench: Bench)
     assert len(bench.attempts(short)) == 1, "the failed attempt stays on record"
 
 
-@pytest.mark.parametrize("instrument", ["netbench", "iperf3"])
+IPERF3 = pytest.param("iperf3", marks=needs("iperf3"))
+
+
+@pytest.mark.parametrize("instrument", ["netbench", IPERF3])
 def test_a_killed_server_ends_its_cell_and_is_named(bench: Bench, instrument: str) -> None:
     long, short = network_cell(instrument, seconds=60), network_cell(instrument, seconds=1)
     with bench.measuring(long) as process:
@@ -41,12 +47,16 @@ def test_a_killed_server_ends_its_cell_and_is_named(bench: Bench, instrument: st
     bench.assert_completes(short)
 
 
-@pytest.mark.parametrize("cell", [disk_cell(seconds=60), network_cell(seconds=60), network_cell("iperf3", seconds=60)])
+@pytest.mark.parametrize(
+    "cell",
+    [
+        disk_cell(seconds=60),
+        network_cell(seconds=60),
+        pytest.param(network_cell("iperf3", seconds=60), marks=needs("iperf3")),
+    ],
+)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_the_measuring_process_takes_all_with_it(bench: Bench, cell: object, number: signal.Signals) -> None:
-    from peakmark.cell import Cell
-
-    assert isinstance(cell, Cell)
+def test_the_measuring_process_takes_all_with_it(bench: Bench, cell: Cell, number: signal.Signals) -> None:
     with bench.measuring(cell) as process:
         wait_for(lambda: bench.processes(cell.instrument), "the program runs")
         if cell.subsystem == "disk":

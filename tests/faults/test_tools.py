@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from bench import MIB, Bench, disk_cell, executable, network_cell
+from tests.programs import needs
 
 from peakmark.cell import Cell
 from peakmark.instruments import REGISTRY, common
 from peakmark.measuring import measure as measuring
-from peakmark.reasons import MeasurementError
+from peakmark.reasons import MeasurementError, Unavailable
 
 # Asks for 8 GiB and touches none of it.
 GREEDY = """
@@ -44,7 +45,7 @@ CELLS = {
     )
 }
 # What each program is asked before it is used.
-ASKED = 'case "$*" in *--version*|-v|-V|-h|-a) exec {program} "$@" ;; *--server*) exec {program} "$@" ;; esac'
+ASKED = 'case "$*" in *--version*|-v|-V|-h|-a|*--server*|*"-w 1 127"*) exec {program} "$@" ;; esac'
 # qperf's server has no word for it: it is called with two words only, the client with more.
 ASKED += '\n[ $# -eq 2 ] && [ "$1" = --listen_port ] && exec {program} "$@"\n'
 
@@ -56,6 +57,12 @@ def tool(request: pytest.FixtureRequest) -> tuple[Cell, str]:
     program = next((path for path in map(shutil.which, found.executables) if path), None)
     if program is None:
         pytest.skip(f"{request.param} is not here")
+    try:
+        found.find(program)
+    except Unavailable as reason:
+        if reason.code != "no-rights":
+            raise
+        pytest.skip(str(reason))
     return CELLS[request.param], program
 
 
@@ -106,12 +113,14 @@ def test_no_number_and_no_trace(
     bench.assert_failed(one, said, words)
 
 
+@needs("fio")
 def test_a_tool_that_hangs_with_its_children_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common, "timeout", lambda _: 1.0)
     said = attempt(bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", "sleep 600 & sleep 600"), monkeypatch)
     bench.assert_failed(CELLS["fio"], said, "did not end within")
 
 
+@needs("fio")
 def test_all_that_a_failed_tool_said_is_kept(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sentence has the last lines; the reason may stand in the first."""
     body = 'echo "the reason" >&2; for n in 1 2 3 4 5 6 7 8 9; do echo "line $n" >&2; done; exit 3'
@@ -132,12 +141,14 @@ exit 0"""
     bench.assert_failed(one, said)
 
 
+@needs("fio")
 def test_a_tool_that_prints_for_ever_fills_no_disk(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     one = CELLS["fio"]
     said = attempt(bench, one, wrapper(bench, "/usr/bin/fio", "exec yes fio"), monkeypatch)
     bench.assert_failed(one, said, "larger file than the cell may")
 
 
+@needs("fio")
 def test_a_tool_that_writes_too_many_files_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     body = 'while :; do head -c 16777216 /dev/zero > "$RANDOM$RANDOM" || exit 9; done'
     expected = 2 * REGISTRY["fio"].estimate(CELLS["fio"]).disk_bytes
@@ -146,6 +157,7 @@ def test_a_tool_that_writes_too_many_files_is_ended(bench: Bench, monkeypatch: p
     bench.assert_failed(CELLS["fio"], said, "may write 0.07 GB")
 
 
+@needs("fio")
 def test_a_tool_that_takes_all_memory_is_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each process has a limit of its own: the allocation fails instead of the machine."""
     greedy = executable(bench.directory / "greedy.py", GREEDY)
@@ -157,9 +169,8 @@ def test_a_tool_that_takes_all_memory_is_stopped(bench: Bench, monkeypatch: pyte
     bench.assert_failed(CELLS["fio"], said, "refused")
 
 
+@needs("fio")
 def test_another_version_is_on_record_and_no_version_leaves_the_column_empty(bench: Bench) -> None:
-    if shutil.which("fio") is None:
-        pytest.skip("fio is not here")
     one = CELLS["fio"]
     new = '#!/bin/sh\n[ "$1" = --version ] && { echo fio-99.1; exit; }\nexec fio "$@"\n'
     path = executable(bench.directory / "bin" / "fio", new)

@@ -21,6 +21,7 @@ from benchmarks.kernels.pairs import GROUPS, KIB, MIB, Plan, Row
 from benchmarks.kernels.ratios import Comparison, Pair, Target, compare, judge
 from benchmarks.kernels.run import Run, Runner
 from benchmarks.kernels.table import Line
+from tests.programs import needs
 from tests.unit import campaign_data
 
 from peakmark import machine, yamlfile
@@ -329,6 +330,7 @@ def test_namespaces_are_removed_also_after_an_error() -> None:
     assert names.server not in there()
 
 
+@needs("likwid-bench", "pmbw")
 @pytest.mark.parametrize("name", ["quick", "full"])
 def test_a_presets_rows_are_its_own_cells_each_beside_its_like(name: str) -> None:
     seats = topology.read(Host(), sorted(os.sched_getaffinity(0)))

@@ -18,6 +18,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from tests.unit import campaign_data as make
 
 import snakemake_logger_plugin_peakmark as plugin
+from peakmark import resources
 from peakmark.errors import PeakmarkError
 from peakmark.running import folders
 from peakmark.running.mistakes import Mistake, or_sentence
@@ -116,15 +117,17 @@ def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
         subprocess.run(["umount", "--lazy", tmp_path], check=True)
 
 
-@pytest.mark.parametrize("home", ["", "/etc/passwd", "/proc/nowhere"])
-def test_without_a_home_the_cache_is_elsewhere(home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(folders.CACHE, raising=False)
-    monkeypatch.setenv("HOME", home or str(tmp_path))
-    monkeypatch.setenv(folders.CACHE, "") if home else None
-    folders.give_cache()
-    assert os.environ.get(folders.CACHE, "") == (str(tmp_path / ".snakemake" / "cache") if home else "")
-    assert (tmp_path / ".cache").exists() is not bool(home)
+@pytest.mark.parametrize("read_only", [False, True])
+def test_caches_are_not_in_the_home(read_only: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkout = tmp_path / "checkout"
+    (checkout / ("nowhere" if read_only else "build")).mkdir(parents=True)
+    monkeypatch.setattr(resources, "ROOT", checkout)
+    monkeypatch.setenv(folders.CACHE, "/etc/passwd")
+    monkeypatch.delenv("MPLCONFIGDIR", raising=False)
+    folders.keep_caches(tmp_path)
+    cache = tmp_path / ".snakemake" / "cache"
+    assert os.environ[folders.CACHE] == str(cache)
+    assert os.environ["MPLCONFIGDIR"] == str((cache if read_only else checkout / "build") / "matplotlib")
 
 
 def refused() -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from peakmark.resources import ROOT
 
 NOBODY = 65534
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+NO_INDEX = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0"}
 needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="no dpkg")
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="makes namespaces and mounts as root")
 
@@ -55,7 +58,7 @@ def install(
     base = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(checkout), "LC_ALL": "C.UTF-8"}
     argv = [*(front or []), "bash", str(checkout / "envs" / "install.sh"), *words]
     return subprocess.run(
-        argv, env=base | env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+        argv, env=base | env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False
     )
 
 
@@ -126,16 +129,78 @@ def test_a_folder_that_cannot_be_written_or_run_from_is_told(checkout: Path, opt
 
 @needs_root
 def test_without_a_network_it_is_one_sentence_and_an_environment_from_elsewhere_is_made_anew(checkout: Path) -> None:
-    moved = checkout / ".venv" / "bin"
-    moved.mkdir(parents=True)
-    (moved / "pip").write_text("#!/home/jo/old/.venv/bin/python3\n")
-    (moved / "pip").chmod(0o755)
+    old = write_old_environment(checkout)
     done = install(checkout, front=["unshare", "--net"])
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert "the package index cannot be reached" in line and "build/install/pip.log" in line
     assert (checkout / "build/install/pip.log").stat().st_size > 0
-    assert str(checkout.resolve()) in (moved / "pip").read_text()
+    assert str(checkout.resolve()) in old.read_text()
+
+
+def write_old_environment(checkout: Path) -> Path:
+    """An environment that was made in another folder, with a file of the user. Returns its pip."""
+    pip = checkout / ".venv" / "bin" / "pip"
+    pip.parent.mkdir(parents=True)
+    pip.write_text("#!/home/jo/old/.venv/bin/python3\n")
+    pip.chmod(0o755)
+    (checkout / ".venv" / "notes.txt").write_text("of the user")
+    return pip
+
+
+def test_an_old_environment_is_moved_aside_and_named(checkout: Path) -> None:
+    write_old_environment(checkout)
+    done = install(checkout, **NO_INDEX)
+    (aside,) = checkout.glob(".venv-*")
+    assert (aside / "notes.txt").read_text() == "of the user"
+    assert aside.name in done.stdout
+    assert (checkout / ".venv" / "bin" / "pip").exists()
+
+
+def test_ctrl_c_while_the_environment_is_made_is_one_line_and_the_next_run_goes_on(checkout: Path) -> None:
+    begun = checkout / ".venv" / "pyvenv.cfg"
+    argv = ["bash", str(checkout / "envs" / "install.sh"), "run"]
+    with subprocess.Popen(
+        argv, env={**os.environ, **NO_INDEX}, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        for _ in range(600):
+            if begun.exists():
+                break
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    (line,) = stderr.splitlines()
+    assert "goes on" in line
+    install(checkout, **NO_INDEX)
+    assert (checkout / ".venv" / "bin" / "pip").exists()
+    assert not list(checkout.glob(".venv-*"))
+
+
+@needs_root
+def test_a_full_temporary_folder_is_named(checkout: Path, tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    mount = 'mount -t tmpfs -o size=8k none "$0" && exec "$@"'
+    done = install(checkout, front=["unshare", "--mount", "sh", "-c", mount, str(full)], TMPDIR=str(full))
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert str(full) in line and "TMPDIR" in line and "libc6-dev" not in line
+
+
+def test_a_locale_without_the_letters_of_the_folder(tmp_path: Path) -> None:
+    """Until 3.12 Python reads files of paths in the locale's encoding. Only what installs peakmark itself is fetched."""
+    checkout = checkout_in(tmp_path / "ü")
+    (checkout / "envs" / "requirements.txt").write_text("")
+    (checkout / "src" / "peakmark").mkdir(parents=True)
+    shutil.copy(ROOT / "src/peakmark/__init__.py", checkout / "src/peakmark")
+    done = install(checkout, LC_ALL="C")
+    if "cannot be reached" in done.stderr:
+        pytest.skip("the package index cannot be reached")
+    assert done.returncode == 0, done.stderr
+    for locale in ("C", "C.UTF-8"):
+        ask = [checkout / ".venv/bin/python", "-c", "import peakmark"]
+        subprocess.run(ask, env={"LC_ALL": locale}, cwd="/", check=True, timeout=60)
 
 
 def test_an_environment_is_whole_for_its_folder_and_python_only(checkout: Path, tmp_path: Path) -> None:

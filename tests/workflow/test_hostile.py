@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.checkout import LIMIT_S, TINY, Checkout
+from tests.programs import needs
 
 # No slash, as it is one name; what a shell makes of it leaves a file called pwned-N.
 HOSTILE = "-x $(touch pwned-1) `touch pwned-2`; touch pwned-3 & 'q' \"d\" {b} {{c}} %s \\ é\n|* > pwned-4 #~"
@@ -21,6 +22,7 @@ def assert_untouched(*places: Path) -> None:
         assert not list(place.rglob("pwned*")), "a shell has read a name"
 
 
+@needs("fio")
 @pytest.mark.parametrize("where", [pytest.param("names", marks=pytest.mark.trouble), "checkout"])
 def test_a_hostile_configuration_reaches_no_shell(checkout: Checkout, tmp_path: Path, where: str) -> None:
     if where == "checkout":
@@ -33,7 +35,7 @@ def test_a_hostile_configuration_reaches_no_shell(checkout: Checkout, tmp_path: 
     scratch = folder / "scratch"
     scratch.mkdir()
     tool = folder / "fio"
-    tool.write_text(f'#!/bin/sh\nexec {shutil.which("fio") or "fio"} "$@"\n')
+    tool.write_text(f'#!/bin/sh\nexec {shutil.which("fio")} "$@"\n')
     tool.chmod(0o755)
     site = folder / "site.yaml"
     site.write_text(yaml.safe_dump({"schema": 1, "name": "hostile", "description": HOSTILE}))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.checkout import TINY, TO_TABLES, Checkout
+from tests.programs import needs
 
 from peakmark.cell import Cell
 
@@ -82,6 +83,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
     assert kernel.is_file()
 
 
+@needs("fio")
 def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(checkout: Checkout, tmp_path: Path) -> None:
     broken = executable(
         tmp_path / "fio", "#!/bin/sh\n[ $1 = --version ] && { echo fio-3.33; exit; }\necho no luck >&2; exit 9\n"

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from peakmark import files
+from peakmark import files, resources
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 
@@ -65,13 +65,8 @@ def _no_folder(path: Path) -> str | None:
     return None
 
 
-def give_cache() -> None:
-    """Snakemake wants a cache in the home directory, which some users lack: there is one for this process then."""
-    try:
-        place = Path(os.environ.get(CACHE) or Path("~/.cache").expanduser()) / "snakemake"
-        place.mkdir(parents=True, exist_ok=True)
-        usable = os.access(place, os.W_OK | os.X_OK)
-    except (OSError, RuntimeError):  # RuntimeError: no home directory at all
-        usable = False
-    if not usable:
-        os.environ[CACHE] = str((STATE / "cache").absolute())
+def keep_caches(workplace: Path) -> None:
+    """Keep the caches of Snakemake and Matplotlib out of the home directory, which some users lack."""
+    cache = (workplace / STATE / "cache").absolute()
+    os.environ[CACHE] = str(cache)
+    resources.keep_matplotlib(cache)

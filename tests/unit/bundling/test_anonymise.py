@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
+from tests.unit.pdf import text as pdf_text
 
 from peakmark import cli
 from peakmark.bundling import anonymise, staging
@@ -102,7 +102,7 @@ def test_report_and_bundle_without_names(campaign: Path, tmp_path: Path, capsys:
     assert cli.main(["report", "--anonymise", str(campaign)]) == 0
     pdf = campaign / "report-anonymous.pdf"
     assert str(pdf) in capsys.readouterr().out
-    text = subprocess.run(["pdftotext", "-layout", str(pdf), "-"], capture_output=True, text=True, check=True).stdout
+    text = pdf_text(pdf)
     assert "host1" in text
     assert cli.main(["html", "--anonymise", str(campaign)]) == 0
     page = (campaign / "report-anonymous.html").read_text().lower()

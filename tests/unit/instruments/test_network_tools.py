@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from pathlib import Path
 
 import pytest
 from tests.unit.instruments import samples
@@ -81,6 +82,17 @@ def test_ping_waits_as_long_as_it_must(
     command = prepared(net("ping", "LAT-ICMP", 1, count=50), version).command
     assert command.argv == ("/usr/bin/ping", "-n", "-q", "-c", "50", "-i", f"{seconds:g}", "-s", "16", "{address}")
     assert command.timeout_s > 50 * seconds
+
+
+def test_ping_without_rights_is_not_here(tmp_path: Path) -> None:
+    """As in a minimal Debian 13, where an ordinary user's ping tells its version and then fails."""
+    program = tmp_path / "ping"
+    refused = "ping: socktype: SOCK_RAW\nping: socket: Operation not permitted"
+    program.write_text(f'#!/bin/sh\n[ "$1" = -V ] && echo "ping from iputils 20240905" || echo "{refused}" >&2\n')
+    program.chmod(0o755)
+    with pytest.raises(Unavailable) as reason:
+        REGISTRY["ping"].find(str(program))
+    assert reason.value.code == "no-rights"
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,12 @@ def run(cell: Cell, directory: Path) -> Parsed:
     path = next((found for found in map(shutil.which, names) if found), None)
     if path is None:
         pytest.skip(f"{' or '.join(names)} is not here")
-    tool = instrument.find(path)
+    try:
+        tool = instrument.find(path)
+    except Unavailable as reason:
+        if reason.code != "no-rights":
+            raise
+        pytest.skip(str(reason))
     assert tool.path == path
     assert tool.version
     invocation = instrument.prepare(cell, tool, samples.workspace(directory, CPUS))

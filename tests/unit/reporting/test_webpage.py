@@ -6,6 +6,7 @@ import base64
 import hashlib
 import itertools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -82,7 +83,8 @@ def _in_browser(page: str, folder: Path) -> str:
     (folder / "page.html").write_text(page, encoding="utf-8")
     argv = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
     argv += ["--window-size=1200,900", "--virtual-time-budget=5000", "--dump-dom", (folder / "page.html").as_uri()]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+    home = {**os.environ, "HOME": str(folder)}
+    done = subprocess.run(argv, env=home, capture_output=True, text=True, timeout=120)
     if done.returncode != 0 and "</html>" not in done.stdout:
         pytest.skip(f"this machine's chromium does not start: {done.stderr.strip().splitlines()[-1:]}")
     return done.stdout

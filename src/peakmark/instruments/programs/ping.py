@@ -59,6 +59,13 @@ class Ping(common.Instrument):
     version = ("-V", r"ping.* from iputils[ -](\S+)")
     two_nodes = True
 
+    def find(self, path: str) -> Tool:
+        """Errors: Unavailable also when this user may not open its socket, which asking its version does not tell."""
+        tool = super().find(path)
+        if _NO_RIGHTS.search(common.ask(path, "-n", "-q", "-c", "1", "-w", "1", "127.0.0.1")):
+            raise Unavailable("no-rights", path=path)
+        return tool
+
     def check(self, cell: Cell) -> None:
         super().check(cell)
         common.need_one_stream(cell)
