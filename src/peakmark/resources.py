@@ -27,10 +27,23 @@ def schema_path(name: str) -> Path:
 
 
 @functools.cache
-def schema(name: str) -> dict[str, Any]:
-    """The JSON schema ``config/schema/<name>.schema.json``."""
+def schema(name: str, partial: bool = False) -> dict[str, Any]:
+    """The JSON schema ``config/schema/<name>.schema.json``.
+
+    Args:
+        partial: see ``types_alone``.
+    """
     data: dict[str, Any] = json.loads(schema_path(name).read_text(encoding="utf-8"))
-    return data
+    return types_alone(data) if partial else data
+
+
+def types_alone(definition: dict[str, Any]) -> dict[str, Any]:
+    """A schema without its words on what must be there, and what else must not, at the top and in each section."""
+    for part in (definition, *definition["properties"].values()):
+        part.pop("required", None)
+        if part.get("additionalProperties") is False:
+            del part["additionalProperties"]
+    return definition
 
 
 @functools.cache
