@@ -57,6 +57,7 @@ class Iozone(common.Instrument):
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": ("ALL",)}
     executables = ("iozone",)
     package = "iozone3"
+    component = "non-free"
     version = ("-v", r"Version \$Revision: ([0-9.]+) \$")
     variants = ("psync",)
 
