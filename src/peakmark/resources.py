@@ -38,11 +38,15 @@ def schema(name: str, partial: bool = False) -> dict[str, Any]:
 
 
 def types_alone(definition: dict[str, Any]) -> dict[str, Any]:
-    """A schema without its words on what must be there, and what else must not, at the top and in each section."""
-    for part in (definition, *definition["properties"].values()):
-        part.pop("required", None)
-        if part.get("additionalProperties") is False:
-            del part["additionalProperties"]
+    """A schema without its words on what must be there, and what else must not: of an older version, or a part.
+
+    Entries of lists stay as they are described, since they are read by their keys.
+    """
+    definition.pop("required", None)
+    if definition.get("additionalProperties") is False:
+        del definition["additionalProperties"]
+    for part in definition.get("properties", {}).values():
+        types_alone(part)
     return definition
 
 

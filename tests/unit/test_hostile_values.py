@@ -194,6 +194,7 @@ LINES = {
     "concurrency below one": "s,h,cpu,DP,-1,,x,rate,1,op/s,1,",
     "a workload that is none": "s,h,cpu,XX,1,,x,rate,1,op/s,1,",
     "a value without end": "s,h,cpu,DP,1,,x,rate,1e308,op/s,1,",
+    "a run that is none": "s,h,cpu,DP,1,,x,rate,1,op/s,best,",
 }
 
 

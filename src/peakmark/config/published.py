@@ -120,7 +120,7 @@ class Published:
         """Values by (table, workload, block, concurrency, instrument): the single runs, else the one that is printed."""
         by_key: dict[PublishedKey, dict[str, list[float]]] = {}
         for entry in self.measured():
-            kind = "run" if entry.run.isdigit() else entry.run
+            kind = "run" if entry.run.isdecimal() else entry.run
             by_key.setdefault(entry.key, {}).setdefault(kind, []).append(entry.like_here)
         return {
             key: next(kinds[kind] for kind in ("run", *_SUMMARIES) if kind in kinds) for key, kinds in by_key.items()
@@ -233,6 +233,10 @@ def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Ent
         raise ConfigError(
             f"{where}, column unit is {line['unit']!r}: allowed for {table.name} is {table.unit}"
             + (f", or {others}" if others else "")
+        )
+    if line["metric"] == table.metric and line["run"] not in _SUMMARIES and not line["run"].isdecimal():
+        raise ConfigError(
+            f"{where}, column run is {line['run']!r}: allowed is the number of a run, mean, final, or nothing"
         )
     plain = {key: line[key] for key in ("source", "hardware", "table", "workload", "metric", "run", "note")}
     return Entry(

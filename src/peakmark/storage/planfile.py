@@ -85,7 +85,8 @@ def read(path: Path) -> dict[str, Any]:
     whole: dict[str, Any] = plan
     config = whole.get("config") or {}
     _check(path, config, "config", partial=True)
-    _check(path, config.get("site_facts") or {}, "site", partial=True)
+    site = {**(config.get("site_facts") or {}), "name": "site"}  # several files have a name of several words
+    _check(path, site, "site", partial=True)
     return whole
 
 
