@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/build/cache
 export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-trouble test-debian13 test-debian12 test-debian11 fuzz soak cluster cluster-down lint format requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-trouble test-debian13 test-debian12 test-debian11 fuzz fuzz-cli soak cluster cluster-down lint format requirements clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -73,6 +73,11 @@ fuzz: setup-test kernels ## the parsers of C and Python against made-up input, f
 	@$(MAKE) --no-print-directory -C src/kernels fuzz FUZZ_SECONDS=120
 	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/instruments/test_broken.py tests/unit/storage/test_integrity.py
 
+SEED ?= 1
+COUNT ?= 900
+fuzz-cli: setup-test kernels ## the real commands against COUNT=900 hostile inputs of SEED=1, what fails is kept; about five minutes
+	@python -m tests.faults.fuzz_cli --seed $(SEED) --count $(COUNT)
+
 test-emulated: setup-test kernels ## the kernels on CPUs that bochs emulates: instruction sets this one lacks; ARGS="--cpu corei7_skylake_x"
 	@$(MAKE) --no-print-directory -C src/kernels ../../build/kernels/tests/test_sweeps
 	@PYTHONPATH=. python tests/kernels/emulated/run.py $(ARGS)
@@ -102,7 +107,6 @@ test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, han
 	for folder in faults workflow cluster; do python -m pytest tests/$$folder -m trouble || exit 1; done
 
 CELLS ?= 2000
-SEED ?= 1
 soak: setup-test kernels ## CELLS=2000 short cells on the test cluster while everything breaks (root); see docs/soak.md
 	@PYTHONPATH=. python tests/cluster/soak.py --cells $(CELLS) --seed $(SEED)
 

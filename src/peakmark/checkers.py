@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from peakmark import files
-from peakmark.resources import ROOT, schema_path
+from peakmark.resources import ROOT, schema_path, types_alone
 
 FOLDER = ROOT / "build" / "checkers"
 OURS = "from peakmark.checkers import Unfit as JsonSchemaValueException"
@@ -38,15 +38,16 @@ class Unfit(ValueError):
 
 
 @cache
-def checker(name: str, folder: Path = FOLDER) -> Callable[[Any], Any]:
-    """A function that takes what ``config/schema/<name>.schema.json`` describes.
+def checker(name: str, folder: Path = FOLDER, partial: bool = False) -> Callable[[Any], Any]:
+    """A function that takes what ``config/schema/<name>.schema.json`` describes, see ``types_alone``.
 
     It raises ``Unfit`` for what does not fit.
     """
     definition = schema_path(name).read_bytes()
     key = hashlib.sha256(definition + (OURS + NUMBERS + LAST).encode()).hexdigest()[:16]
-    path = folder / f"{name}_{key}.py"
-    return _kept(path) or _compiled(path, json.loads(definition))
+    path = folder / f"{name}_{'part_' if partial else ''}{key}.py"
+    whole = json.loads(definition)
+    return _kept(path) or _compiled(path, types_alone(whole) if partial else whole)
 
 
 def _kept(path: Path) -> Callable[[Any], Any] | None:

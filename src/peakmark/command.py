@@ -13,6 +13,7 @@ from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
 
 def outcome(run: Callable[[], int]) -> int:
     """Do it. Returns the exit code: 0, 1 (failed), 2 (wrong use), and 128 and more when told to end."""
+    output.open_streams()
     os.umask(os.umask(0o077) | 0o002)  # whatever the user's says, nothing is for everybody to write
     try:
         with interrupts.handled():

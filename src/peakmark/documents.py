@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ WRITTEN = "written.sha256"
 """In the campaign's folder: checksums and places of what was written outside it, as ``sha256sum`` prints them."""
 OWN = ("report.pdf", "report.html", "report-anonymous.pdf", "report-anonymous.html")
 """What a campaign's folder itself holds is made anew whenever it is asked for."""
+_LINK = "{} is a link: nothing is written through it; move it away, then run the same command again"
 
 
 def write(target: Path, content: bytes, campaign: Path | None = None) -> None:
@@ -43,7 +45,7 @@ def _write(target: Path, content: bytes, campaign: Path | None) -> None:
             f"{target} is there already, and not as this campaign wrote it: nothing was overwritten; move it away, or give "
             "another name with -o"
         )
-    if campaign is not None and place.parent != campaign.resolve():
+    if campaign is not None and place.parent != campaign.resolve() and not (campaign / WRITTEN).is_symlink():
         # A campaign that is read-only can be reported, but not be told where.
         with suppress(OSError), (campaign / WRITTEN).open("a", encoding="utf-8") as stream:
             stream.write(f"{hashlib.sha256(content).hexdigest()}  {place}\n")
@@ -57,6 +59,27 @@ def _write(target: Path, content: bytes, campaign: Path | None) -> None:
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def own_folder(campaign: Path, name: str) -> Path:
+    """A folder of made files below a campaign, in which each name is a file of its own.
+
+    A file that has another name too (a hard link, as ``cp -l`` makes them) is copied, so that the other stays as it is.
+    Errors: PeakmarkError for a link, as what is behind it may be anybody's; OSError.
+    """
+    folder = campaign / name
+    if folder.is_symlink():
+        raise PeakmarkError(_LINK.format(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+    for place, folders, names in os.walk(folder):
+        for path in (Path(place) / part for part in (*folders, *names)):
+            if path.is_symlink():
+                raise PeakmarkError(_LINK.format(path))
+            if path.is_file() and path.stat().st_nlink > 1:
+                copied = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+                shutil.copy2(path, copied)
+                copied.replace(path)
+    return folder
 
 
 def place_of(target: Path) -> Path:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import re
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from peakmark.errors import RecordError
 from peakmark.units import gigabytes
+
+LARGEST = 128 << 20
+"""Bytes of a file that is read as a whole: the plan of 100,000 cells has a third of it."""
+SMALLEST_NUMBER, LARGEST_NUMBER = 1e-99, 1e30
+"""Nothing that is measured on a computer is beyond them, and what is computed from such numbers stays finite."""
 
 MARGIN = 1.2
 """Free space asked for before a disk cell starts, as a multiple of what it will write."""
@@ -20,14 +29,20 @@ _KINDS = (
 )
 
 
-def read_bytes(path: Path) -> bytes:
-    """The content of a regular file. Errors: OSError, at once also for a named pipe, which would be waited for."""
+def read_bytes(path: Path, most: int = LARGEST) -> bytes:
+    """The content of a regular file of at most ``most`` bytes.
+
+    Errors: OSError, at once also for a named pipe, which would be waited for.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        mode = os.fstat(descriptor).st_mode
+        about = os.fstat(descriptor)
         for is_kind, number, reason in _KINDS:
-            if is_kind(mode):
+            if is_kind(about.st_mode):
                 raise OSError(number, reason, str(path))
+        if about.st_size > most:
+            reason = f"it has {gigabytes(about.st_size)}, allowed are {gigabytes(most)}"
+            raise OSError(errno.EFBIG, reason, str(path))
         stream = os.fdopen(descriptor, "rb")
     except OSError:
         os.close(descriptor)
@@ -39,6 +54,65 @@ def read_bytes(path: Path) -> bytes:
 def read_text(path: Path) -> str:
     """The same as text. Errors: OSError; UnicodeDecodeError, a ValueError."""
     return read_bytes(path).decode("utf-8")
+
+
+def set_aside(path: Path, folder: Path) -> Path:
+    """Move what does not count into a folder, under its name and the next free number. Returns its new path. Errors: OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 0
+    while (target := folder / f"{path.stem}.{number}{path.suffix}").exists():
+        number += 1
+    return path.rename(target)
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value of a file. Errors: OSError; ValueError, see ``parse_json``."""
+    return parse_json(read_text(path))
+
+
+def parse_json(text: str) -> Any:
+    """A JSON value that every later step can compute with, print and write.
+
+    Errors: ValueError for what is no JSON, for numbers that nothing measures, and for half characters (a surrogate without
+    its pair).
+    """
+    try:
+        if not _suspicious(text):
+            return json.loads(text)
+        value = json.loads(text, parse_int=_integer, parse_float=_real, parse_constant=_real)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("it holds half a character, such as \\ud800") from None
+    return value
+
+
+def _suspicious(text: str) -> bool:
+    """Whether a text may hold what needs a closer look, which takes ten times as long."""
+    return re.search(r"[0-9]{30}|[eE]\+?[0-9]{2}|[eE]-[0-9]{3}|\\u[dD][89a-fA-F]|NaN|Infinity", text) is not None
+
+
+def _integer(text: str) -> int:
+    _real(text)
+    return int(text)
+
+
+def _real(text: str) -> float:
+    value = float(text)
+    if value and not SMALLEST_NUMBER <= abs(value) <= LARGEST_NUMBER:
+        shown = text if len(text) <= 20 else f"{text[:17]}..."
+        raise ValueError(f"it has {shown} for a number, allowed is {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}")
+    return value
+
+
+def below(folder: Path, name: str) -> Path:
+    """The place of a file that a file of others names. Errors: RecordError when it is not below ``folder``."""
+    place = folder / name
+    if not name or "\0" in name or not Path(os.path.normpath(place)).is_relative_to(os.path.normpath(folder)):
+        raise RecordError(f"{name!r} lies outside its folder, {folder}")
+    return place
 
 
 def free(folder: Path) -> int:

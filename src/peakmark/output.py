@@ -3,20 +3,48 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 
 
+def open_streams() -> None:
+    """Give a process that was started without standard streams (``>&-``) others: a file that is opened later would take their
+    numbers, and get what is printed.
+
+    What is written to such a standard output is refused, as a result that nobody gets is a failure.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY), number)
+            stream = os.fdopen(number, "r" if name == "stdin" else "w", closefd=False)
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+
+
+def plain(text: str) -> str:
+    """A text of others without what a terminal would obey or cannot show: control characters but line ends and tabs."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", lambda match: ascii(match.group())[1:-1], text)
+
+
 def say(text: str) -> None:
     """Print it now. Errors: OSError that names standard output."""
-    _or_named(lambda: print(text, flush=True))
+    _or_named(lambda: print(plain(text), flush=True))
+
+
+def clear() -> None:
+    """Empty the terminal, if standard output is one."""
+    if sys.stdout.isatty():
+        _or_named(lambda: print("\033[H\033[2J", end=""))
 
 
 def tell(*lines: str) -> None:
     """Lines of ours on standard error."""
     for line in lines:
-        print(f"peakmark: {line}", file=sys.stderr, flush=True)
+        print(f"peakmark: {plain(line)}", file=sys.stderr, flush=True)
 
 
 def flush() -> None:

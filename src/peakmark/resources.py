@@ -27,10 +27,27 @@ def schema_path(name: str) -> Path:
 
 
 @functools.cache
-def schema(name: str) -> dict[str, Any]:
-    """The JSON schema ``config/schema/<name>.schema.json``."""
+def schema(name: str, partial: bool = False) -> dict[str, Any]:
+    """The JSON schema ``config/schema/<name>.schema.json``.
+
+    Args:
+        partial: see ``types_alone``.
+    """
     data: dict[str, Any] = json.loads(schema_path(name).read_text(encoding="utf-8"))
-    return data
+    return types_alone(data) if partial else data
+
+
+def types_alone(definition: dict[str, Any]) -> dict[str, Any]:
+    """A schema without its words on what must be there, and what else must not: of an older version, or a part.
+
+    Entries of lists stay as they are described, since they are read by their keys.
+    """
+    definition.pop("required", None)
+    if definition.get("additionalProperties") is False:
+        del definition["additionalProperties"]
+    for part in definition.get("properties", {}).values():
+        types_alone(part)
+    return definition
 
 
 def keep_matplotlib(elsewhere: Path | None = None) -> None:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 
-def problem(instance: Any, name: str) -> ValidationError | None:
+def problem(instance: Any, name: str, partial: bool = False) -> ValidationError | None:
     """What is to be mended first to make ``instance`` fit ``config/schema/<name>.schema.json``; None if it fits."""
     # Imported late: it takes 0.1 s, which every measuring job would pay.
     from jsonschema.exceptions import best_match
 
-    error: ValidationError | None = best_match(_validator()(schema(name)).iter_errors(instance))
+    error: ValidationError | None = best_match(_validator()(schema(name, partial)).iter_errors(instance))
     return error
 
 
@@ -43,20 +43,22 @@ def _validator() -> Any:
     return extend(Draft202012Validator, {"pattern": pattern}, type_checker=checker)  # type: ignore[no-untyped-call]
 
 
-def validate(instance: Any, name: str, what: str, error: type[PeakmarkError] = RecordError) -> None:
+def validate(
+    instance: Any, name: str, what: str, error: type[PeakmarkError] = RecordError, partial: bool = False
+) -> None:
     """Check what a person wrote. Errors: ``error``, one sentence that begins with ``what``."""
-    wrong = problem(instance, name)
+    wrong = problem(instance, name, partial)
     if wrong is not None:
         raise error(f"{what}: {sentence(wrong)}")
 
 
-def validate_fast(instance: Any, name: str, what: str) -> None:
+def validate_fast(instance: Any, name: str, what: str, partial: bool = False) -> None:
     """Check what a program wrote: 20 us, so that 100,000 records are read in seconds. Errors: RecordError."""
     try:
-        checker(name)(instance)
-    except Unfit:
-        validate(instance, name, what)  # says it in the same words as for a person's file
-        raise
+        checker(name, partial=partial)(instance)
+    except Unfit as error:
+        validate(instance, name, what, partial=partial)  # says it in the same words as for a person's file
+        raise RecordError(f"{what}: {error}") from error
 
 
 def sentence(error: ValidationError) -> str:

@@ -21,7 +21,9 @@ LARGEST = 512 << 10
 MOST = 200_000
 """Values of a file when each alias is written out."""
 
-_FLOAT = "tag:yaml.org,2002:float"
+_FLOAT, _TEXT = "tag:yaml.org,2002:float", "tag:yaml.org,2002:str"
+_LOOKS = yaml.SafeLoader("")
+"""Knows which values look like numbers, dates or truth values."""
 
 
 def read(path: Path | str, what: str = "") -> dict[str, Any]:
@@ -103,7 +105,9 @@ def _json(text: str, where: str) -> Any:
             raise ConfigError(f"{where} has {word} for a number: allowed are finite numbers")
         return value
 
-    return json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
+    value = json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
+    _check_text(json.dumps(value, ensure_ascii=False), where)
+    return value
 
 
 def _size(node: yaml.Node, where: str, known: dict[int, int]) -> int:
@@ -115,6 +119,9 @@ def _size(node: yaml.Node, where: str, known: dict[int, int]) -> int:
         return size
     known[id(node)] = 0
     size = 1
+    _check_tag(node, where)
+    if isinstance(node, yaml.ScalarNode):
+        _check_text(node.value, _at(node, where))
     if isinstance(node, yaml.MappingNode):
         _keys_once(node, where)
         size += sum(_size(part, where, known) for pair in node.value for part in pair)
@@ -128,6 +135,25 @@ def _size(node: yaml.Node, where: str, known: dict[int, int]) -> int:
         )
     known[id(node)] = size
     return size
+
+
+def _check_text(text: str, where: str) -> None:
+    """Errors: ConfigError for a surrogate without its pair, which no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = ascii(text[error.start])
+        raise ConfigError(f"{where} holds half a character, {half}: write it as it is, in UTF-8") from error
+
+
+def _check_tag(node: yaml.Node, where: str) -> None:
+    """Errors: ConfigError for a tag (``!!int x``) that makes of a value what it does not look like."""
+    meant = _LOOKS.resolve(type(node), node.value, (True, False))  # type: ignore[no-untyped-call]
+    if node.tag not in (meant, _TEXT):
+        shown = node.tag.replace("tag:yaml.org,2002:", "!!")
+        raise ConfigError(
+            f"{_at(node, where)} is not valid YAML: the tag {shown} is not allowed, write the value without it"
+        )
 
 
 def _finite(text: str) -> bool:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from peakmark import files
 from peakmark.config import inputs
 from peakmark.errors import RecordError
 from peakmark.reporting.report import mapped
-from peakmark.storage import decisions, records
+from peakmark.storage import decisions, planfile, records
 from peakmark.storage.results import Results, StoredRecord
 
 Replace = Callable[[str], str]
@@ -32,20 +33,20 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
         return name if replace is None else "/".join(replace(part) for part in name.split("/"))
 
     def put(name: str, content: bytes) -> None:
-        place = target / text(name)
+        place = files.below(target, text(name))
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
         written.append(text(name))
 
     def put_json(name: str) -> None:
-        content = (results.directory / name).read_bytes()
-        if replace is not None:
-            try:
-                content = dump(mapped(json.loads(content), replace)).encode()
-            except (ValueError, RecursionError) as error:
-                where = results.directory / name
-                raise RecordError(f"{where} is damaged ({error}): delete it, the next run writes it anew") from error
-        put(name, content)
+        where = results.directory / name
+        if replace is None:
+            put(name, files.read_bytes(where))
+            return
+        try:
+            put(name, dump(mapped(files.read_json(where), replace)).encode())
+        except ValueError as error:
+            raise RecordError(f"{where} is damaged ({error})", planfile.ANEW) from error
 
     def put_known(name: str, known: Mapping[str, Any], **changed: Any) -> None:
         """A file whose content is known: as it is, or without the names in it."""
@@ -73,7 +74,7 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
         put_known(record.path, record.data, raw=digests)
     section = results.config.get("report") or {}
     for name, path in inputs.collect(results.directory, section):
-        put(name, path.read_bytes())
+        put(name, files.read_bytes(path))
     index = inputs.index(section)
     if index:
         put(inputs.INDEX, dump(index if replace is None else mapped(index, replace)).encode())
@@ -86,13 +87,15 @@ def raw_outputs(results: Results, record: StoredRecord) -> list[tuple[str, bytes
     folder = (results.directory / record.path).parent
     for name, digest in sorted(record.data["raw"].items()):
         path = folder / name
-        again = f"delete {results.directory / record.path} and run the campaign again to measure this cell anew"
         try:
-            content = path.read_bytes()
+            content = files.read_bytes(files.below(folder, name))
         except OSError as error:
-            raise RecordError(f"the raw output {path} cannot be read ({error.strerror}): {again}") from error
+            raise RecordError(
+                f"the raw output {path} cannot be read ({error.strerror}): put it back, or move its record "
+                f"{results.directory / record.path} away and run the campaign again to measure this cell anew"
+            ) from error
         if hashlib.sha256(content).hexdigest() != digest:
-            raise RecordError(f"the raw output {path} is not the one that its record has the checksum of: {again}")
+            raise RecordError(f"the raw output {path} is not as it was written", records.AGAIN)
         outputs.append((name, content))
     return outputs
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import tempfile
 import zipfile
@@ -16,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from peakmark import documents, files
 from peakmark.bundling.bundle import SUMS, build_all
 from peakmark.bundling.crate import HOME, NAME
-from peakmark.errors import PeakmarkError, sentence
+from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
 from peakmark.judging.judged import Judged
 from peakmark.reporting.report import must_be_complete
 from peakmark.resources import version
@@ -82,7 +81,7 @@ def _compared(folder: Path, before: bytes | None, after: bytes) -> str:
 
 def _made_with(folder: Path) -> str:
     try:
-        graph = json.loads((folder / NAME).read_text(encoding="utf-8"))["@graph"]
+        graph = files.read_json(folder / NAME)["@graph"]
         return str(next(entity["softwareVersion"] for entity in graph if entity["@id"] == HOME))
     except (OSError, ValueError, KeyError, TypeError, StopIteration):
         return "an unknown version"
@@ -103,7 +102,12 @@ def unpacked(bundle: Path) -> Iterator[Path]:
             raise PeakmarkError(f"cannot unpack the bundle {bundle}: {sentence(error)}") from error
         except Exception as error:  # of zipfile, and of what it unpacks with: damage within the compressed data
             raise _damaged(bundle, str(error).rstrip(".")) from error
-        yield folder
+        try:
+            yield folder
+        except (RecordError, ConfigError) as error:  # what the next run does says nothing to whoever has the bundle
+            raise _damaged(bundle, error.fact.replace(f"{folder}/", "")) from error
+        except PeakmarkError as error:
+            raise PeakmarkError(str(error).replace(f"{folder}/", f"{bundle}: ")) from error
 
 
 def _damaged(bundle: Path, why: str) -> PeakmarkError:
@@ -179,7 +183,7 @@ def verify(folder: Path, bundle: Path | None = None) -> None:
         file = folder / path
         if not file.is_file():
             raise PeakmarkError(f"{shown} is not whole: {path} is missing; get it again from where it came from")
-        if hashlib.sha256(file.read_bytes()).hexdigest() != digest:
+        if hashlib.sha256(files.read_bytes(file)).hexdigest() != digest:
             raise PeakmarkError(
                 f"{path} in {shown} is not what {SUMS} says: it was changed or damaged after the bundle was made; get the "
                 "bundle again from where it came from"
@@ -189,13 +193,13 @@ def verify(folder: Path, bundle: Path | None = None) -> None:
         if counts(path) and file.is_file() and path not in sums and path not in (SUMS, NAME):
             raise PeakmarkError(
                 f"{path} in {shown} stands in no line of {SUMS}: it was added after the bundle was made; remove it, or get "
-                f"the bundle again from where it came from, or delete {SUMS} to go on with the campaign here"
+                f"the bundle again from where it came from, or move {SUMS} away to go on with the campaign here"
             )
 
 
 def _read_sums(folder: Path, shown: Path) -> dict[str, str]:
     try:
-        lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+        lines = files.read_text(folder / SUMS).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise _damaged(shown, f"{SUMS} cannot be read") from error
     sums = {}

@@ -85,5 +85,5 @@ def _clean(options: argparse.Namespace) -> int:
 def _sbom(options: argparse.Namespace) -> int:
     from peakmark.bundling import sbom
 
-    print(sbom.make(options.kernels), end="")
+    output.say(sbom.make(options.kernels).rstrip())
     return 0

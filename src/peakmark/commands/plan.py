@@ -56,12 +56,17 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _decide(options: argparse.Namespace) -> int:
+    from peakmark.errors import ConfigError
     from peakmark.planning import adaptive
     from peakmark.storage import decisions
     from peakmark.storage.results import Results
 
+    folder = options.plan.parent / decisions.FOLDER
+    output_path = folder / f"{options.round}.json"
+    if options.round < 0 or options.output.absolute() != output_path.absolute():
+        raise ConfigError(f"--output is {str(options.output)!r}: allowed is {output_path}, with --round from 0")
     campaign = Results.read(options.plan.parent)
-    earlier = decisions.read(options.output.with_name(f"{options.round - 1}.json")) if options.round else {}
+    earlier = decisions.read(folder / f"{options.round - 1}.json") if options.round else {}
     stored = adaptive.read_records(campaign.directory, campaign.planned, campaign.criteria)
     decided = adaptive.decide(campaign.planned, campaign.criteria, earlier, options.round, stored)
     decisions.write(options.output, decided)

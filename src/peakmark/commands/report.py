@@ -168,4 +168,7 @@ def _print_path(path: Path, more: str = "") -> None:
     """Say where a document is; beside one that went through a pipe or standard output the line would be part of it."""
     from peakmark import documents
 
-    print(f"{path}{more}", file=sys.stderr if documents.is_stream(path) else sys.stdout)
+    if documents.is_stream(path):
+        print(output.plain(f"{path}{more}"), file=sys.stderr)
+    else:
+        output.say(f"{path}{more}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,20 @@ def add(commands: Any) -> None:
     status.add_argument("--failed", action="store_true", help="only what failed or is missing")
     status.add_argument(
         "--watch",
-        type=float,
+        type=_seconds,
         nargs="?",
         const=10.0,
         metavar="SECONDS",
         help="show it again every so many seconds (default 10) until all cells are done",
     )
     status.set_defaults(run=_status)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 1 <= value <= 86400:
+        raise argparse.ArgumentTypeError(f"{text} is not allowed: give seconds from 1 to 86400, such as 10")
+    return value
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -36,8 +42,8 @@ def _status(options: argparse.Namespace) -> int:
         if options.watch is None:
             output.say(standing.text)
             return 0
-        # Home, the text, and nothing of the one before below or beside it.
-        output.say("\033[H\033[2J" + standing.text if sys.stdout.isatty() else standing.text)
+        output.clear()
+        output.say(standing.text)
         if standing.complete:
             return 0
-        time.sleep(max(1.0, options.watch))
+        time.sleep(options.watch)

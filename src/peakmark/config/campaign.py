@@ -72,6 +72,8 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
     for place, value in _leaves(plain, ""):
         if isinstance(value, float) and not math.isfinite(value):
             raise ConfigError(f"{place} is {value}: allowed is a finite number")
+        if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+            raise ConfigError(f"{place} is {value!a}: allowed is text in UTF-8")
     return plain
 
 

@@ -6,11 +6,12 @@ are used, so that the report can be built where the files are not.
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from peakmark import files
 from peakmark.config import layouts, published
 from peakmark.errors import ConfigError, RecordError
 from peakmark.formatting import listed
@@ -22,6 +23,8 @@ TEXTS = ("introduction", "design", "discussion", "improvements", "conclusion", "
 """Chapters of ``report.text``, in their order."""
 KINDS = {"text": (".md", ".typ"), "bibliography": (".bib", ".yml", ".yaml")}
 
+LARGEST = 16 << 20
+"""Bytes of a text, a bibliography or a logo."""
 LOGOS = {".svg": b"<", ".png": b"\x89PNG", ".jpg": b"\xff\xd8", ".jpeg": b"\xff\xd8"}
 """Endings of logos, and what such a file begins with."""
 
@@ -33,7 +36,9 @@ def check_logo(name: str | None) -> Path | None:
     path = Path(name)
     try:
         kind = LOGOS[path.suffix.lower()]
-        whole = path.is_file() and path.read_bytes()[:1024].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(kind)
+        whole = path.is_file() and files.read_bytes(path, LARGEST)[:1024].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(
+            kind
+        )
     except (KeyError, OSError, ValueError):
         whole = False
     if not whole:
@@ -49,10 +54,10 @@ def check_text(key: str, name: Any) -> Path:
     why = "of no kind that a report takes" if path.suffix.lower() not in kinds else "not a file that exists here"
     if path.suffix.lower() in kinds and path.is_file():
         try:
-            path.read_text(encoding="utf-8")
+            files.read_bytes(path, LARGEST).decode()
             return path
-        except (OSError, ValueError):
-            why = "not readable as UTF-8 text"
+        except (OSError, ValueError) as error:
+            why = f"not readable as UTF-8 text ({getattr(error, 'strerror', None) or error})"
     raise ConfigError(f"report.{key}: {str(name)!r} is {why}: allowed are {listed(kinds)} files")
 
 
@@ -102,6 +107,11 @@ def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path
     return copied
 
 
+def _is_inside(directory: Path, name: str) -> bool:
+    """Whether a copy lies below ``inputs/``, also behind links. Errors: ValueError for a null byte."""
+    return Path(os.path.realpath(directory / name)).is_relative_to(os.path.realpath(directory / FOLDER))
+
+
 def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
     """``report:`` with the copies of a bundle in place of the configured files, where there are any.
 
@@ -111,14 +121,14 @@ def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
     if not path.is_file():
         return dict(section)
     try:
-        known: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
+        known: dict[str, dict[str, str]] = files.read_json(path)
         places = {key: {value: str(name) for value, name in copies.items()} for key, copies in known.items()}
+        names_of = [name for copies in places.values() for name in copies.values()]
+        outside = [name for name in names_of if not _is_inside(directory, name)]
     except (OSError, ValueError, AttributeError) as error:
         raise RecordError(f"{path} is damaged ({error}): get the bundle again from where it came from") from error
-    for copies in places.values():
-        for name in copies.values():
-            if not (directory / name).resolve().is_relative_to((directory / FOLDER).resolve()):
-                raise RecordError(f"{path} names {name!r}, which is not below {FOLDER}/: this is no bundle of peakmark")
+    if outside:
+        raise RecordError(f"{path} names {outside[0]!r}, which is not below {FOLDER}/: this is no bundle of peakmark")
 
     def copy(key: str, value: Any) -> Any:
         name = places.get(key, {}).get(str(value))

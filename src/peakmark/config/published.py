@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from peakmark import files
+from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.errors import ConfigError
 from peakmark.instruments.tables import BY_NAME
 from peakmark.resources import ROOT
@@ -36,6 +39,9 @@ how often a copied byte is counted, whether the page cache was passed by, when t
 files were there before."""
 COPIES = ("RWS", "RWR")
 THEORETICAL = "theoretical"
+LARGEST = 16 << 20
+"""Bytes of a file: a hundred thousand values."""
+MOST_THREADS = 10**6
 PublishedKey = tuple[str, str, int | None, int, str]
 """(table, workload, block in bytes, concurrency, instrument) of a published value."""
 
@@ -114,7 +120,7 @@ class Published:
         """Values by (table, workload, block, concurrency, instrument): the single runs, else the one that is printed."""
         by_key: dict[PublishedKey, dict[str, list[float]]] = {}
         for entry in self.measured():
-            kind = "run" if entry.run.isdigit() else entry.run
+            kind = "run" if entry.run.isdecimal() else entry.run
             by_key.setdefault(entry.key, {}).setdefault(kind, []).append(entry.like_here)
         return {
             key: next(kinds[kind] for kind in ("run", *_SUMMARIES) if kind in kinds) for key, kinds in by_key.items()
@@ -179,7 +185,7 @@ def load(name: str) -> Published:
 def _load(path: Path) -> Published:
     """Byte order mark, ``;`` between fields (then ``,`` may be the decimal mark), and columns in any order are read."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with io.StringIO(files.read_bytes(path, LARGEST).decode("utf-8-sig"), newline="") as file:
             first = file.readline()
             file.seek(0)
             separator = max((",", ";", "\t"), key=first.count)
@@ -211,10 +217,16 @@ def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Ent
     if line["table"] not in BY_NAME:
         raise ConfigError(f"{where}, column table is {line['table']!r}: allowed are {', '.join(BY_NAME)}")
     table = BY_NAME[line["table"]]
+    workloads = WORKLOADS[table.subsystem]
+    if line["workload"] not in workloads:
+        raise ConfigError(
+            f"{where}, column workload is {line['workload']!r}: allowed for {table.name} are {', '.join(workloads)}"
+        )
     text = line["value"].replace(",", ".") if separator == ";" else line["value"]
     factor, unit = UNITS.get(line["unit"].strip(), (1.0, line["unit"].strip()))
     value = _number(where, "value", text, float) * factor
-    if not math.isfinite(value) or (line["metric"] == table.metric and value <= 0):
+    too_far = value != 0 and not files.SMALLEST_NUMBER <= abs(value) <= files.LARGEST_NUMBER
+    if too_far or math.isnan(value) or (line["metric"] == table.metric and value <= 0):
         raise ConfigError(f"{where}, column value is {line['value']!r}: allowed are numbers above 0")
     if line["metric"] == table.metric and unit != table.unit:
         others = ", ".join(name for name, (_, unit) in UNITS.items() if unit == table.unit)
@@ -222,10 +234,14 @@ def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Ent
             f"{where}, column unit is {line['unit']!r}: allowed for {table.name} is {table.unit}"
             + (f", or {others}" if others else "")
         )
+    if line["metric"] == table.metric and line["run"] not in _SUMMARIES and not line["run"].isdecimal():
+        raise ConfigError(
+            f"{where}, column run is {line['run']!r}: allowed is the number of a run, mean, final, or nothing"
+        )
     plain = {key: line[key] for key in ("source", "hardware", "table", "workload", "metric", "run", "note")}
     return Entry(
         **plain,
-        concurrency=_number(where, "concurrency", line["concurrency"], int),
+        concurrency=_number(where, "concurrency", line["concurrency"], _count),
         block=_number(where, "block", line["block"], parse_size) if line["block"] else None,
         program=line["instrument"],
         value=value,
@@ -246,6 +262,13 @@ def _definition(where: str, text: str) -> dict[str, str]:
     return definition
 
 
+def _count(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= MOST_THREADS:
+        raise ValueError(f"{value} is no number of threads")
+    return value
+
+
 T = TypeVar("T")
 
 
@@ -254,5 +277,9 @@ def _number(where: str, column: str, text: str, kind: Callable[[str], T]) -> T:
     try:
         return kind(text.strip())
     except (ValueError, ConfigError) as error:
-        wanted = "a size such as 4096 or 64KiB" if kind is parse_size else "a number"
+        wanted = "a number"
+        if kind is parse_size:
+            wanted = "a size such as 4096 or 64KiB"
+        elif kind is _count:
+            wanted = f"a whole number from 1 to {MOST_THREADS}"
         raise ConfigError(f"{where}, column {column} is {text!r}: allowed is {wanted}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from peakmark import documents
 from peakmark.config import layouts
 from peakmark.figures import bars, dots, panels, style, together
 from peakmark.formatting import percent
@@ -23,6 +25,7 @@ from peakmark.judging.verdict import describe, with_limit
 from peakmark.tables import captions
 
 OVERVIEW, FLEET = "overview", "fleet"
+MOST_TICKS = 20
 FARTHEST = 1.5  # a reference's share beyond it leaves the overview to the right; every repetition of our own is shown
 
 
@@ -35,8 +38,7 @@ def build(campaign: Path | Judged) -> list[Path]:
     """
     judged = Judged.of(campaign)
     results, rows, mark = judged.results, judged.rows, judged.results.mark
-    folder = results.directory / "figures"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = documents.own_folder(results.directory, "figures")
     style.begin()
     written = []
     several, many = len(fleet.nodes(rows)) > 1, fleet.is_many(rows)
@@ -90,7 +92,8 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
     axis.tick_params(axis="y", length=0, labelsize=8)
     axis.set_ylim(len(chosen) - 0.5, -0.55)
     axis.set_xlim(0, far * 1.04)
-    ticks = [0.2 * step for step in range(int(far / 0.2 + 1e-9) + 1)]
+    step = 0.2 * max(1, math.ceil(far / 0.2 / MOST_TICKS))
+    ticks = [step * number for number in range(int(far / step + 1e-9) + 1)]
     axis.set_xticks(ticks, [f"{100 * tick:.0f}" for tick in ticks])
     axis.set_xlabel("% of the limit")
     axis.grid(axis="x")

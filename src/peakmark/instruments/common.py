@@ -283,6 +283,7 @@ class Instrument:
     reference: ClassVar[bool] = True
     two_nodes: ClassVar[bool] = False
     package: ClassVar[str | None] = None
+    component: ClassVar[str] = ""
     variants: ClassVar[tuple[str, ...]] = ("",)
     version: ClassVar[tuple[str, str]]
     heading: ClassVar[str] = ""

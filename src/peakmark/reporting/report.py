@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +13,7 @@ from typing import Any, Literal
 from peakmark import documents, fonts
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
+from peakmark.formatting import listed
 from peakmark.judging.judged import Judged
 from peakmark.judging.rows import layout_of
 from peakmark.reporting import chapters, document, markdown, pictures
@@ -55,7 +56,7 @@ def build(
         (folder / "fonts").mkdir()
         for path in more:
             shutil.copyfile(path, folder / "fonts" / path.name)
-        compiled = _compile(folder, document.newest(results))
+        compiled = _compile(folder, document.newest(results), [*chapters.sources(results).values(), *_logo_of(results)])
     documents.write(target, compiled, owner or results.directory)
     return target
 
@@ -64,14 +65,20 @@ def must_be_complete(results: Results, partial: bool, command: str = "report", s
     """Errors: PeakmarkError when cells are missing and ``partial`` does not allow it; ``shown``: what the user gave."""
     place = shown or results.directory
     if results.missing and not partial:
+        reasons = [results.findings[cell.id].reason for cell in results.missing]
+        damaged = [reason for reason in reasons if reason]
+        which = (
+            f"; records of {len(damaged)} are there and do not count, the first because {damaged[0]}" if damaged else ""
+        )
         raise PeakmarkError(
-            f"{len(results.missing)} of {len(results.cells)} planned cells of {place} have no record: run the "
-            f"campaign again to measure them, or {command} what there is with `peakmark {command} --partial "
+            f"{len(results.missing)} of {len(results.cells)} planned cells of {place} have no record that counts{which}: "
+            f"run the campaign again to measure them, or {command} what there is with `peakmark {command} --partial "
             f"{place}`"
         )
 
 
-def _compile(folder: Path, when: datetime) -> bytes:
+def _compile(folder: Path, when: datetime, included: Sequence[Path]) -> bytes:
+    """The PDF. ``included``: the author's files, in which a mistake may be."""
     import typst
 
     try:
@@ -80,7 +87,11 @@ def _compile(folder: Path, when: datetime) -> bytes:
         )
         compiled = compiler.compile(format="pdf", pdf_standards=list(STANDARDS), timestamp=when)
     except typst.TypstError as error:
-        raise PeakmarkError(f"Typst could not set the report: {error.message}; {' '.join(error.hints)}") from error
+        why = " ".join([error.message, *error.hints])
+        if included:
+            names = listed([str(path) for path in included])
+            raise PeakmarkError(f"the report cannot be set, mend {names}, which it includes: {why}") from error
+        raise PeakmarkError(f"Typst could not set the report: {why}") from error
     if not isinstance(compiled, bytes):
         raise PeakmarkError("Typst returned no PDF")
     return compiled
@@ -101,12 +112,16 @@ def _figures(source: Path, target: Path, names: list[str]) -> dict[str, int]:
 
 def _logo(results: Results, folder: Path) -> str | None:
     """Copy the configured logo into the Typst root; its new name, None without one."""
+    for path in _logo_of(results):
+        name = f"logo{path.suffix.lower()}"
+        shutil.copyfile(path, folder / name)
+        return name
+    return None
+
+
+def _logo_of(results: Results) -> list[Path]:
     path = check_logo(results.report_config.get("logo"))
-    if path is None:
-        return None
-    name = f"logo{path.suffix.lower()}"
-    shutil.copyfile(path, folder / name)
-    return name
+    return [] if path is None else [path]
 
 
 def printable(value: Any, known: frozenset[int]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,10 +24,10 @@ Finding = tuple[str, str, str]
 
 def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[str, bool]:
     """A line per finding, and whether nothing that is needed is missing. ``node``: inside a job, on its node."""
-    needed = [*_programs(), *_kernels(kernels)]
-    others = [*_references(), *_toolchain(kernels), _scratch(files.scratch(scratch)), *_settings(), *_busy()]
+    needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
+    others = [*_references(), *_toolchain(kernels), *_settings(), *_busy()]
     lines = [*(probe.of_node() if node else ()), *(probe.line(*finding) for finding in (*needed, *others))]
-    return "\n".join(lines), all(mark == "ok" for mark, _, _ in needed)
+    return "\n".join(lines), all(mark in ("ok", "note") for mark, _, _ in needed)
 
 
 def _programs() -> Iterator[Finding]:
@@ -58,6 +59,8 @@ def _references() -> Iterator[Finding]:
         if path is None:
             elsewhere = f"put it on PATH or set tools.{name} in the configuration"
             fix = f"apt-get install {instrument.package}" if instrument.package else elsewhere
+            if instrument.component:
+                fix = f"add {instrument.component} to the components in the sources of apt, apt-get update, then {fix}"
             yield "missing", name, f"its columns stay empty; {fix}"
             continue
         try:
@@ -74,12 +77,15 @@ def _toolchain(kernels: Path) -> Iterator[Finding]:
 
 def _scratch(scratch: Path) -> Finding:
     try:
+        with tempfile.TemporaryFile(dir=scratch) as file:  # /proc is a folder with room, and takes none
+            file.write(b"0")
         kind = subprocess.run(
             ["stat", "-f", "-c", "%T", str(scratch)], capture_output=True, text=True, timeout=10, check=True
         ).stdout.strip()
         text = f"{scratch}: {kind}, {gigabytes(files.free(scratch))} free"
-    except (OSError, subprocess.SubprocessError):
-        return "missing", "scratch", f"{scratch} cannot be used; set scratch: to a directory on the node"
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        why = getattr(error, "strerror", None) or error
+        return "missing", "scratch", f"{scratch} cannot be used ({why}); set scratch: to a directory on the node"
     if kind in ("tmpfs", "ramfs"):
         return "note", "scratch", f"{text}; this is memory, not a disk: set scratch: to a directory on a disk"
     return "ok", "scratch", text

@@ -44,7 +44,7 @@ def lock(directory: Path) -> int:
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "running"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         # Not flock: on a shared filesystem these are the locks that other nodes see.
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from peakmark import output
 from peakmark.formatting import plural
 from peakmark.planning.plan import Plan
-from peakmark.storage import facts, integrity
+from peakmark.storage import decisions, facts, integrity
 from peakmark.storage.integrity import Finding
 from peakmark.storage.results import Results
 
@@ -50,6 +50,7 @@ def begin(plan: Plan, findings: Mapping[str, Finding]) -> None:
             output.tell(finding.reason)
     for host in plan.results.damaged_facts:
         facts.set_aside(plan.directory, host)
+    decisions.set_aside(plan.directory)
     kept = f"kept in {plan.directory / integrity.ASIDE}"
     if aside[integrity.DAMAGED]:
         output.tell(f"{_cells(aside[integrity.DAMAGED])} measured again, the records as they were are {kept}")

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from peakmark import files
+from peakmark import files, output, schemas
 from peakmark.cell import Cell
 from peakmark.config.repetitions import Criterion
 from peakmark.errors import RecordError
+from peakmark.storage.integrity import ASIDE
 
 FOLDER = "repetitions"
+ANEW = "the next run sets them aside and decides again"
 
 CLOSED = ("narrow", "cap", "time", "unavailable")
 """Why a row gets no further round: narrow enough, all planned are made, no time left, nothing can be measured here."""
@@ -47,21 +49,55 @@ def write(path: Path, decisions: Decisions) -> None:
 def read(path: Path) -> dict[str, Decision]:
     """Decisions from disk. Errors: RecordError when the file is missing or damaged."""
     try:
-        rows = json.loads(files.read_text(path))["rows"]
-        return {row: Decision(**{**entry, "criterion": Criterion(**entry["criterion"])}) for row, entry in rows.items()}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordError(f"{path} cannot be read ({error}): delete it, the next run decides anew") from error
+        stored = files.read_json(path)
+    except OSError as error:
+        raise RecordError(f"the decisions {path} cannot be read ({error.strerror})", ANEW) from error
+    except ValueError as error:
+        raise RecordError(f"the decisions {path} are damaged ({error})", ANEW) from error
+    schemas.validate_fast(stored, "decisions", f"the decisions {path} are damaged")
+    return {
+        row: Decision(**{**entry, "criterion": Criterion(**entry["criterion"])})
+        for row, entry in stored["rows"].items()
+    }
 
 
 def standing(directory: Path, criteria: Mapping[str, Criterion]) -> dict[str, Decision]:
-    """The newest decision for each row that was made with the present criteria. Errors: RecordError."""
-    if not criteria:
-        return {}
-    paths = (directory / FOLDER).glob("*.json")
+    """The newest decision for each row that was made with the present criteria. Damaged files decide nothing."""
     newest: dict[str, Decision] = {}
-    for path in sorted(paths, key=lambda path: (path.stem.isdigit(), int(path.stem) if path.stem.isdigit() else 0)):
-        newest |= {row: decision for row, decision in read(path).items() if criteria.get(row) == decision.criterion}
+    for path in _paths(directory) if criteria else ():
+        try:
+            decided = read(path)
+        except RecordError:
+            continue
+        newest |= {row: decision for row, decision in decided.items() if criteria.get(row) == decision.criterion}
     return newest
+
+
+def damaged(directory: Path) -> list[RecordError]:
+    """What is wrong with each file of decisions that does not count."""
+    errors = []
+    for path in _paths(directory):
+        try:
+            read(path)
+        except RecordError as error:
+            errors.append(error)
+    return errors
+
+
+def set_aside(directory: Path) -> None:
+    """Move damaged decisions to where they are kept, and say so. Errors: OSError."""
+    for path in _paths(directory):
+        try:
+            read(path)
+        except RecordError as error:
+            kept = files.set_aside(path, directory / ASIDE / FOLDER)
+            output.tell(f"{error.fact}: decided again, the file as it was is {kept}")
+
+
+def _paths(directory: Path) -> list[Path]:
+    """Files of decisions, the newest last: those of jobs, then those of rounds."""
+    paths = (directory / FOLDER).glob("*.json")
+    return sorted(paths, key=lambda path: int(path.stem) if path.stem.isdecimal() else -1)
 
 
 def spared(cells: Iterable[Cell], decisions: Decisions) -> set[str]:

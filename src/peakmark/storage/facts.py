@@ -1,16 +1,16 @@
 """``machine/<host>.json``: the facts of a node, sealed as records are, since every limit is computed from them.
 
-Facts that were written before there was a seal have none and are read as they are.
+Facts that were written before there was a seal have none. Those of other versions may lack parts or have more, but what
+they have must be of the type that the schema says.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import files
+from peakmark import files, schemas
 from peakmark.errors import RecordError
 from peakmark.storage import records
 from peakmark.storage.integrity import ASIDE
@@ -25,23 +25,19 @@ def write(path: Path, facts: Mapping[str, Any]) -> None:
 
 def read(path: Path) -> dict[str, Any]:
     """Facts as they were written, without the seal. Errors: RecordError when they are missing, damaged or edited."""
-    return read_sealed(path)[0]
-
-
-def read_sealed(path: Path) -> tuple[dict[str, Any], bool]:
-    """The same, and whether they had a seal. Errors: RecordError."""
     try:
-        facts = json.loads(files.read_text(path))
+        facts = files.read_json(path)
     except OSError as error:
         raise RecordError(f"the machine facts {path} cannot be read ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise RecordError(f"the machine facts {path} are damaged ({error})") from error
     if not isinstance(facts, dict):
         raise RecordError(f"the machine facts {path} are damaged (they are no facts of a machine)")
     seal = facts.pop(records.CHECKSUM, None)
     if seal is not None and not records.fits(seal, facts):
         raise RecordError(f"the machine facts {path} are not as they were written (their checksum does not fit)")
-    return facts, seal is not None
+    schemas.validate_fast(facts, "machine", f"the machine facts {path} are damaged", partial=True)
+    return facts
 
 
 def survey(directory: Path) -> dict[str, dict[str, Any] | RecordError]:
@@ -62,10 +58,4 @@ def whole(directory: Path) -> dict[str, dict[str, Any]]:
 
 def set_aside(directory: Path, host: str) -> Path:
     """Move facts that do not count to where they are kept. Returns their new path. Errors: OSError."""
-    folder = directory / ASIDE / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    number = 0
-    while (target := folder / f"{host}.{number}.json").exists():
-        number += 1
-    (directory / FOLDER / f"{host}.json").rename(target)
-    return target
+    return files.set_aside(directory / FOLDER / f"{host}.json", directory / ASIDE / FOLDER)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark import output
+from peakmark import documents, output
 from peakmark.storage.results import Results, StoredRecord
 
 _CELL = ("subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "repetition")
@@ -39,8 +39,7 @@ def build(results: Results) -> pd.DataFrame:
     for reason in results.left_out:
         output.tell(f"left out: {reason}")
     frame = pd.DataFrame(lines, columns=list(COLUMNS)).astype(dict(COLUMNS))
-    folder = results.directory / "tables"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = documents.own_folder(results.directory, "tables")
     frame.to_csv(folder / "measurements.csv", index=False, lineterminator="\n")
     frame.to_parquet(folder / "measurements.parquet", index=False)
     return frame

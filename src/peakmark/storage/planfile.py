@@ -7,18 +7,19 @@ say something about the campaign stand first, each on its line, then the cells, 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from peakmark import files, schemas
 from peakmark.cell import Cell
-from peakmark.errors import RecordError
+from peakmark.errors import ConfigError, RecordError
 
 _FIRST, _LAST = b'"cells": [\n', b'\n],\n"adaptive": '
 _NAMES = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
-_ANEW = "delete it, the next run writes it anew"
+ANEW = "the next run of this campaign writes it anew"
 
 
 @dataclass(frozen=True)
@@ -51,34 +52,51 @@ def write(path: Path, plan: Mapping[str, Any]) -> None:
 
 
 def write_new(path: Path, plan: Mapping[str, Any]) -> None:
-    """The same where a person wants it. Errors: RecordError when something else than a plan is there; OSError."""
-    try:
-        if path.exists() or path.is_symlink():
-            read(path)
-    except RecordError as error:
-        raise RecordError(
-            f"{path} is there already and is no plan: nothing was overwritten, give another name"
-        ) from error
+    """The same where a person wants it.
+
+    Errors: RecordError when something else than a plan of this campaign is there; OSError.
+    """
+    if path.exists() or path.is_symlink():
+        try:
+            known = read(path)["campaign"]
+        except RecordError as error:
+            raise RecordError(
+                f"{path} is there already and is no plan: nothing was overwritten, give another name"
+            ) from error
+        if known != plan["campaign"]:
+            raise RecordError(
+                f"{path} is there already and is the plan of the campaign {known}: nothing was overwritten, give "
+                "another name"
+            )
     write(path, plan)
 
 
 def read(path: Path) -> dict[str, Any]:
     """A whole plan. Errors: RecordError when there is none or it is damaged."""
     try:
-        plan = json.loads(files.read_text(path))
+        plan = files.read_json(path)
     except OSError as error:
         raise RecordError(
             f"{path.parent} is no campaign: {path} {error.strerror}; "
             "give a folder below results/, or start one with snakemake --profile local"
         ) from error
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"{path} is damaged ({error})", _ANEW) from error
-    try:
-        schemas.validate_fast(plan, "plan", f"{path} is damaged")
-    except RecordError as error:
-        raise RecordError(error.fact, _ANEW) from error
+    except ValueError as error:
+        raise RecordError(f"{path} is damaged ({error})", ANEW) from error
+    _check(path, plan, "plan")
     whole: dict[str, Any] = plan
+    config = whole.get("config") or {}
+    _check(path, config, "config", partial=True)
+    site = {**(config.get("site_facts") or {}), "name": "site"}  # several files have a name of several words
+    _check(path, site, "site", partial=True)
     return whole
+
+
+def _check(path: Path, part: Any, name: str, partial: bool = False) -> None:
+    """Errors: RecordError for what does not fit the schema of that name."""
+    try:
+        schemas.validate_fast(part, name, f"{path} is damaged", partial)
+    except RecordError as error:
+        raise RecordError(error.fact, ANEW) from error
 
 
 def cell(path: Path, name: str) -> Part:
@@ -100,16 +118,29 @@ def _part(path: Path, key: str, name: str) -> Part:
         ) from error
     first, last = data.find(_FIRST), data.find(_LAST)
     if first < 0 or last < 0:
-        raise RecordError(f"{path} is no plan of this peakmark", _ANEW)
+        raise RecordError(f"{path} is no plan of this peakmark: give results/<campaign>/plan.json")
     try:
-        plan = json.loads(data[:first] + b'"adaptive": ' + data[last + len(_LAST) :])
+        plan = files.parse_json((data[:first] + b'"adaptive": ' + data[last + len(_LAST) :]).decode())
         lines = _lines(data, _NAMES.encode({key: name})[1:-1].encode(), first + len(_FIRST), last)
-        cells = tuple(Cell.from_json(json.loads(line)) for line in lines)
+        found = [files.parse_json(line.decode()) for line in lines]
     except ValueError as error:
-        raise RecordError(f"{path} is damaged ({error})", _ANEW) from error
-    if not cells:
+        raise RecordError(f"{path} is damaged ({error})", ANEW) from error
+    if not found:
         raise RecordError(f"the plan {path} has no {name!r}: peakmark plan --cells lists its cells")
-    return Part(path.parent, plan, cells)
+    _check(path, {**plan, "cells": found} if isinstance(plan, dict) else plan, "plan")
+    return Part(path.parent, plan, cells_of(path, found))
+
+
+def cells_of(path: Path, entries: Iterable[Mapping[str, Any]]) -> tuple[Cell, ...]:
+    """The cells of a plan. Errors: RecordError for what is no cell, and for one that stands twice."""
+    try:
+        cells = tuple(map(Cell.from_json, entries))
+    except ConfigError as error:
+        raise RecordError(f"{path} is damaged ({error})", ANEW) from error
+    twice = [name for name, count in Counter(cell.id for cell in cells).items() if count > 1]
+    if twice:
+        raise RecordError(f"{path} is damaged (it has the cell {twice[0]} twice)", ANEW)
+    return cells
 
 
 def _lines(data: bytes, word: bytes, start: int, end: int) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from peakmark.errors import RecordError
 
 SCHEMA_VERSION = 1
 CHECKSUM = "sha256"
-AGAIN = "delete it, the next run measures this cell again"
+AGAIN = "the next run sets it aside and measures this cell again"
 """What to do about a record that does not count."""
 
 
@@ -63,10 +63,10 @@ def read(path: Path) -> dict[str, Any]:
     Errors: RecordError naming the file that is missing, damaged, changed by hand, or does not fit the schema.
     """
     try:
-        record: dict[str, Any] = json.loads(files.read_text(path))
+        record: dict[str, Any] = files.read_json(path)
     except OSError as error:
         raise RecordError(f"cannot read the record {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise RecordError(f"the record {path} is damaged ({error})", AGAIN) from error
     schemas.validate_fast(record, "record", f"{path} is not a record of peakmark")
     if not fits(record.pop(CHECKSUM, None), record):

@@ -55,7 +55,7 @@ class Results:
         """The campaign below ``directory``. Errors: RecordError when there is no plan or it is damaged."""
         plan = planfile.read(directory / "plan.json")
         criteria = {row: Criterion(**entry) for row, entry in (plan.get("adaptive") or {}).items()}
-        return cls(directory, plan, tuple(map(Cell.from_json, plan["cells"])), criteria)
+        return cls(directory, plan, planfile.cells_of(directory / "plan.json", plan["cells"]), criteria)
 
     @property
     def name(self) -> str:
@@ -83,7 +83,7 @@ class Results:
 
     @cached_property
     def decisions(self) -> Decisions:
-        """The newest decision for each of those rows, as far as there is one. Errors: RecordError."""
+        """The newest decision for each of those rows, as far as there is one."""
         return decisions.standing(self.directory, self.criteria)
 
     @cached_property
@@ -101,7 +101,7 @@ class Results:
     @cached_property
     def jobs(self) -> Mapping[str, str]:
         """Cell id -> the job that measures it together with others; a cell with a job of its own has no entry."""
-        return {cell["id"]: cell["job"] for cell in self.plan["cells"] if "job" in cell}
+        return {cell["id"]: cell["job"] for cell in self.plan["cells"] if "job" in cell and "id" in cell}
 
     def record_path(self, cell: Cell) -> Path:
         """Where the record of a cell lies, or will."""
@@ -155,13 +155,14 @@ class Results:
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
-        """A sentence on every record, and on every node's facts, that does not count."""
+        """A sentence on every record, every node's facts and all decisions that do not count."""
         damaged = [finding.sentence for finding in (*self._cells.values(), *self._attempts.values())]
         without_facts = [
             f"{reason}: the limits of {host} are not known; the next run collects them again"
             for host, reason in self.damaged_facts.items()
         ]
-        return (*filter(None, damaged), *without_facts)
+        undecided = map(str, decisions.damaged(self.directory) if self.criteria else ())
+        return (*filter(None, damaged), *without_facts, *undecided)
 
     @cached_property
     def missing(self) -> tuple[Cell, ...]:
@@ -191,7 +192,9 @@ class Results:
 
 def _attempt(path: Path) -> Finding:
     try:
-        return Finding(integrity.GOOD, data=records.read(path))
+        record = records.read(path)
+        integrity.check_raw(path, record["raw"])
+        return Finding(integrity.GOOD, data=record)
     except RecordError as error:
         return Finding(integrity.DAMAGED, error.fact, error.remedy)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from peakmark import documents
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.instruments.tables import TABLES, Table, count
 from peakmark.judging import findings, fleet, fleet_text
@@ -42,8 +43,7 @@ def build(campaign: Path | Judged) -> None:
     """
     judged = Judged.of(campaign)
     results, rows = judged.results, judged.rows
-    folder = results.directory / "tables"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = documents.own_folder(results.directory, "tables")
     in_brief = brief.of_nodes if fleet.is_many(rows) else brief.grid
     several = len(fleet.nodes(rows)) > 1
     frames = {table.name: frame(table, rows[table.name]) for table in TABLES}

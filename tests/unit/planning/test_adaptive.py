@@ -290,8 +290,12 @@ def test_damaged_decisions_are_named(tmp_path: Path) -> None:
     made = make()
     folder = campaign(tmp_path, made, {}, DP=CALM)
     (folder / decisions.FOLDER / "0.json").write_text("{")
-    with pytest.raises(RecordError, match=r"0\.json cannot be read .* delete it"):
-        assert Results.read(folder).spared
+    results = Results.read(folder)
+    assert not results.spared
+    (error,) = decisions.damaged(folder)
+    assert "0.json are damaged" in str(error) and str(error) in results.left_out
+    with pytest.raises(RecordError, match=r"0\.json are damaged"):
+        decisions.read(folder / decisions.FOLDER / "0.json")
 
 
 def test_a_copy_knows_what_was_spared(tmp_path: Path) -> None:

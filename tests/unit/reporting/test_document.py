@@ -182,7 +182,7 @@ def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path: Path)
 
 def test_the_configuration_is_printed_short_and_reads_back_the_same(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
-    config = {"cpu": [{"total": 1e12, "workloads": ["DP"]}], "warmup": 0.2, "seconds": 123456789.25, "seed": 1}
+    config = {"cpu": [{"total": 1e12, "workloads": ["DP"]}], "warmup": 0.2, "seconds": 12345.25, "seed": 1}
     folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])], config=config)
     text = _data(folder)["provenance"]["config"]
     assert "total: 1.0e+12" in text
@@ -191,7 +191,8 @@ def test_the_configuration_is_printed_short_and_reads_back_the_same(tmp_path: Pa
 
 def test_the_printed_configuration_leaves_out_what_holds_nothing(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
-    facts = {"name": "here", "cpu": {"cores": 2}, "formulas": {"report-1": [{"formula": "a * b"}]}}
+    formula = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s", "formula": "a * b"}
+    facts = {"name": "here", "cpu": {"cores": 2}, "formulas": {"report-1": [formula]}}
     config = {"seed": 0, "site": "here.yaml", "site_facts": facts, "logo": None, "scratch": None, "isa": "auto",
               "report": {"title": "Mine", "course": None, "authors": [], "text": {"design": None}}}  # fmt: skip
     folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])], config=config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.unit.hostile import CELL
 
 from peakmark.errors import ConfigError
 from peakmark.measuring import guard, scratch
@@ -132,7 +134,7 @@ def test_a_new_directory_is_given_time_to_be_locked(place: Path) -> None:
 def test_temporary_files_of_dead_writers_go_from_a_campaign(old: None, tmp_path: Path) -> None:
     campaign = tmp_path / "results" / "c"
     (campaign / "cells").mkdir(parents=True)
-    (campaign / "plan.json").write_text('{"campaign": "c", "cells": []}')
+    (campaign / "plan.json").write_text(json.dumps({"campaign": "c", "cells": [CELL.to_json()]}))
     (campaign / "cells" / ".0.json.4242.tmp").write_text("{")
     (campaign / "cells" / "0.json").write_text("{}")
     (campaign / "cells" / ".hidden.tmp").write_text("mine")

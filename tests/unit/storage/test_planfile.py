@@ -23,15 +23,23 @@ CELLS = [
 
 def plan(**more: Any) -> dict[str, Any]:
     cells = [{"job": f"any.own.{place // 5}", "id": cell.id, **cell.to_json()} for place, cell in enumerate(CELLS)]
-    return {"schema": 1, "config": {"tools": {"fio": "/x"}, "note": "]\n"}, "cluster": None, "cells": cells, **more}
+    return {
+        "schema": 1,
+        "campaign": "c",
+        "config": {"tools": {"fio": "/x"}, "note": "]\n"},
+        "cluster": None,
+        "cells": cells,
+        **more,
+    }
 
 
 def test_one_cell_and_the_cells_of_a_job_are_found_and_all_is_json(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    planfile.write(path, plan(adaptive={"row": {"least": 6}}))
-    assert json.loads(path.read_text()) == plan(adaptive={"row": {"least": 6}})
+    criterion = {"least": 6, "most": 9, "until": 0.02, "within_s": None}
+    planfile.write(path, plan(adaptive={"row": criterion}))
+    assert json.loads(path.read_text()) == plan(adaptive={"row": criterion})
     one = planfile.cell(path, CELLS[1].id)
-    assert one.cells == (CELLS[1],) and one.directory == tmp_path and one.plan["adaptive"] == {"row": {"least": 6}}
+    assert one.cells == (CELLS[1],) and one.directory == tmp_path and one.plan["adaptive"] == {"row": criterion}
     assert one.plan["config"] == plan()["config"]
     assert planfile.job(path, "any.own.1").cells == tuple(CELLS[5:10])
 

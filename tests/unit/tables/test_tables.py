@@ -194,7 +194,7 @@ def test_runs_hold_every_repetition_and_measurements_rebuild_them(swept: Path) -
 
 
 def test_an_empty_campaign_has_all_tables_with_headings(tmp_path: Path) -> None:
-    folder = make.write(tmp_path / "c", [])
+    folder = make.write(tmp_path / "c", [], planned=[make.cell("ping", "LAT-ICMP", subsystem="network")])
     tables.build(folder)
     for table in TABLES:
         assert list(_read(folder, table.name).columns) == [heading for heading, _ in tables.columns(table)]

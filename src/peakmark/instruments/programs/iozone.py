@@ -63,6 +63,7 @@ class Iozone(common.Instrument):
     instead = "fio"
     columns: ClassVar[Mapping[str, int]] = {"disk_throughput": 1, "disk_latency": 1, "disk_iops": 1}
     homes: ClassVar[Mapping[str, str]] = {"iozone": "https://www.iozone.org/"}
+    component = "non-free"
     version = ("-v", r"Version \$Revision: ([0-9.]+) \$")
     variants = ("psync",)
 
