@@ -44,10 +44,11 @@ def checker(name: str, folder: Path = FOLDER, partial: bool = False) -> Callable
     It raises ``Unfit`` for what does not fit.
     """
     definition = schema_path(name).read_bytes()
+    if partial:
+        definition = json.dumps(types_alone(json.loads(definition))).encode()
     key = hashlib.sha256(definition + (OURS + NUMBERS + LAST).encode()).hexdigest()[:16]
-    path = folder / f"{name}_{'part_' if partial else ''}{key}.py"
-    whole = json.loads(definition)
-    return _kept(path) or _compiled(path, types_alone(whole) if partial else whole)
+    path = folder / f"{name}_{key}.py"
+    return _kept(path) or _compiled(path, json.loads(definition))
 
 
 def _kept(path: Path) -> Callable[[Any], Any] | None:

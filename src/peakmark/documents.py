@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from peakmark import files
 from peakmark.errors import PeakmarkError, sentence
 
 WRITTEN = "written.sha256"
@@ -45,10 +46,12 @@ def _write(target: Path, content: bytes, campaign: Path | None) -> None:
             f"{target} is there already, and not as this campaign wrote it: nothing was overwritten; move it away, or give "
             "another name with -o"
         )
-    if campaign is not None and place.parent != campaign.resolve() and not (campaign / WRITTEN).is_symlink():
-        # A campaign that is read-only can be reported, but not be told where.
-        with suppress(OSError), (campaign / WRITTEN).open("a", encoding="utf-8") as stream:
-            stream.write(f"{hashlib.sha256(content).hexdigest()}  {place}\n")
+    if campaign is not None and place.parent != campaign.resolve():
+        # A campaign that is read-only can be reported, but not be told where. Its list is replaced, as it may be a link.
+        with suppress(OSError, ValueError):
+            known = campaign / WRITTEN
+            before = files.read_text(known) if known.exists() else ""
+            files.write_text(known, f"{before}{hashlib.sha256(content).hexdigest()}  {place}\n")
     temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:

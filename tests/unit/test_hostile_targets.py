@@ -133,11 +133,12 @@ def test_a_table_with_another_name_leaves_that_as_it_is(
     assert untouched(precious)
 
 
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
 def test_a_list_of_what_was_written_is_no_link(
-    small: Path, precious: Path, tmp_path: Path, peakmark: Callable[..., Said]
+    link: Callable[[Path, Path], None], small: Path, precious: Path, tmp_path: Path, peakmark: Callable[..., Said]
 ) -> None:
     folder = copied(small, tmp_path)
-    (folder / "written.sha256").symlink_to(precious / "notes.txt")
+    link(folder / "written.sha256", precious / "notes.txt")
     assert peakmark("html", folder, "-o", tmp_path / "r.html").returncode == 0
     assert untouched(precious)
 

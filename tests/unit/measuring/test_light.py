@@ -78,7 +78,8 @@ def campaign(tmp_path: Path) -> Path:
         pytest.skip("the kernels are not compiled: make kernels")
     folder = tmp_path / "results" / "light"
     cells = [{"id": cell.id, "job": "any.own", **cell.to_json()} for cell in CELLS]
-    planfile.write(folder / "plan.json", {"config": {"tools": {}, "modules": {}}, "cluster": None, "cells": cells})
+    plan = {"campaign": "light", "config": {"tools": {}, "modules": {}}, "cluster": None, "cells": cells}
+    planfile.write(folder / "plan.json", plan)
     build.python()
     code.keep(folder)
     run(folder, "--cell", CELLS[0].id)

@@ -169,7 +169,7 @@ def row(noises: list[dict[str, Any]], values: list[float] | None = None) -> Meas
 def test_a_disturbance_is_named_with_its_remedy(changes: dict[str, Any], code: str, words: list[str]) -> None:
     assert checks.check_row(row([calm() for _ in range(6)])) == []
     (note,) = checks.check_row(row([calm(**changes) for _ in range(6)]))
-    assert (note.code, note.doubt) == (code, True)
+    assert (note.code, note.is_warning) == (code, True)
     for word in [*words, "6 of 6 repetitions"]:
         assert word in note.text
 
@@ -181,14 +181,14 @@ def test_the_node_of_the_server_is_named() -> None:
         for one in calm_here.runs
     ]
     (note,) = checks.check_row(dataclasses.replace(calm_here, runs=runs))
-    assert (note.code, note.doubt) == ("other-load", True)
+    assert (note.code, note.is_warning) == ("other-load", True)
     assert "used up to 0.9 CPUs on node2, the server's node, in 6 of 6 repetitions (short" in note.text
 
 
 def test_a_median_stands_while_most_repetitions_are_calm() -> None:
     noises = [calm(), calm(others=0.9), *(calm() for _ in range(4))]
     (note,) = checks.check_row(row(noises))
-    assert (note.code, note.doubt) == ("other-load", False)
+    assert (note.code, note.is_warning) == ("other-load", False)
     assert "1 of 6 repetitions" in note.text
 
 
