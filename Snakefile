@@ -29,13 +29,13 @@ rule all:
 
 
 onstart:
-    HELD = or_sentence(RUN.begin)
-    head.lift_limit(workflow.scheduler, sys.argv)
+    HELD = as_workflow_error(RUN.begin)
+    head.disable_rate_limit(workflow.scheduler, sys.argv)
 
 
 onsuccess:
-    or_sentence(RUN.last_words)
+    as_workflow_error(RUN.last_words)
 
 
 onerror:
-    or_sentence(RUN.what_failed)
+    as_workflow_error(RUN.print_failures)

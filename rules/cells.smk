@@ -18,7 +18,7 @@ rule kernels:
 
 rule measure:
     input:
-        RUN.before_cell,
+        RUN.cell_inputs,
     output:
         "results/{campaign}/cells/{cell}.json",
     log:
@@ -40,7 +40,7 @@ rule measure:
 # The records are no declared outputs: Snakemake would delete the finished ones of a job that fails later.
 rule measure_job:
     input:
-        RUN.before_job,
+        RUN.job_inputs,
     output:
         "results/{campaign}/nodes/{job}",
     log:

@@ -3,30 +3,30 @@
 import sys
 from functools import partial
 
-from peakmark.config import given
+from peakmark.config import overrides
 from peakmark.measuring import build
 from peakmark.reporting import makers
 from peakmark.running import head, run
-from peakmark.running.mistakes import or_sentence
+from peakmark.running.user_errors import as_workflow_error
 from peakmark.tables import captions
 
 
 def on_command_line():
     """--default-resources, as far as they are words."""
     given = workflow.resource_settings.default_resources
-    return {name: str(given[name].raw) for name in run.GIVEN if given and name in given}
+    return {name: str(given[name].raw) for name in run.OVERRIDES if given and name in given}
 
 
 # Not `configfile:`, which passes over what is lost, such as a key that stands twice.
-config = or_sentence(
+config = as_workflow_error(
     partial(
-        given.read,
+        overrides.read,
         workflow.overwrite_configfiles,
         workflow.config_settings.config_args,
     )
 )
 # Jobs are counted only by executors that hand them elsewhere.
-RUN = or_sentence(
+RUN = as_workflow_error(
     partial(
         run.Run,
         config,

@@ -3,7 +3,7 @@
 
 rule tables:
     input:
-        RUN.plan_there,
+        RUN.plan_trigger,
         all_records,
     output:
         [for_report(name, title) for name, title in captions.tables().items()],

@@ -11,7 +11,7 @@ from peakmark import yamlfile
 from peakmark.cell import Cell
 from peakmark.instruments import REGISTRY
 from peakmark.machine.topology import Topology
-from peakmark.measuring.placing import settled
+from peakmark.measuring.pinning import resolve_cell
 from peakmark.planning import plan
 from peakmark.reasons import Unavailable
 
@@ -20,7 +20,7 @@ GROUPS = ("cpu", "memory")
 """Of disk and network a preset's cells depend on what lies around them: their rows are those of ``pairs``."""
 
 
-def rows(name: str, seats: Topology, cpus: list[int], memory: int) -> list[Row]:
+def rows(name: str, cpu_locations: Topology, cpus: list[int], memory: int) -> list[Row]:
     """Each own cell of the preset's cpu and memory beside each reference of its row, once; the CPU's beside its peak too.
 
     seats, cpus, memory  as ``placing.settled`` takes them: words of the preset become numbers. Errors: Unavailable.
@@ -30,7 +30,7 @@ def rows(name: str, seats: Topology, cpus: list[int], memory: int) -> list[Row]:
         known = ", ".join(sorted(one.stem for one in PRESETS.glob("*.yaml")))
         raise Unavailable(f"--preset {name!r} is none: choose one of {known}")
     cells = [cell for cell in plan.make(yamlfile.read(path)).cells if cell.repetition == 0 and cell.subsystem in GROUPS]
-    return list(_beside([settled(cell, seats, cpus, memory) for cell in cells]))
+    return list(_beside([resolve_cell(cell, cpu_locations, cpus, memory) for cell in cells]))
 
 
 def _beside(cells: Sequence[Cell]) -> Iterator[Row]:

@@ -18,10 +18,10 @@ from peakmark import limits
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import REGISTRY
-from peakmark.instruments.programs import pmbw
 from peakmark.instruments.base import Measurement, Tool, Workspace
 from peakmark.instruments.common import last_line
-from peakmark.measuring import execute, lock, pair, placing
+from peakmark.instruments.programs import pmbw
+from peakmark.measuring import execute, lock, pair, pinning
 from peakmark.reasons import MeasurementError, Unavailable
 
 NOT_POSSIBLE = 77
@@ -103,7 +103,7 @@ class Runner:
                     values: Mapping[str, str] = {}
                     names = self.namespaces if route == "namespaces" else None
                     server = (
-                        None if invocation.server is None else placing.other_end(cell, invocation.server, space.cpus)
+                        None if invocation.server is None else pinning.other_end(cell, invocation.server, space.cpus)
                     )
                     if server is not None and names is not None:
                         values = stack.enter_context(names.serving(server, directory))
@@ -111,7 +111,7 @@ class Runner:
                         values = stack.enter_context(pair.serving(server, directory)).values
                     folder = directory / "run"
                     folder.mkdir()
-                    pinned = placing.pinned(cell, invocation.command, space.cpus)
+                    pinned = pinning.pinned(cell, invocation.command, space.cpus)
                     command = pinned if names is None else names.inside(names.client, pinned)
                     with had.watching() as watch:
                         done = execute.run(command, folder, values)

@@ -77,7 +77,7 @@ def main(words: Sequence[str] | None = None) -> int:
                 if count.judged:
                     counts[f"drawn from the real values, {size} against {size}"] = count
             alone = drawn.undisturbed(folder for pair in turned for folder in pair)
-            real += [*drawn.marks(alone, draws), *drawn.campaigns(values, draws)]
+            real += [*drawn.warnings(alone, draws), *drawn.campaigns(values, draws)]
             print(f"like against like: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
         for number, fault in enumerate(FAULTS if chosen.only in (None, "faults") else ()):
             outcomes.append(verdicts.judge_here_or_in_a_guest(bench, fault, number, 4 if chosen.quick else repetitions))

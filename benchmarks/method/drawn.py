@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from benchmarks.method.same import CLAIMED, Count
 from peakmark import statistics
-from peakmark.judging import compare, remarks, rows, sides, spread
+from peakmark.judging import compare, datasets, row_warnings, rows, spread
 from peakmark.judging import row as judged
-from peakmark.judging.sides import Entry, Point, Side
+from peakmark.judging.datasets import ComparedPoint, Dataset, DatasetRow
 from peakmark.storage.results import Results
 
-Values = Mapping[Point, Sequence[float]]
+Values = Mapping[ComparedPoint, Sequence[float]]
 
 REPETITIONS = (3, 4, 6, 10, 20, 30)
 SIZES = (6, 10)
@@ -31,34 +31,34 @@ DISTURBED = {"other-load", "steal", "throttled", "hot", "waited", "clock-moved"}
 """Codes of the notes that say of a repetition that something else went on. Its value does not come into them."""
 
 
-def undisturbed(folders: Iterable[Path]) -> dict[Point, list[float]]:
+def undisturbed(folders: Iterable[Path]) -> dict[ComparedPoint, list[float]]:
     """The values of the own kernels of campaigns, without repetitions during which something else went on by their record: what
     a quiet machine would have shown here, chosen without a look at the values.
     """
-    values: dict[Point, list[float]] = defaultdict(list)
+    values: dict[ComparedPoint, list[float]] = defaultdict(list)
     for folder in folders:
         results = Results.read(folder)
         for row in (row for table in rows.build(results).values() for row in table if row.own is not None):
-            point = sides.point_of(row.table.name, row.table.own.instrument, row.key)
+            point = datasets.point_of(row.table.name, row.table.own.instrument, row.key)
             values[point] += [one.value for one in row.measured.points if _is_undisturbed(results, row, one)]
     return dict(values)
 
 
-def _is_undisturbed(results: Results, row: judged.Row, point: judged.Point) -> bool:
+def _is_undisturbed(results: Results, row: judged.Row, point: judged.Repetition) -> bool:
     """By what is noted on a row of that repetition alone."""
     alone = judged.Series((point,), statistics.summarise([point.value]), point.value, None)
     facts = results.facts_for(row.key.node, str(point.context["host"]))
-    found = remarks.checked(replace(row, series={row.table.own.instrument: alone}), facts)
+    found = row_warnings.checked(replace(row, series={row.table.own.instrument: alone}), facts)
     return DISTURBED.isdisjoint(note.code for note in found)
 
 
-def quiet(values: Values) -> dict[Point, Sequence[float]]:
+def quiet(values: Values) -> dict[ComparedPoint, Sequence[float]]:
     """The rows that spread so little over all their values that the machine counts as quiet for them. Values: ``undisturbed``."""
     summaries = {point: statistics.summarise(list(found)) for point, found in values.items() if len(found) >= LEAST}
     return {point: values[point] for point, one in summaries.items() if one.cv is not None and one.cv <= spread.QUIET}
 
 
-def marks(values: Values, draws: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
+def warnings(values: Values, draws: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
     """Of rows that are quiet over all their values, how many samples are called unsure for how they spread."""
     found = quiet(values)
     for n in REPETITIONS:
@@ -90,10 +90,10 @@ def _drawn(lot: np.random.Generator, values: Sequence[float], n: int) -> list[fl
     return [float(value) for value in array]
 
 
-def _side(values: Mapping[Point, tuple[float, ...]]) -> Side:
+def _side(values: Mapping[ComparedPoint, tuple[float, ...]]) -> Dataset:
     """A campaign of these values: its drift is what their order by lot looks like."""
     changes: dict[str, list[float]] = {}
     for point, found in values.items():
-        changes.setdefault(point.table, []).extend(sides.halves(found))
-    entries = {point: Entry(measured) for point, measured in values.items()}
-    return Side("", entries, bare=False, drift=sides.drift_of(changes))
+        changes.setdefault(point.table, []).extend(datasets.halves(found))
+    entries = {point: DatasetRow(measured) for point, measured in values.items()}
+    return Dataset("", entries, bare=False, drift=datasets.drift_of(changes))

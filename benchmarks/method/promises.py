@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from benchmarks.method.same import CLAIMED, Count
 from peakmark import statistics
 from peakmark.config.repetitions import Criterion
-from peakmark.judging import compare, paired, sides, spread
-from peakmark.judging.sides import Entry, Point, Side
-from peakmark.planning import looks
+from peakmark.judging import compare, datasets, paired, spread
+from peakmark.judging.datasets import ComparedPoint, Dataset, DatasetRow
+from peakmark.planning import sequential_testing
 from peakmark.statistics import Interval
 
 Values = NDArray[np.float64]
@@ -31,7 +31,7 @@ UNTIL = 0.02
 ENDED = (0.01, 0.02, 0.03, 0.05)
 
 
-def marks(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
+def warnings(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
     """Rows of a machine as restless as still counts as quiet: how many are called unsure, how many have an outlier named."""
     for n in REPETITIONS:
         lot = np.random.default_rng((seed, n))
@@ -77,7 +77,7 @@ def campaigns(
     return Tally(Count(different, pairs), Count(false, pairs), Count(missed, changed))
 
 
-def _apart(lot: np.random.Generator, repetitions: int, drift: float, change: float) -> tuple[Side, Side]:
+def _apart(lot: np.random.Generator, repetitions: int, drift: float, change: float) -> tuple[Dataset, Dataset]:
     """Two campaigns one after the other; tables move by equal steps from round to round."""
     steps = lot.normal(0, drift / np.sqrt(repetitions), size=(len(TABLES), 2 * repetitions))
     moved = np.cumsum(steps, axis=1)[np.arange(ROWS) % len(TABLES)]
@@ -85,7 +85,7 @@ def _apart(lot: np.random.Generator, repetitions: int, drift: float, change: flo
     return _side(lot, spreads, moved[:, :repetitions]), _side(lot, spreads, moved[:, repetitions:], change)
 
 
-def _in_turn(lot: np.random.Generator, repetitions: int, drift: float, change: float) -> tuple[Side, Side]:
+def _in_turn(lot: np.random.Generator, repetitions: int, drift: float, change: float) -> tuple[Dataset, Dataset]:
     """Two campaigns measured in turn; the machine moves by equal steps from cell to cell."""
     walk = np.cumsum(lot.normal(0, drift / np.sqrt(repetitions * ROWS), size=2 * repetitions * ROWS))
     # Row and round -> the two moments at which they are measured, A's first in every other round.
@@ -100,24 +100,24 @@ def _in_turn(lot: np.random.Generator, repetitions: int, drift: float, change: f
 
 def _side(
     lot: np.random.Generator, spreads: Values, moved: Values, change: float = 0.0, names: tuple[str, str] = ("", "")
-) -> Side:
+) -> Dataset:
     """Rows with a spread of their own between 0.2 and 5 %, on a machine that ``moved`` so far, by row and round.
 
     change  by so much every eleventh row is faster; names: of the campaign and of that with which it was measured in turn
     """
-    values: dict[Point, tuple[float, ...]] = {}
+    values: dict[ComparedPoint, tuple[float, ...]] = {}
     changes: dict[str, list[float]] = {}
-    turns: dict[Point, dict[int, paired.Turn]] = {}
+    turns: dict[ComparedPoint, dict[int, paired.Turn]] = {}
     for row in range(ROWS):
         part = row % len(TABLES)
         faster = np.log1p(change) if (row + 1) % FASTER == 0 else 0.0
         found = tuple(np.exp(lot.normal(faster, spreads[row], size=moved.shape[1]) + moved[row]).tolist())
-        point = Point(TABLES[part], INSTRUMENTS[part], "X", "", 0, row + 1, "")
+        point = ComparedPoint(TABLES[part], INSTRUMENTS[part], "X", "", 0, row + 1, "")
         values[point] = found
         turns[point] = {place: paired.Turn(value, 100.0 * place, 100.0 * place) for place, value in enumerate(found)}
-        changes.setdefault(TABLES[part], []).extend(sides.halves(found))
-    entries = {point: Entry(measured, turns=turns.get(point, {})) for point, measured in values.items()}
-    return Side(names[0], entries, bare=False, drift=sides.drift_of(changes), beside=names[1])
+        changes.setdefault(TABLES[part], []).extend(datasets.halves(found))
+    entries = {point: DatasetRow(measured, turns=turns.get(point, {})) for point, measured in values.items()}
+    return Dataset(names[0], entries, bare=False, drift=datasets.drift_of(changes), beside=names[1])
 
 
 def coverage(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
@@ -133,8 +133,10 @@ def coverage(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
     criterion = Criterion(6, 30, UNTIL)
 
     def ended(values: Values) -> Interval:
-        every = (looks.summarise(values[:n], criterion) for n in criterion.counts)
-        last = next((one for one in every if statistics.is_narrow(one, UNTIL)), looks.summarise(values, criterion))
+        every = (sequential_testing.summarise(values[:n], criterion) for n in criterion.counts)
+        last = next(
+            (one for one in every if statistics.is_narrow(one, UNTIL)), sequential_testing.summarise(values, criterion)
+        )
         return Interval(last.low, last.high, last.level, last.enough)
 
     for cv in ENDED:
@@ -190,7 +192,7 @@ def _promised(name: str) -> str:
 def measure(quick: bool) -> list[tuple[str, Count]]:
     """All promises; ``quick`` with a tenth of the cases."""
     rows, pairs = (400, 20) if quick else (4000, 200)
-    return [*marks(rows), *_campaigns(pairs), *coverage(rows)]
+    return [*warnings(rows), *_campaigns(pairs), *coverage(rows)]
 
 
 def _campaigns(pairs: int) -> Iterator[tuple[str, Count]]:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.method.sides import Bench, Surroundings
-from peakmark.instruments.tables import BY_NAME
 from peakmark.cell import Cell
 from peakmark.files import write_text
+from peakmark.instruments.tables import BY_NAME
 from peakmark.judging import compare
-from peakmark.judging.sides import Point, read
+from peakmark.judging.datasets import ComparedPoint, read
 
 CLAIMED = ("better", "worse")
 
@@ -98,11 +98,13 @@ def _sides(bench: Bench, name: str, grids: Mapping[str, Any], repetitions: int) 
     return [bench.campaign(f"same/{name}/{side}", grids, repetitions) for side in ("A", "B")]
 
 
-def really(pairs: Iterable[tuple[Path, Path]], turned: bool = False) -> tuple[Count, Count, dict[Point, list[float]]]:
+def really(
+    pairs: Iterable[tuple[Path, Path]], turned: bool = False
+) -> tuple[Count, Count, dict[ComparedPoint, list[float]]]:
     """By ``peakmark compare`` on campaigns as they were measured: all rows, those on which no note casts doubt, and all
     values of each row. turned: cells that were measured in turn are judged by pair, else as of two times."""
     claimed, judged, calm_claimed, calm_judged = 0, 0, 0, 0
-    values: dict[Point, list[float]] = defaultdict(list)
+    values: dict[ComparedPoint, list[float]] = defaultdict(list)
     for before, after in pairs:
         first, second = (read(str(side)) for side in (before, after))
         if not turned:
@@ -111,7 +113,7 @@ def really(pairs: Iterable[tuple[Path, Path]], turned: bool = False) -> tuple[Co
         for one in found:
             judged += one.verdict != "cannot tell"
             claimed += one.verdict in CLAIMED
-            if not any(one.doubts):
+            if not any(one.warnings):
                 calm_judged += one.verdict != "cannot tell"
                 calm_claimed += one.verdict in CLAIMED
             values[one.point] += [*one.before, *one.after]
@@ -124,7 +126,7 @@ def failed(pairs: Iterable[tuple[Path, Path]], turned: bool = False) -> Count:
     return Count(sum(counts), len(counts))
 
 
-def resampled(values: Mapping[Point, Sequence[float]], size: int, draws: int, seed: int = 1) -> Count:
+def resampled(values: Mapping[ComparedPoint, Sequence[float]], size: int, draws: int, seed: int = 1) -> Count:
     """By the same verdict on samples drawn by lot, without repeats, from all real values of a row."""
     lot = np.random.default_rng(seed)
     claimed, judged = 0, 0

@@ -16,7 +16,7 @@ from benchmarks.method.faults import FAULTS, Fault
 from benchmarks.method.sides import Bench, Surroundings
 from peakmark import statistics
 from peakmark.errors import PeakmarkError
-from peakmark.judging import compare, rows, sides
+from peakmark.judging import compare, datasets, rows
 from peakmark.judging.compare import Comparison
 from peakmark.reasons import Unavailable
 from peakmark.storage.results import Results
@@ -102,7 +102,7 @@ def judge(bench: Bench, fault: Fault, number: int, repetitions: int) -> Outcome:
 
 def _median(campaign: Path) -> float:
     """Of the own kernel's rates in the only table of rates that there is."""
-    found = sides.read(str(campaign)).entries
+    found = datasets.read(str(campaign)).entries
     return next(
         statistics.median(entry.values) for point, entry in found.items() if point.instrument in ("cpubench", "diskbench",
                                                                                             "netbench")
@@ -110,12 +110,12 @@ def _median(campaign: Path) -> float:
 
 
 def _outcome(fault: Fault, before: Path, after: Path) -> Outcome:
-    compared, _, _ = compare.compare(sides.read(str(before)), sides.read(str(after)))
+    compared, _, _ = compare.compare(datasets.read(str(before)), datasets.read(str(after)))
     most: Comparison = max(compared, key=lambda one: max(one.judged.ratio, 1 / one.judged.ratio))
     said = next((text for text in _doubts(after) if fault.words in text), "")
     return Outcome(
         fault.name,
-        sides.describe(most.point),
+        datasets.describe(most.point),
         statistics.median(most.before),
         statistics.median(most.after),
         most.judged.ratio,
@@ -129,4 +129,4 @@ def _outcome(fault: Fault, before: Path, after: Path) -> Outcome:
 
 def _doubts(campaign: Path) -> list[str]:
     tables = rows.build(Results.read(campaign)).values()
-    return [text for found in tables for row in found for text in row.said(row.doubts)]
+    return [text for found in tables for row in found for text in row.said(row.specific_warnings)]

@@ -17,8 +17,8 @@ from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.settings import CommonSettings
 
 from peakmark.errors import sentence
-from peakmark.running.mistakes import Mistake
 from peakmark.running.task import Task
+from peakmark.running.user_errors import UserError
 
 common_settings = CommonSettings(
     non_local_exec=True,
@@ -37,12 +37,12 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
         from peakmark.running.run import Run  # not before Snakemake has gone to the folder of --directory
 
         if Run.current is None or Run.current.plan.cluster is None:
-            raise Mistake("the executor peakmark runs the Snakefile of peakmark, on a cluster, and nothing else")
+            raise UserError("the executor peakmark runs the Snakefile of peakmark, on a cluster, and nothing else")
         self.run_of = Run.current
         self.queue = self.run_of.queue(say=lambda sentence: self.logger.warning(f"peakmark: {sentence}"))
         self.infos: dict[Path, SubmittedJobInfo] = {}
         self.added: list[Task] = []
-        self.guard = threading.Lock()
+        self._lock = threading.Lock()
         super().__init__(workflow, logger)
 
     def run_job(self, job: Any) -> None:
@@ -57,19 +57,19 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
             return
         # No mark of an incomplete output: records are whole or not there, and those of a killed run's jobs count.
         self.report_job_submission(info, register_job=False)
-        with self.guard:
+        with self._lock:
             self.infos[output] = info
             self.added.append(self.run_of.task(job.wildcards, output, job.shellcmd))
 
     async def check_active_jobs(self, active_jobs: list[SubmittedJobInfo]) -> AsyncGenerator[SubmittedJobInfo, None]:
         """Hand over what is new, tell what has ended."""
-        with self.guard:
+        with self._lock:
             added, self.added = self.added, []
         for task in added:
             self.queue.add(task)
         over = set()
         for ended in self.queue.step():
-            with self.guard:
+            with self._lock:
                 info = self.infos.pop(ended.task.output)
             over.add(id(info))
             if ended.why is None:

@@ -27,10 +27,10 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
 from peakmark import interrupts
-from peakmark.config import given
+from peakmark.config import overrides
 from peakmark.formatting import duration
 from peakmark.running import folders, progress
-from peakmark.running.mistakes import Mistake, or_sentence
+from peakmark.running.user_errors import UserError, as_workflow_error
 
 PLAIN_STEP = 0.1
 """Without a terminal a line is printed each time this share of the expected time has passed."""
@@ -47,12 +47,12 @@ class LogHandlerSettings(LogHandlerSettingsBase):
     before it writes anything."""
 
     def __post_init__(self) -> None:
-        or_sentence(lambda: _begin(sys.argv[1:]))
+        as_workflow_error(lambda: _begin(sys.argv[1:]))
 
 
 def _begin(arguments: Sequence[str]) -> None:
-    given.check_command_line(arguments)
-    workplace = Path((given.named(arguments, ("--directory", "-d")) or ["."])[-1])
+    overrides.check_command_line(arguments)
+    workplace = Path((overrides.named(arguments, ("--directory", "-d")) or ["."])[-1])
     folders.check_state(workplace)
     folders.keep_caches(workplace)
     # What Snakemake's own log has no room for is said by the campaign's, once, not in forty lines for each message.
@@ -98,7 +98,7 @@ class LogHandler(LogHandlerBase):
             pass  # repeats, with the whole command, what the failure line and the log have said
         elif event is None and record.getMessage().startswith("Nothing to be done"):
             self._say("nothing to do: every cell is measured and the report is newer than all of them")
-            self._last_words()
+            self._summary()
         elif event == LogEvent.ERROR or (event is None and record.levelno >= WARNING):
             self._trouble(self.format(record).strip("\n"))
         elif event is None and record.levelno >= INFO:
@@ -119,14 +119,14 @@ class LogHandler(LogHandlerBase):
         # A dry run prints its plan on standard output, where nobody looks for what is wrong.
         self._say(text, Console(stderr=True, highlight=False) if self.common_settings.stdout else None)
 
-    def _last_words(self) -> None:
+    def _summary(self) -> None:
         """What a run that had something to do says when it ends."""
         from peakmark.running.run import Run
 
         if Run.current is not None:
             try:
-                or_sentence(Run.current.last_words)
-            except Mistake as mistake:
+                as_workflow_error(Run.current.print_summary)
+            except UserError as mistake:
                 self._say(str(mistake))
 
     def _failure(self, values: dict[str, Any]) -> None:

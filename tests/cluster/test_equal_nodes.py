@@ -85,7 +85,7 @@ def measured_once_on_both(cluster: Cluster, workflow: Workflow, others: Others) 
     hosts = Counter(record["context"]["host"] for name, record in records.items() if "/netbench/" not in name)
     assert set(hosts) == set(cluster.layout.names) and min(hosts.values()) > len(records) / 5, hosts
     rows = rows_of(Results.read(workflow.results))
-    void = [str(row.key) for table in rows.values() for row in table for note in row.marks if note.code == "hosts"]
+    void = [str(row.key) for table in rows.values() for row in table for note in row.warnings if note.code == "hosts"]
     assert not void
     print(json.dumps(hosts))
 

@@ -23,13 +23,13 @@ from benchmarks.method.verdicts import Outcome
 from tests.unit import campaign_data as make
 
 from peakmark import machine
-from peakmark.judging.sides import Point
+from peakmark.judging.datasets import ComparedPoint
 from peakmark.machine import allowed
 from peakmark.machine.host import Host
 from peakmark.reasons import Unavailable
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
-ROW = Point("cpu", "cpubench", "DP", "", 0, 1, "any")
+ROW = ComparedPoint("cpu", "cpubench", "DP", "", 0, 1, "any")
 
 
 @pytest.fixture

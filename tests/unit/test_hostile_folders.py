@@ -21,7 +21,7 @@ import snakemake_logger_plugin_peakmark as plugin
 from peakmark import resources
 from peakmark.errors import PeakmarkError
 from peakmark.running import folders
-from peakmark.running.mistakes import Mistake, or_sentence
+from peakmark.running.user_errors import UserError, as_workflow_error
 
 CELL = make.cell("cpubench", "DP", subsystem="cpu")
 
@@ -146,11 +146,11 @@ def test_the_snakefile_speaks_without_the_place_in_the_rules() -> None:
     ):
         try:
             try:
-                or_sentence(function)
-            except Mistake as told:
+                as_workflow_error(function)
+            except UserError as told:
                 told.__traceback__ = told.__traceback__  # as whoever passes it on does
                 raise
-        except Mistake as told:
+        except UserError as told:
             text = format_exception_to_string(told, linemaps={__file__: {number: number for number in range(999)}})
             assert text.startswith(f"Error: {words}") and "\n" not in text
 

@@ -18,7 +18,7 @@ from tests.unit import campaign_data as make
 from tests.unit.hostile import SECONDS, refused
 
 from peakmark import cli
-from peakmark.config import given, layouts, site
+from peakmark.config import layouts, overrides, site
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT
 
@@ -67,13 +67,13 @@ def test_a_broken_file(kind: str, read: str, tmp_path: Path) -> None:
     start = time.process_time()
     with pytest.raises(ConfigError) as caught:
         if read == "configuration":
-            given.read([path])
+            overrides.read([path])
         elif read == "site file":
             site.load(path)
         elif read == "layout":
             layouts.load(str(path))
         else:
-            given.check_command_line(["--profile", "local", "--configfile", str(path), "-n"])
+            overrides.check_command_line(["--profile", "local", "--configfile", str(path), "-n"])
     assert time.process_time() - start < SECONDS
     refused(str(caught.value), "own.yaml", *words)
 
@@ -82,7 +82,7 @@ def test_what_looks_strange_and_is_right(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_bytes("\ufefftitle: Straße 东京\nx: &x {a: 1}\ny: {<<: *x, b: 2}\n".encode())
     (tmp_path / "b.json").write_text('{\n\t"seconds": 1e-07\n}')
     (tmp_path / "empty.yaml").write_text("# nothing\n")
-    read = given.read([tmp_path / "a.yaml", tmp_path / "b.json", tmp_path / "empty.yaml"])
+    read = overrides.read([tmp_path / "a.yaml", tmp_path / "b.json", tmp_path / "empty.yaml"])
     assert (read["title"], read["y"], read["seconds"]) == ("Straße 东京", {"a": 1, "b": 2}, 1e-7)
 
 
@@ -112,7 +112,7 @@ def not_files(folder: Path) -> dict[str, tuple[Path, str]]:
 def test_what_is_no_file(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path, words = not_files(tmp_path)[kind]
-    for read in (lambda: given.read([path]), lambda: site.load(path)):
+    for read in (lambda: overrides.read([path]), lambda: site.load(path)):
         with pytest.raises(ConfigError) as caught:
             read()
         refused(str(caught.value), "cannot be read", words)

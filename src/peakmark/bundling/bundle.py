@@ -21,7 +21,7 @@ from peakmark.bundling.crate import Extra
 from peakmark.bundling.staging import Replace
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import figures
-from peakmark.judging.judged import Judged
+from peakmark.judging.analysis import Analysis
 from peakmark.reporting import document, report, webpage
 from peakmark.tables import tables
 
@@ -31,7 +31,7 @@ _LICENCE = re.compile(r"^(https?://\S+|[A-Za-z0-9][A-Za-z0-9.+-]*)$")
 
 
 def write(
-    campaign: Path | Judged,
+    campaign: Path | Analysis,
     target: Path | None = None,
     *,
     partial: bool = False,
@@ -48,7 +48,7 @@ def write(
     """
     if licence is not None and not _LICENCE.match(licence):
         raise ConfigError(f"--license {licence!r} is neither an SPDX identifier such as CC-BY-4.0 nor an address")
-    results = Judged.of(campaign).results
+    results = Analysis.of(campaign).results
     report.must_be_complete(results, partial, "bundle")
     whole = results.directory.resolve()
     target = target or whole.parent / f"{whole.name}.zip"
@@ -57,7 +57,7 @@ def write(
     with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
         folder = Path(name) / results.name
         paths = staging.copy(results, folder, replace)
-        copied = Judged.of(folder)
+        copied = Analysis.of(folder)
         paths += _derived(copied, partial)
         files = {path: (folder / path).read_bytes() for path in sorted(paths)}
         for entry in extra:
@@ -78,7 +78,7 @@ def write(
     return target
 
 
-def _derived(judged: Judged, partial: bool) -> list[str]:
+def _derived(judged: Analysis, partial: bool) -> list[str]:
     """Build tables and report beside the records; the paths of those that go into the bundle."""
     folder = build_all(judged, partial).parent
     return [
@@ -88,9 +88,9 @@ def _derived(judged: Judged, partial: bool) -> list[str]:
     ]
 
 
-def build_all(campaign: Path | Judged, partial: bool) -> Path:
+def build_all(campaign: Path | Analysis, partial: bool) -> Path:
     """Tables, figures, report and page of a campaign, from one reading of its records. Returns the path of the PDF."""
-    judged = Judged.of(campaign)
+    judged = Analysis.of(campaign)
     tables.build(judged)
     figures.build(judged)
     webpage.build(judged, partial)

@@ -16,7 +16,7 @@ from peakmark import documents, files
 from peakmark.bundling.bundle import SUMS, build_all
 from peakmark.bundling.crate import HOME, NAME
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
-from peakmark.judging.judged import Judged
+from peakmark.judging.analysis import Analysis
 from peakmark.reporting.report import must_be_complete
 from peakmark.resources import version
 from peakmark.units import gigabytes
@@ -52,7 +52,7 @@ def report(bundle: Path, target: Path | None = None, partial: bool = False) -> R
     """
     with nullcontext(bundle) if bundle.is_dir() else unpacked(bundle) as folder:
         verify(folder, None if folder is bundle else bundle)
-        judged = Judged.of(folder)
+        judged = Analysis.of(folder)
         must_be_complete(judged.results, partial, shown=bundle)
         before = _content(folder / "report.pdf")
         built = build_all(judged, partial)

@@ -45,7 +45,7 @@ def add(commands: Any) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from peakmark.judging import compare_text, sides
+    from peakmark.judging import compare_text, datasets
 
     first, second = options.a, options.b
     if options.interleave:
@@ -57,11 +57,11 @@ def _compare(options: argparse.Namespace) -> int:
             )
         first, second = map(str, interleave.run(Path(first), Path(second), options.kernels))
     text, counts = compare_text.report(
-        sides.read(first),
-        sides.read(second),
+        datasets.read(first),
+        datasets.read(second),
         options.confidence,
         options.tolerance,
-        sides.read(options.repeat) if options.repeat else None,
+        datasets.read(options.repeat) if options.repeat else None,
     )
     output.say(text)
     return 1 if options.fail_on and counts["worse"] else 0

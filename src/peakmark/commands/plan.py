@@ -33,12 +33,12 @@ def add(commands: Any) -> None:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from peakmark.config import given
+    from peakmark.config import overrides
     from peakmark.formatting import plural
     from peakmark.planning import cluster, plan, plan_text
     from peakmark.storage import planfile
 
-    values = given.read(options.configfile, options.config)
+    values = overrides.read(options.configfile, options.config)
     where = cluster.from_environment()
     if options.slurm and where is None:
         completed = plan.complete(values, on_cluster=True)

@@ -86,14 +86,14 @@ def _html(options: argparse.Namespace) -> int:
 
 def _documents(options: argparse.Namespace, pdf: bool, page: bool) -> int:
     from peakmark.figures import figures
-    from peakmark.judging.judged import Judged
+    from peakmark.judging.analysis import Analysis
     from peakmark.reporting import report, webpage
     from peakmark.tables import tables
 
     if options.anonymise:
         return _anonymous_report(options, "report" if pdf else "html")
     with _workplace(options) as folder:
-        judged = Judged.of(folder)
+        judged = Analysis.of(folder)
         if pdf and options.partial:
             tables.build(judged)
         figures.build(judged)
@@ -114,10 +114,10 @@ def _summary(options: argparse.Namespace) -> int:
 def _bundle(options: argparse.Namespace) -> int:
     from peakmark.bundling import anonymise, bundle, sbom
     from peakmark.bundling.crate import Extra
-    from peakmark.judging.judged import Judged
+    from peakmark.judging.analysis import Analysis
     from peakmark.reporting import document
 
-    judged = Judged.of(options.campaign)
+    judged = Analysis.of(options.campaign)
     results = judged.results
     # The bill says nothing of hosts and users; its time is that of the newest record, so that bundles can be compared.
     bill = sbom.make(BUILD, document.newest(results), results.config.get("tools"))

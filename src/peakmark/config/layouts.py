@@ -15,7 +15,7 @@ from peakmark.config import drawings
 from peakmark.config.drawings import Drawing
 from peakmark.errors import ConfigError
 from peakmark.formatting import size
-from peakmark.instruments.tables import BY_NAME, Series, Table
+from peakmark.instruments.tables import BY_NAME, Program, Table
 from peakmark.resources import ROOT
 from peakmark.schemas import problem, sentence
 from peakmark.units import format_size, parse_size
@@ -34,7 +34,7 @@ _SHOWN = {
 
 
 @dataclass(frozen=True)
-class Column:
+class LayoutColumn:
     """A column: either ``text`` with {workload}, {concurrency} and {block}, or the ``value`` of an instrument.
 
     value    measured, mean, median, deviation, run, theoretical or efficiency
@@ -54,7 +54,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class LayoutTable:
     """One printed table: which rows of ``table``, how they are called, and the columns; see the schema of layouts.
 
     labels  (workload, block in bytes) -> (workload, block) as shown, None where a name stays
@@ -64,7 +64,7 @@ class Sheet:
     name: str
     table: Table
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[LayoutColumn, ...]
     workloads: tuple[str, ...]
     variants: tuple[str, ...]
     order: tuple[str, ...]
@@ -97,14 +97,14 @@ class Layout:
     """
 
     name: str
-    sheets: tuple[Sheet, ...]
+    layout_tables: tuple[LayoutTable, ...]
     drawings: tuple[Drawing, ...] = ()
     narrow: bool = False
 
     def called(self, table: Table) -> Table:
         """The table with programs and unit as this layout prints them, so that notes and figures say the same names."""
-        mine = [sheet for sheet in self.sheets if sheet.table.name == table.name]
-        factors = {sheet.factor for sheet in mine}
+        mine = [layout_table for layout_table in self.layout_tables if layout_table.table.name == table.name]
+        factors = {layout_table.factor for layout_table in mine}
         factor = factors.pop() if len(factors) == 1 else table.factor
         return replace(
             table,
@@ -114,28 +114,30 @@ class Layout:
             shown=table.shown if factor == table.factor else _SHOWN.get((table.unit, factor), table.shown),
         )
 
-    def sheet_of(self, table: Table, workload: str, variant: str) -> Sheet | None:
+    def layout_table_of(self, table: Table, workload: str, variant: str) -> LayoutTable | None:
         """The first printed table that shows rows of this workload and variant."""
-        mine = (sheet for sheet in self.sheets if sheet.table.name == table.name)
-        return next((sheet for sheet in mine if sheet.takes(workload, variant)), None)
+        mine = (layout_table for layout_table in self.layout_tables if layout_table.table.name == table.name)
+        return next((layout_table for layout_table in mine if layout_table.takes(workload, variant)), None)
 
     def place(self, table: Table, workload: str, variant: str) -> tuple[int, int]:
         """Where rows of this workload and variant stand in the layout's order; those it does not show come last."""
-        sheet = self.sheet_of(table, workload, variant)
-        if sheet is None:
-            return len(self.sheets), 0
-        return self.sheets.index(sheet), sheet.workloads.index(workload) if workload in sheet.workloads else 0
+        layout_table = self.layout_table_of(table, workload, variant)
+        if layout_table is None:
+            return len(self.layout_tables), 0
+        return self.layout_tables.index(layout_table), layout_table.workloads.index(
+            workload
+        ) if workload in layout_table.workloads else 0
 
 
-def _called(series: Series, sheets: Sequence[Sheet]) -> Series:
+def _called(series: Program, layout_tables: Sequence[LayoutTable]) -> Program:
     """The program as the first printed table that names it has it; the usual heading where none does."""
-    named = (name_in(sheet, series.instrument) for sheet in sheets)
+    named = (name_in(layout_table, series.instrument) for layout_table in layout_tables)
     return replace(series, heading=next((name for name in named if name), series.heading))
 
 
-def name_in(sheet: Sheet, instrument: str) -> str:
+def name_in(layout_table: LayoutTable, instrument: str) -> str:
     """``FileIO`` of ``FileIO Measured Throughput (MB/sec)``, or a heading that is the program's name; empty without either."""
-    for column in sheet.columns:
+    for column in layout_table.columns:
         name, measured, _ = column.heading.partition(" Measured ")
         if column.instrument == instrument and column.value == "measured" and (measured or name == instrument):
             return name
@@ -179,13 +181,13 @@ def _load(path: Path) -> Layout:
     if wrong is not None:
         raise ConfigError(f"layout {path}: {sentence(wrong)}")
     pairs = {subsystem: _pairs(path, subsystem, named) for subsystem, named in data.get("compare", {}).items()}
-    sheets = tuple(_sheet(path, entry, pairs) for entry in data["tables"])
-    called = [sheet.name for sheet in sheets]
+    layout_tables = tuple(_layout_table(path, entry, pairs) for entry in data["tables"])
+    called = [layout_table.name for layout_table in layout_tables]
     twice = next((label for label in called if called.count(label) > 1), None)
     if twice is not None:
         raise ConfigError(f"layout {path}: two tables are called {twice!r}: give each a name of its own")
     figures = drawings.read(f"layout {path}", data.get("figures", ()))
-    return Layout(str(data["name"]), sheets, figures, narrow=data.get("fits") == "column")
+    return Layout(str(data["name"]), layout_tables, figures, narrow=data.get("fits") == "column")
 
 
 def _pairs(path: Path, subsystem: str, named: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
@@ -196,14 +198,16 @@ def _pairs(path: Path, subsystem: str, named: Sequence[Sequence[str]]) -> tuple[
     return tuple((first, second) for first, second in named)
 
 
-def _sheet(path: Path, entry: Mapping[str, Any], pairs: Mapping[str, tuple[tuple[str, str], ...]]) -> Sheet:
+def _layout_table(
+    path: Path, entry: Mapping[str, Any], pairs: Mapping[str, tuple[tuple[str, str], ...]]
+) -> LayoutTable:
     table = BY_NAME[entry["of"]]
     labels = {
         (label["workload"], parse_size(label["block"])): (label.get("as_workload"), label.get("as_block"))
         for label in entry.get("labels", ())
     }
     order: Sequence[str] = entry.get("order", ORDER)
-    return Sheet(
+    return LayoutTable(
         name=entry["name"],
         table=table,
         title=entry["title"],
@@ -220,8 +224,8 @@ def _sheet(path: Path, entry: Mapping[str, Any], pairs: Mapping[str, tuple[tuple
     )
 
 
-def _column(path: Path, sheet: str, table: Table, entry: Mapping[str, Any]) -> Column:
-    where = f"layout {path}: column {entry['heading']!r} of {sheet}"
+def _column(path: Path, layout_table: str, table: Table, entry: Mapping[str, Any]) -> LayoutColumn:
+    where = f"layout {path}: column {entry['heading']!r} of {layout_table}"
     instrument = entry.get("of", KERNELS[table.subsystem])
     known = [series.instrument for series in table.series]
     if instrument not in known:
@@ -238,4 +242,4 @@ def _column(path: Path, sheet: str, table: Table, entry: Mapping[str, Any]) -> C
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
     fields = {key: value for key, value in entry.items() if key not in ("of", "where")}
-    return Column(instrument=instrument, **fields, **entry.get("where", {}))
+    return LayoutColumn(instrument=instrument, **fields, **entry.get("where", {}))

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from peakmark.figures import style
 from peakmark.instruments.fitting import UNITS
 from peakmark.instruments.tables import Table
-from peakmark.judging.naming import Naming, noun
+from peakmark.judging.label_formatter import LabelFormatter, noun
 from peakmark.judging.row import Row
 
 MAX_TICKS = 6  # labels beside each other below one panel
@@ -53,8 +53,8 @@ class Across:
 
     def name(self, row: Row) -> str:
         """``16 MiB`` or ``8 threads``, as the row's layout has it."""
-        naming = Naming.of(row)
-        return naming.block(row) if self.block else naming.many(row.key.concurrency)
+        labels = LabelFormatter.of(row)
+        return labels.block(row) if self.block else labels.many(row.key.concurrency)
 
     def label(self, table: Table) -> str:
         """What the axis is called."""
@@ -68,7 +68,7 @@ class Across:
         margin = 2 ** max(0.35, octaves(places) / 10)
         axis.set_xscale("log", base=2)
         axis.set_xlim(places[0] / margin, places[-1] * margin * 2**room)
-        names = {self.place(row): Naming.of(row).block(row) if self.block else "" for row in rows}
+        names = {self.place(row): LabelFormatter.of(row).block(row) if self.block else "" for row in rows}
         axis.set_xticks(places, tick_labels(places, names))
         axis.xaxis.set_minor_locator(NullLocator())
 

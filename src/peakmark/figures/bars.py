@@ -12,11 +12,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from peakmark.config.drawings import Drawing
-from peakmark.figures import across, panels, style, together
+from peakmark.figures import across, combined, panels, style
 from peakmark.figures.across import Across
 from peakmark.formatting import significant
 from peakmark.judging.drawn import value_of
-from peakmark.judging.naming import Naming
+from peakmark.judging.label_formatter import LabelFormatter
 from peakmark.judging.row import Row
 
 HEIGHT = 1.45  # inches of a panel
@@ -67,8 +67,8 @@ def _panels(rows: Sequence[Row]) -> list[tuple[str, list[_Group]]]:
     sized = len({row.key.block for row in rows}) > 1
     grouped: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
-        block = Naming.of(row).block(row)
-        name = together.workload(row)
+        block = LabelFormatter.of(row).block(row)
+        name = combined.workload(row)
         title, group = (name, block) if sized else ("", name)
         grouped.setdefault(title, {}).setdefault(group, []).append(row)
     return [

@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 
 from peakmark import documents
 from peakmark.config import layouts
-from peakmark.figures import bars, dots, panels, style, together
+from peakmark.figures import bars, combined, dots, panels, style
 from peakmark.formatting import percent
 from peakmark.instruments.tables import TABLES
 from peakmark.judging import fleet, ratios
+from peakmark.judging.analysis import Analysis
 from peakmark.judging.drawn import Drawn, figures_of
-from peakmark.judging.judged import Judged
-from peakmark.judging.naming import quantity
+from peakmark.judging.label_formatter import quantity
 from peakmark.judging.row import Row
 from peakmark.judging.rows import layout_of
 from peakmark.judging.verdict import describe, with_limit
@@ -29,14 +29,14 @@ MOST_TICKS = 20
 FARTHEST = 1.5  # a reference's share beyond it leaves the overview to the right; every repetition of our own is shown
 
 
-def build(campaign: Path | Judged) -> list[Path]:
+def build(campaign: Path | Analysis) -> list[Path]:
     """Write ``figures/overview``, of several nodes ``figures/fleet``, and those of ``drawn.figures_of`` as SVG and PNG; the
     paths written.
 
     Tables without a measurement have no figure. Equal records give equal bytes.
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
-    judged = Judged.of(campaign)
+    judged = Analysis.of(campaign)
     results, rows, mark = judged.results, judged.rows, judged.results.mark
     folder = documents.own_folder(results.directory, "figures")
     style.begin()
@@ -68,7 +68,7 @@ def _draw(drawn: Drawn, slow: dots.Slow | None, mark: str) -> Figure | None:
         return dots.plot(drawn.rows[0].table, drawn.rows, mark, slow)
     if drawn.drawing is None or drawn.drawing.kind == "panels":
         return panels.plot(drawn.rows[0].table, drawn.rows, mark)
-    return (together.plot if drawn.drawing.kind == "together" else bars.plot)(drawn.drawing, drawn.rows, mark)
+    return (combined.plot if drawn.drawing.kind == "together" else bars.plot)(drawn.drawing, drawn.rows, mark)
 
 
 def _known() -> set[str]:

@@ -14,7 +14,7 @@ from peakmark.figures import across, labels, single, style
 from peakmark.figures.across import Across
 from peakmark.formatting import significant
 from peakmark.instruments.tables import Table
-from peakmark.judging.naming import Naming
+from peakmark.judging.label_formatter import LabelFormatter
 from peakmark.judging.row import Row, Series
 from peakmark.judging.rows import published_names
 
@@ -125,7 +125,7 @@ def _columns(panels: Sequence[Panel], horizontal: Across) -> int:
     slim = max(len(horizontal.places(panel.rows)) for panel in panels) <= 2
     if slim and len(panels) <= SLIM and len(horizontal.other.places(rows)) == 1:
         return len(panels)
-    workloads = len({Naming.of(row).workload(row) for row in rows})
+    workloads = len({LabelFormatter.of(row).workload(row) for row in rows})
     if workloads == 1 and len({(row.key.node, row.key.variant) for row in rows}) == 1:
         return min(len(panels), MAX_COLUMNS)
     if workloads <= MAX_COLUMNS:
@@ -154,7 +154,7 @@ def _panels(table: Table, rows: Sequence[Row], horizontal: Across) -> list[Panel
     variants = {row.key.variant for row in rows}
     grouped: dict[str, list[Row]] = {}
     for row in other.ordered(rows) if split else rows:
-        parts = [Naming.of(row).workload(row)]
+        parts = [LabelFormatter.of(row).workload(row)]
         if split:
             parts.append(other.name(row))
         if len(variants) > 1 and table.variant:

@@ -223,7 +223,7 @@ def _first_shown(lines: Iterable[str]) -> str:
     return next((line.strip()[:200] for line in lines if line.strip()), "")
 
 
-def last_words(*texts: str) -> str:
+def excerpt(*texts: str) -> str:
     """The last line of the first of these texts that has one."""
     return next(filter(None, map(last_line, texts)), "it printed nothing")
 

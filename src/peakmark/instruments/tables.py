@@ -17,7 +17,7 @@ SMALL_RECORD = 16 * 1024
 
 
 @dataclass(frozen=True)
-class Series:
+class Program:
     """One instrument and the name that its columns carry."""
 
     instrument: str
@@ -44,8 +44,8 @@ class Table:
     factor: float
     quantity: str
     shown: str
-    own: Series
-    references: tuple[Series, ...]
+    own: Program
+    references: tuple[Program, ...]
     first: str = "Workload"
     block: str | None = "Block Size"
     variant: str | None = None
@@ -53,14 +53,14 @@ class Table:
     remark: str = ""
 
     @property
-    def series(self) -> tuple[Series, ...]:
+    def series(self) -> tuple[Program, ...]:
         """The own kernel, then its references."""
         return (self.own, *self.references)
 
     def _with_unit(self, heading: str) -> str:
         return f"{heading} ({self.shown})" if self.shown else heading
 
-    def measured_heading(self, series: Series) -> str:
+    def measured_heading(self, series: Program) -> str:
         """``pmbw Measured Throughput (GB/sec)``."""
         return self._with_unit(f"{series.heading} Measured {self.quantity}")
 
@@ -80,7 +80,7 @@ class Table:
         return self._with_unit(f"Theoretical {self.quantity}")
 
     @staticmethod
-    def efficiency_heading(series: Series) -> str:
+    def efficiency_heading(series: Program) -> str:
         """``pmbw Efficiency (%)``."""
         return f"{series.heading} Efficiency (%)"
 
@@ -138,8 +138,8 @@ def _table(name: str, title: str, factor: float, shown: str, remark: str, **more
         factor=factor,
         quantity=more.pop("quantity", title),
         shown=shown,
-        own=Series(part.kernel, part.heading),
-        references=tuple(Series(tool.name, tool.heading) for _, tool in tools),
+        own=Program(part.kernel, part.heading),
+        references=tuple(Program(tool.name, tool.heading) for _, tool in tools),
         lower_is_better=metric == "latency",
         remark=remark,
         **more,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import listed, plural
-from peakmark.judging import notes
+from peakmark.judging import shared_warnings
 from peakmark.judging.row import Row
 from peakmark.judging.verdict import Rows, Verdict, candidates
 from peakmark.messages import Message, merge
@@ -82,7 +82,7 @@ def _is_better(row: Row, than: Row) -> bool:
 def _narrower(verdicts: list[Verdict]) -> Iterator[str]:
     """That a share on page one is of instructions that were asked for, not of the node."""
     for verdict in verdicts:
-        for note in verdict.row.marks if verdict.row else ():
+        for note in verdict.row.warnings if verdict.row else ():
             if note.code == "narrower":
                 yield f"{verdict.title}: {note.text}."
 
@@ -110,8 +110,8 @@ def _whole(measured: list[Row]) -> Iterator[str]:
     """What most rows share, once, with the range of its numbers: the most frequent fact, then others of its kind."""
     kinds: dict[str, list[Message]] = {}
     for row in measured:
-        for code, note in {note.code: replace(note, about="") for note in row.marks if note.is_shared}.items():
-            kinds.setdefault(notes.kind(code), []).append(note)
+        for code, note in {note.code: replace(note, about="") for note in row.warnings if note.is_shared}.items():
+            kinds.setdefault(shared_warnings.kind(code), []).append(note)
     for shared in kinds.values():
         merged = merge(shared)
         (sentence, count), *others = Counter(merged[note].message.sentence for note in shared).most_common()
@@ -160,7 +160,7 @@ def _holes(rows: Rows) -> Iterator[str]:
     if holes:
         yield f"{holes} of {len(everything)} rows {'is' if holes == 1 else 'are'} not measured."
     most = max((row.own.summary.n for row in everything if row.own), default=0)
-    few = any(note.code == "few" and note.is_shared for row in everything for note in row.marks)
+    few = any(note.code == "few" and note.is_shared for row in everything for note in row.warnings)
     if 0 < most < ENOUGH and not few:
         yield (
             f"With at most {plural(most, 'repetition')} no single row is called faster than another; {ENOUGH} "

@@ -11,9 +11,9 @@ from typing import Literal
 from peakmark import statistics
 from peakmark.formatting import natural
 from peakmark.instruments.tables import BY_NAME, TABLES, Table
-from peakmark.judging import alike, chance, paired, sides
-from peakmark.judging.alike import Unlike
-from peakmark.judging.sides import Entry, Point, Side
+from peakmark.judging import comparability, datasets, paired, significance
+from peakmark.judging.comparability import Mismatch
+from peakmark.judging.datasets import ComparedPoint, Dataset, DatasetRow
 
 Verdict = Literal["better", "worse", "no difference shown", "cannot tell", "not alike"]
 VERDICTS: tuple[Verdict, ...] = ("better", "worse", "no difference shown", "cannot tell", "not alike")
@@ -52,15 +52,15 @@ class Comparison:
     differ     what was asked otherwise
     """
 
-    point: Point
+    point: ComparedPoint
     before: tuple[float, ...]
     after: tuple[float, ...]
     judged: Judgement
-    doubts: tuple[str, str] = ("", "")
+    warnings: tuple[str, str] = ("", "")
     tolerance: float = 0.0
     pairs: tuple[tuple[float, float], ...] = ()
     left_out: int = 0
-    differ: tuple[Unlike, ...] = ()
+    differ: tuple[Mismatch, ...] = ()
 
     @property
     def table(self) -> Table:
@@ -108,12 +108,12 @@ def _beyond(ratio: float, low: float, high: float, lower_is_better: bool, tolera
     return Judgement(ratio, low, high, verdict)
 
 
-def in_turn(before: Side, after: Side) -> bool:
+def in_turn(before: Dataset, after: Dataset) -> bool:
     """Whether the two campaigns were measured in turn, by what their plans say."""
     return bool(before.beside) and (before.beside, after.beside) == (after.name, before.name)
 
 
-def drifts(before: Side, after: Side, level: float) -> float:
+def drifts(before: Dataset, after: Dataset, level: float) -> float:
     """The share by which a table may have moved between two campaigns, by how tables moved within each.
 
     Each table of each side is one look at how far the machine moves in half a campaign. Between the campaigns it moves as
@@ -125,15 +125,15 @@ def drifts(before: Side, after: Side, level: float) -> float:
         return 0.0
     typical = math.sqrt(sum(look * look for look in looks) / len(looks))
     tables = max(1, len({*before.drift, *after.drift}))
-    return math.expm1(chance.quantile(level / tables, len(looks)) * math.sqrt(2) * typical)
+    return math.expm1(significance.quantile(level / tables, len(looks)) * math.sqrt(2) * typical)
 
 
 def compare(
-    before: Side,
-    after: Side,
+    before: Dataset,
+    after: Dataset,
     confidence: float = 0.95,
     tolerance: float | None = None,
-    repeat: Side | None = None,
+    repeat: Dataset | None = None,
 ) -> tuple[list[Comparison], int, int]:
     """(rows that both have in the order of the tables, rows that only ``before`` has, rows that only ``after`` has).
 
@@ -159,35 +159,43 @@ def compare(
 
 
 def _compared(
-    before: Side, after: Side, point: Point, old: Entry, new: Entry, confidence: float, allowed: float
+    before: Dataset,
+    after: Dataset,
+    point: ComparedPoint,
+    old: DatasetRow,
+    new: DatasetRow,
+    confidence: float,
+    allowed: float,
 ) -> Comparison:
     """A row of two campaigns: measured at different times, or in turn, when of a round that has one half only nothing is judged."""
     lower, left_out = BY_NAME[point.table].lower_is_better, 0
     pairs: tuple[tuple[float, float], ...] = ()
     values, others = old.values, new.values
-    differ = alike.differences(old.terms, new.terms)
+    differ = comparability.differences(old.settings, new.settings)
     if in_turn(before, after):
         pairs = tuple(paired.pairs(old.turns, new.turns))
         judged = judge_pairs(pairs, lower, confidence, allowed)
         left_out = max(len(values), len(others)) - len(pairs)
         values, others = zip(*pairs, strict=True) if pairs else (values, others)
     else:
-        differ += alike.mixing(old.unlike, new.unlike)
+        differ += comparability.mixing(old.unequal_nodes, new.unequal_nodes)
         judged = judge(values, others, lower, confidence, allowed)
         judged = replace(judged, verdict="not alike") if differ else judged
-    return Comparison(point, values, others, judged, (old.doubt, new.doubt), allowed, pairs, left_out, tuple(differ))
+    return Comparison(
+        point, values, others, judged, (old.warning, new.warning), allowed, pairs, left_out, tuple(differ)
+    )
 
 
-def _named(side: Side, bare: bool, one_node: bool) -> dict[Point, Entry]:
+def _named(side: Dataset, bare: bool, one_node: bool) -> dict[ComparedPoint, DatasetRow]:
     """What a side has by the names of points in the comparison: nodes do not matter where each side has one."""
     if one_node:
         return {replace(point, node=""): entry for point, entry in side.entries.items()}
     if bare and not side.bare:
-        return {name: side.entries[point] for name, point in sides.bare_points(side).items()}
+        return {name: side.entries[point] for name, point in datasets.bare_points(side).items()}
     return dict(side.entries)
 
 
-def _between(before: Side, repeat: Side) -> dict[str, float]:
+def _between(before: Dataset, repeat: Dataset) -> dict[str, float]:
     """By table, the share by which 19 of 20 rows differ at most between a campaign and its repeat."""
     shares: dict[str, list[float]] = {}
     for point, entry in before.entries.items():
@@ -201,7 +209,7 @@ def _standing(comparisons: Sequence[Comparison], confidence: float) -> list[Comp
     """The comparisons, without the claims that chance would bring among so many rows."""
     judged = [place for place, row in enumerate(comparisons) if row.verdict not in ("cannot tell", "not alike")]
     chances = [_chance(comparisons[place]) if comparisons[place].verdict in CLAIMS else 1.0 for place in judged]
-    stands = dict(zip(judged, chance.discoveries(chances, 1 - confidence), strict=True))
+    stands = dict(zip(judged, significance.discoveries(chances, 1 - confidence), strict=True))
     return [
         replace(row, judged=replace(row.judged, verdict="no difference shown"))
         if row.verdict in CLAIMS and not stands[place]
@@ -211,10 +219,14 @@ def _standing(comparisons: Sequence[Comparison], confidence: float) -> list[Comp
 
 
 def _chance(comparison: Comparison) -> float:
-    return paired.p_value(comparison.pairs) if comparison.pairs else chance.welch(comparison.before, comparison.after)
+    return (
+        paired.p_value(comparison.pairs)
+        if comparison.pairs
+        else significance.welch(comparison.before, comparison.after)
+    )
 
 
-def _place(point: Point) -> tuple[object, ...]:
+def _place(point: ComparedPoint) -> tuple[object, ...]:
     table = BY_NAME[point.table]
     instruments = [series.instrument for series in table.series]
     # A word mostly means more threads than any number beside it.

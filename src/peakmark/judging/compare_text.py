@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from peakmark import statistics
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed, plural, significant
-from peakmark.judging import alike
+from peakmark.judging import comparability
 from peakmark.judging.compare import VERDICTS, Comparison, Verdict, compare, in_turn
-from peakmark.judging.sides import Side, describe
+from peakmark.judging.datasets import Dataset, describe
 from peakmark.messages import ORDER, merge, message
 
 
 def report(
-    before: Side,
-    after: Side,
+    before: Dataset,
+    after: Dataset,
     confidence: float = 0.95,
     tolerance: float | None = None,
-    repeat: Side | None = None,
+    repeat: Dataset | None = None,
 ) -> tuple[str, Counter[Verdict]]:
     """The comparison as text, and how often each verdict was given.
 
@@ -44,7 +44,7 @@ def report(
     given = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict] or verdict != "not alike"]
     lines += ["", "; ".join(given)]
     lines += _chance(comparisons, confidence, turned)
-    doubtful = sum(any(comparison.doubts) for comparison in comparisons)
+    doubtful = sum(any(comparison.warnings) for comparison in comparisons)
     if doubtful:
         which = "row is" if doubtful == 1 else "rows are"
         lines.append(f"{doubtful} {which} wrong or unsure: see the notes in the reports before believing a verdict")
@@ -64,16 +64,16 @@ def report(
     return "\n".join(lines), counts
 
 
-def _first(before: Side, after: Side, comparisons: Sequence[Comparison]) -> list[str]:
+def _first(before: Dataset, after: Dataset, comparisons: Sequence[Comparison]) -> list[str]:
     """What the two sides did not have alike: said before anything else."""
-    asked = alike.summary([comparison.differ for comparison in comparisons])
+    asked = comparability.summary([comparison.differ for comparison in comparisons])
     if len(before.nodes) == len(after.nodes) == 1 and before.nodes != after.nodes and not (before.bare or after.bare):
-        asked.append(str(alike.Difference("node", before.nodes[0], after.nodes[0])))
-    differ = [*asked, *map(str, alike.differences(before.machine, after.machine))]
+        asked.append(str(comparability.Difference("node", before.nodes[0], after.nodes[0])))
+    differ = [*asked, *map(str, comparability.differences(before.machine, after.machine))]
     return [f"not the same on both sides: {'; '.join(differ)}", ""] if differ else []
 
 
-def _remarked(before: Side, after: Side, comparisons: Sequence[Comparison]) -> dict[tuple[str, str], list[int]]:
+def _remarked(before: Dataset, after: Dataset, comparisons: Sequence[Comparison]) -> dict[tuple[str, str], list[int]]:
     """(A or B, what published results note on values) -> the places of the rows that have it: footnotes, in the order of the
     rows; notes that differ in their numbers alone are one.
     """
@@ -118,11 +118,13 @@ def _line(comparison: Comparison, width: int) -> str:
     )
     values = f"{significant(old):>10} -> {significant(new):>10} {unit:<8}"
     counts = f"n {len(comparison.before)}, {len(comparison.after)}"
-    doubtful = f" ({_doubtful(comparison.doubts)})" if any(comparison.doubts) else ""
+    doubtful = f" ({_doubtful(comparison.warnings)})" if any(comparison.warnings) else ""
     return f"{describe(comparison.point):<{width}}  {values} {judged.ratio:7.3f} ({interval})  {counts}  {judged.verdict}{doubtful}"
 
 
-def _doubtful(doubts: tuple[str, str]) -> str:
+def _doubtful(warnings: tuple[str, str]) -> str:
     """``unsure: A and B``, ``wrong: A; unsure: B``."""
-    by_level = {level: [side for side, doubt in zip("AB", doubts, strict=True) if doubt == level] for level in ORDER}
-    return "; ".join(f"{level}: {listed(sides)}" for level, sides in by_level.items() if sides)
+    by_level = {
+        level: [side for side, warning in zip("AB", warnings, strict=True) if warning == level] for level in ORDER
+    }
+    return "; ".join(f"{level}: {listed(datasets)}" for level, datasets in by_level.items() if datasets)

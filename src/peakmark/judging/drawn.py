@@ -35,7 +35,7 @@ def figures_of(table: Table, rows: Sequence[Row], layout: Layout | None = None) 
             Drawn(f"{table.name}_pool", tuple(row for row in measured if row.key.variant != "block")),
             Drawn(f"{table.name}_block", tuple(row for row in measured if row.key.variant == "block")),
         ]
-    alone = [row.sheet.workloads if row.sheet else () for row in measured]
+    alone = [row.layout_table.workloads if row.layout_table else () for row in measured]
     if len(set(alone)) > 1 and all(len(workloads) == 1 for workloads in alone):
         names = dict.fromkeys(row.key.workload for row in measured)
         return [

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from peakmark import statistics
-from peakmark.config.layouts import Sheet
+from peakmark.config.layouts import LayoutTable
 from peakmark.formatting import plural
-from peakmark.judging import beside, ratios, strata, to_limit, trends
+from peakmark.judging import beside, paired_comparison, ratios, to_limit, trends
+from peakmark.judging.label_formatter import LabelFormatter, Topic, noun, repeated
 from peakmark.judging.measured import DEFAULT
-from peakmark.judging.naming import Naming, Topic, noun, repeated
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
 from peakmark.judging.row import Row
 from peakmark.messages import Severity
@@ -23,7 +23,7 @@ MANY = 4  # more names than this are counted instead
 
 
 @dataclass(frozen=True)
-class Finding:
+class Conclusion:
     """One sentence or two about a table, what they are about, and how that is headed."""
 
     topic: Topic
@@ -31,7 +31,7 @@ class Finding:
     text: str
 
 
-def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list[Finding]:
+def of(rows: Sequence[Row], mark: str = ".", layout_table: LayoutTable | None = None) -> list[Conclusion]:
     """The findings of rows of one table, in a fixed order of topics; none where nothing was measured.
 
     They use the headings of the table, or those of ``sheet`` where a layout prints the rows in it.
@@ -39,22 +39,22 @@ def of(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list
     measured = [row for row in rows if row.own is not None]
     if not measured:
         return []
-    naming = Naming(measured[0].table, mark, sheet)
+    labels = LabelFormatter(measured[0].table, mark, layout_table)
     right = _claimable(measured)
-    all_points, over_all = strata.sentences(naming, right)
+    all_points, over_all = paired_comparison.sentences(labels, right)
     by_topic = (
-        (Topic.EXTREMES, _extremes(naming, right)),
-        (Topic.THREADS, trends.scaling(naming, right)),
-        (Topic.BLOCKS, trends.blocks(naming, right)),
+        (Topic.EXTREMES, _extremes(labels, right)),
+        (Topic.THREADS, trends.scaling(labels, right)),
+        (Topic.BLOCKS, trends.blocks(labels, right)),
         *((topic, [text]) for topic, text in all_points),
-        (Topic.REFERENCE, _references(naming, right, over_all)),
-        (Topic.DISAGREEMENT, _disagreements(naming, measured)),
-        (Topic.LIMIT, to_limit.sentences(naming, measured)),
+        (Topic.REFERENCE, _references(labels, right, over_all)),
+        (Topic.DISAGREEMENT, _disagreements(labels, measured)),
+        (Topic.LIMIT, to_limit.sentences(labels, measured)),
         (Topic.MACHINE, dict.fromkeys(f"{row.limit.finding.text}." for row in rows if row.limit.finding)),
-        (Topic.DOUBT, _doubtful(naming, measured)),
+        (Topic.DOUBT, _doubtful(labels, measured)),
         (Topic.FEW, _few(measured)),
     )
-    return [Finding(topic, topic.heading(naming.table), text) for topic, texts in by_topic for text in texts]
+    return [Conclusion(topic, topic.heading(labels.table), text) for topic, texts in by_topic for text in texts]
 
 
 def _few(measured: Sequence[Row]) -> Iterator[str]:
@@ -65,14 +65,14 @@ def _few(measured: Sequence[Row]) -> Iterator[str]:
         yield f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
 
 
-def together(rows: Sequence[Row], mark: str = ".", sheet: Sheet | None = None) -> list[str]:
+def together(rows: Sequence[Row], mark: str = ".", layout_table: LayoutTable | None = None) -> list[str]:
     """What rows say that are printed in several tables: each workload's own says nothing of another workload."""
     right = _claimable([row for row in rows if row.own is not None])
     if not right:
         return []
-    naming = Naming(right[0].table, mark, sheet)
-    all_points, over_all = strata.sentences(naming, right)
-    return [*(text for _, text in all_points), *_references(naming, right, over_all)]
+    labels = LabelFormatter(right[0].table, mark, layout_table)
+    all_points, over_all = paired_comparison.sentences(labels, right)
+    return [*(text for _, text in all_points), *_references(labels, right, over_all)]
 
 
 def _claimable(measured: Sequence[Row]) -> list[Row]:
@@ -80,39 +80,39 @@ def _claimable(measured: Sequence[Row]) -> list[Row]:
     return [row for row in measured if row.level is not Severity.WRONG]
 
 
-def _extremes(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:
+def _extremes(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
     """Best and worst of each workload whose rows have enough repetitions to tell; the table has the others' values."""
 
     def value(row: Row) -> str:
-        return f"{naming.quantity(row.measured.centre)}{'; unsure' if row.doubts else ''}"
+        return f"{labels.quantity(row.measured.centre)}{'; unsure' if row.specific_warnings else ''}"
 
-    for name, group in groups(rows, naming):
+    for name, group in groups(rows, labels):
         if len(group) < 2:
             continue
         if not all(row.measured.summary.enough for row in group):
             continue
-        ordered = sorted(group, key=lambda row: row.measured.centre, reverse=not naming.table.lower_is_better)
+        ordered = sorted(group, key=lambda row: row.measured.centre, reverse=not labels.table.lower_is_better)
         best, worst = ordered[0], ordered[-1]
         if not (differ(group) and better(best, worst)):
             yield f"{name}: no configuration is shown to be better than another ({value(best)} to {value(worst)})."
             continue
-        text = f"{name}: best with {naming.place(best, group)} ({value(best)})"
+        text = f"{name}: best with {labels.place(best, group)} ({value(best)})"
         near = [row for row in ordered[1:] if not better(best, row)]
         if near:
             text += (
-                f", from which {_names(naming, near, group)} {'is' if len(near) == 1 else 'are'} not shown to differ"
+                f", from which {_names(labels, near, group)} {'is' if len(near) == 1 else 'are'} not shown to differ"
             )
-        text += f"; worst with {naming.place(worst, group)} ({value(worst)}), a factor of {naming.times(ratio(best, worst))}."
-        yield f"{text} {_reason(naming, best, worst, group)}".rstrip()
+        text += f"; worst with {labels.place(worst, group)} ({value(worst)}), a factor of {labels.times(ratio(best, worst))}."
+        yield f"{text} {_reason(labels, best, worst, group)}".rstrip()
 
 
-def _names(naming: Naming, rows: Sequence[Row], group: Sequence[Row]) -> str:
+def _names(labels: LabelFormatter, rows: Sequence[Row], group: Sequence[Row]) -> str:
     if len(rows) > MANY:
         return f"{len(rows)} others"
-    return " and ".join(naming.place(row, group) for row in rows)  # of which each may hold a comma
+    return " and ".join(labels.place(row, group) for row in rows)  # of which each may hold a comma
 
 
-def _reason(naming: Naming, best: Row, worst: Row, group: Sequence[Row]) -> str:
+def _reason(labels: LabelFormatter, best: Row, worst: Row, group: Sequence[Row]) -> str:
     """Which of block size and concurrency makes the difference, each alone from the best row: what the numbers support."""
     if best.key.block == worst.key.block:
         return ""  # one of the two differs: nothing is to be told apart
@@ -127,36 +127,36 @@ def _reason(naming: Naming, best: Row, worst: Row, group: Sequence[Row]) -> str:
     def effect(other: Row) -> str:
         if not better(best, other):
             return "makes no difference that is shown"
-        return f"makes a factor of {naming.times(ratio(best, other))}"
+        return f"makes a factor of {labels.times(ratio(best, other))}"
 
     return (
-        f"The block size alone, at {naming.many(best.key.concurrency)}, {effect(by_block)}; the number of"
-        f" {noun(naming.table)}s alone, at {naming.block(best)}, {effect(by_threads)}."
+        f"The block size alone, at {labels.many(best.key.concurrency)}, {effect(by_block)}; the number of"
+        f" {noun(labels.table)}s alone, at {labels.block(best)}, {effect(by_threads)}."
     )
 
 
-def _references(naming: Naming, rows: Sequence[Row], over_all: Mapping[str, str]) -> Iterator[str]:
+def _references(labels: LabelFormatter, rows: Sequence[Row], over_all: Mapping[str, str]) -> Iterator[str]:
     """The own kernel against each reference, row by row; derived figures are no measurement and are left out. ``over_all``:
     what their rows say together.
     """
-    for entry in ratios.references(naming.table):
+    for entry in ratios.references(labels.table):
         pairs = ratios.pairs(rows, entry.instrument)
         if not pairs:
             continue
         each = [quotient.value for *_, quotient in pairs]
-        middle = naming.times(statistics.median(each))
-        text = f"{naming.program(naming.table.own)} measured {middle} times what {naming.program(entry)} did"
+        middle = labels.times(statistics.median(each))
+        text = f"{labels.program(labels.table.own)} measured {middle} times what {labels.program(entry)} did"
         parts = [repeated(quotient.runs for *_, quotient in pairs)]
         if len(pairs) > 1:
-            parts.insert(0, f"median of {len(pairs)} rows; from {naming.times(min(each))} to {naming.times(max(each))}")
+            parts.insert(0, f"median of {len(pairs)} rows; from {labels.times(min(each))} to {labels.times(max(each))}")
         parts += dict.fromkeys(known for row, *_ in pairs for known in ratios.differences(row, entry.instrument))
-        parts += _turned(naming, pairs)
+        parts += _sign_conflicts(labels, pairs)
         text += f" ({'; '.join(parts)})"
         judged = [(row, theirs) for row, theirs, _ in pairs if row.measured.summary.enough and theirs.summary.enough]
         if judged:
             distinct = [(row, theirs) for row, theirs in judged if apart(row.measured, theirs)]
             ahead = sum(
-                (row.measured.summary.median < theirs.summary.median) == naming.table.lower_is_better
+                (row.measured.summary.median < theirs.summary.median) == labels.table.lower_is_better
                 for row, theirs in distinct
             )
             counts = {"better": ahead, "worse": len(distinct) - ahead, "neither": len(judged) - len(distinct)}
@@ -165,39 +165,39 @@ def _references(naming: Naming, rows: Sequence[Row], over_all: Mapping[str, str]
             text += " with enough repetitions" if len(judged) < len(pairs) else ""
         elif entry.instrument in over_all:
             text += f"; {over_all[entry.instrument]}"
-        yield " ".join([f"{text}.", *beside.sentences(naming, naming.program(entry), pairs)])
+        yield " ".join([f"{text}.", *beside.sentences(labels, labels.program(entry), pairs)])
 
 
-def _turned(naming: Naming, pairs: Sequence[ratios.Pair]) -> Iterator[str]:
+def _sign_conflicts(labels: LabelFormatter, pairs: Sequence[ratios.Pair]) -> Iterator[str]:
     """The rows whose printed figures say otherwise than their rounds who is ahead."""
-    turned = [row for row, theirs, ratio in pairs if ratios.is_turned(ratio, row.measured.centre / theirs.centre)]
+    turned = [row for row, theirs, ratio in pairs if ratios.sign_conflicts(ratio, row.measured.centre / theirs.centre)]
     if turned:
-        where = ", ".join(map(naming.row, turned)) if len(turned) <= MANY else plural(len(turned), "row")
+        where = ", ".join(map(labels.row, turned)) if len(turned) <= MANY else plural(len(turned), "row")
         yield f"printed figures the other way round: {where}"
 
 
-def _disagreements(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:
+def _disagreements(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
     """Programs that say different things about one quantity: that says something about the measurement."""
-    for entry in ratios.references(naming.table):
+    for entry in ratios.references(labels.table):
         pairs = ratios.pairs(rows, entry.instrument)
         factors = [(ratios.factor(row.measured, theirs), row) for row, theirs, _ in pairs]
         beyond = [pair for pair in factors if pair[0] > DEFAULT.band]
         if beyond:
             factor, row = max(beyond, key=lambda pair: pair[0])
             yield (
-                f"{naming.program(naming.table.own)} and {naming.program(entry)} are more than a factor of"
-                f" {naming.times(DEFAULT.band, 2)} apart in {len(beyond)} of {len(pairs)} rows, at most"
-                f" {naming.times(factor)} ({naming.row(row)}): a finding about the measurement, not about"
+                f"{labels.program(labels.table.own)} and {labels.program(entry)} are more than a factor of"
+                f" {labels.times(DEFAULT.band, 2)} apart in {len(beyond)} of {len(pairs)} rows, at most"
+                f" {labels.times(factor)} ({labels.row(row)}): a finding about the measurement, not about"
                 " the machine; the notes say what to look at."
             )
 
 
-def _doubtful(naming: Naming, rows: Sequence[Row]) -> Iterator[str]:
+def _doubtful(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
     for level in (Severity.WRONG, Severity.UNSURE):
         doubtful = [row for row in rows if row.level is level]
         # Where all rows have the same word, their column says it.
         if doubtful and (level is Severity.WRONG or len(doubtful) < len(rows) or len(rows) == 1):
-            names = f" ({'; '.join(naming.row(row) for row in doubtful)})" if len(doubtful) <= MANY else ""
+            names = f" ({'; '.join(labels.row(row) for row in doubtful)})" if len(doubtful) <= MANY else ""
             what = "used for no claim" if level is Severity.WRONG else "another run may well differ"
             is_are = "is" if len(doubtful) == 1 else "are"
             yield f"{len(doubtful)} of {len(rows)} rows {is_are} {level}{names}: {what}; the notes say why."

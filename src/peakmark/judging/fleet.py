@@ -29,7 +29,7 @@ PointOf = tuple[str, str, int | None, int, str]
 
 
 @dataclass(frozen=True)
-class Spot:
+class NodeGroup:
     """The rows of one point of a table, of which each is another node; none is wrong, in the order of the nodes' names.
 
     every  the rows of all nodes that were to measure it
@@ -135,13 +135,13 @@ def is_many(rows: Rows) -> bool:
     return len(nodes(rows)) > MANY
 
 
-def spots(rows: Iterable[Row]) -> list[Spot]:
+def groups(rows: Iterable[Row]) -> list[NodeGroup]:
     """The points of one table, in the order in which its rows have them; points that nobody measured are left out."""
     grouped: dict[PointOf, list[Row]] = {}
     for row in rows:
         grouped.setdefault(place(row), []).append(row)
-    measured = [Spot(tuple(filter(_usable, every)), tuple(every)) for every in grouped.values()]
-    return [spot for spot in measured if spot.rows]
+    measured = [NodeGroup(tuple(filter(_usable, every)), tuple(every)) for every in grouped.values()]
+    return [group for group in measured if group.rows]
 
 
 def place(row: Row) -> PointOf:
@@ -158,9 +158,9 @@ def _usable(row: Row) -> bool:
 def typical(rows: Sequence[Row]) -> list[Row]:
     """The rows of one table on the node that comes nearest to the medians of all: it stands for them where one is to."""
     off: dict[str, list[float]] = {}
-    for spot in spots(rows):
-        for row in spot.rows:
-            off.setdefault(row.key.node, []).append(abs(spot.behind(row)))
+    for group in groups(rows):
+        for row in group.rows:
+            off.setdefault(row.key.node, []).append(abs(group.behind(row)))
     if not off:
         return list(rows)
     most = max(map(len, off.values()))
@@ -174,10 +174,10 @@ def slow_nodes(rows: Rows) -> list[Slow]:
     """Every node that is slow in any row of a resource, those that are so in most rows first, then by how far."""
     shown: dict[str, dict[str, list[tuple[float, bool]]]] = {}
     for table in rows.values():
-        for spot in spots(table):
-            for row in spot.rows if len(spot.rows) > 1 else ():
-                by_node = shown.setdefault(spot.table.subsystem, {})
-                by_node.setdefault(row.key.node, []).append((spot.behind(row), spot.apart(row) == "slow"))
+        for group in groups(table):
+            for row in group.rows if len(group.rows) > 1 else ():
+                by_node = shown.setdefault(group.table.subsystem, {})
+                by_node.setdefault(row.key.node, []).append((group.behind(row), group.apart(row) == "slow"))
     all_slow = []
     for subsystem, by_node in shown.items():
         middle = {node: statistics.median([behind for behind, _ in each]) for node, each in by_node.items()}

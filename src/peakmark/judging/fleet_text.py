@@ -8,9 +8,9 @@ from dataclasses import replace
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import listed, percent, plural
 from peakmark.judging import findings, fleet
-from peakmark.judging.findings import Finding
-from peakmark.judging.fleet import Rows, Slow, Spot
-from peakmark.judging.naming import Naming, Topic
+from peakmark.judging.findings import Conclusion
+from peakmark.judging.fleet import NodeGroup, Rows, Slow
+from peakmark.judging.label_formatter import LabelFormatter, Topic
 from peakmark.judging.row import Row
 
 NAMED = 8
@@ -55,7 +55,7 @@ def _sentence(entry: Slow, mark: str) -> str:
     return f"{entry.node} is slow: its {resource} is {percent(entry.behind, mark)}\u00a0% behind the median of all nodes ({rows})."
 
 
-def of(rows: Sequence[Row], mark: str = ".") -> list[Finding]:
+def of(rows: Sequence[Row], mark: str = ".") -> list[Conclusion]:
     """The findings of one table of many nodes: on the nodes, then what the rows of the typical node say."""
     typical = [replace(row, key=row.key._replace(node="any")) for row in fleet.typical(rows)]
     sentences = [
@@ -67,27 +67,27 @@ def of(rows: Sequence[Row], mark: str = ".") -> list[Finding]:
     return [*of_nodes(rows, mark), *sentences]
 
 
-def of_nodes(rows: Sequence[Row], mark: str = ".") -> list[Finding]:
+def of_nodes(rows: Sequence[Row], mark: str = ".") -> list[Conclusion]:
     """How far nodes spread in the points of one table, and which lie apart."""
-    spots = [spot for spot in fleet.spots(rows) if len(spot.rows) > 1]
-    if not spots:
+    groups = [group for group in fleet.groups(rows) if len(group.rows) > 1]
+    if not groups:
         return []
-    naming = Naming(spots[0].table, mark)
-    ordered = sorted(spots, key=lambda spot: spot.range)
+    labels = LabelFormatter(groups[0].table, mark)
+    ordered = sorted(groups, key=lambda group: group.range)
     least, most = ordered[0], ordered[-1]
-    text = f"Lowest and highest node differ by {percent(least.range, mark)}\u00a0% of their median ({naming.row(least.middle, on_all=True)})"
+    text = f"Lowest and highest node differ by {percent(least.range, mark)}\u00a0% of their median ({labels.row(least.middle, on_all=True)})"
     if most is not least:
-        text += f" to {percent(most.range, mark)}\u00a0% ({naming.row(most.middle, on_all=True)})"
-    sentences = [(Topic.NODES, f"{text}."), *((Topic.APART, text) for text in _apart(spots, mark))]
-    return [Finding(topic, topic.heading(naming.table), sentence) for topic, sentence in sentences]
+        text += f" to {percent(most.range, mark)}\u00a0% ({labels.row(most.middle, on_all=True)})"
+    sentences = [(Topic.NODES, f"{text}."), *((Topic.APART, text) for text in _apart(groups, mark))]
+    return [Conclusion(topic, topic.heading(labels.table), sentence) for topic, sentence in sentences]
 
 
-def _apart(spots: Sequence[Spot], mark: str) -> Iterator[str]:
+def _apart(groups: Sequence[NodeGroup], mark: str) -> Iterator[str]:
     for word, sign in (("slower", 1), ("faster", -1)):
         by_node: dict[str, list[float]] = {}
-        for spot in spots:
-            for row in spot.slow if sign > 0 else spot.fast:
-                by_node.setdefault(row.key.node, []).append(sign * spot.behind(row))
+        for group in groups:
+            for row in group.slow if sign > 0 else group.fast:
+                by_node.setdefault(row.key.node, []).append(sign * group.behind(row))
         if not by_node:
             continue
         ordered = sorted(by_node.items(), key=lambda pair: (-len(pair[1]), -max(pair[1])))
@@ -96,4 +96,4 @@ def _apart(spots: Sequence[Spot], mark: str) -> Iterator[str]:
             for node, shares in ordered[:NAMED]
         ]
         more = f", and {len(ordered) - NAMED} more" if len(ordered) > NAMED else ""
-        yield f"Of {len(spots)} rows {word} than the median of all nodes by more than {BEYOND}: {listed(named)}{more}."
+        yield f"Of {len(groups)} rows {word} than the median of all nodes by more than {BEYOND}: {listed(named)}{more}."

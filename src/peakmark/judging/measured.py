@@ -50,7 +50,7 @@ DEFAULT = Thresholds()
 
 
 @dataclass(frozen=True)
-class Run:
+class RunValue:
     """One repetition: its value in SI units, the measurement's details, the record's context and the cell's options."""
 
     value: float
@@ -87,7 +87,7 @@ class Measured:
     concurrency: int
     metric: str
     unit: str
-    runs: Sequence[Run]
+    runs: Sequence[RunValue]
     summary: Summary
     centre: float
     limit: Limit
@@ -99,7 +99,7 @@ class Measured:
         return (self.facts.get(part) or {}).get(name)
 
     @property
-    def in_time(self) -> list[Run]:
+    def in_time(self) -> list[RunValue]:
         """The runs as they were measured: a repetition that had failed came after the others."""
         return sorted(self.runs, key=lambda run: str(run.context.get("started") or ""))
 

@@ -8,7 +8,7 @@ from peakmark import statistics
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.judging import disturbance
-from peakmark.judging.measured import DEFAULT, Measured, Run
+from peakmark.judging.measured import DEFAULT, Measured, RunValue
 from peakmark.limits import efficiency
 from peakmark.messages import Message, Severity, Value, message
 
@@ -46,7 +46,7 @@ def crowded(row: Measured) -> Iterator[Message]:
         yield message("crowded-core", disturbance.weight(len(held), len(row.runs)), cores=cores, often=often)
 
 
-def _share_cores(run: Run, row: Measured) -> bool:
+def _share_cores(run: RunValue, row: Measured) -> bool:
     placed = run.context.get("placed") or {}
     return int(placed.get("cores", row.concurrency)) < row.concurrency
 
@@ -128,13 +128,13 @@ def nominal_of(row: Measured) -> float | None:
     return row.nominal_hz or (row.fact("cpu", "clock_hz") or {}).get("nominal")
 
 
-def seen_clock(runs: Sequence[Run]) -> float | None:
+def seen_clock(runs: Sequence[RunValue]) -> float | None:
     """Median of the clocks under the work of the runs that could tell it; if none could, of those before and after; Hz."""
     loaded = [float(clock) for run in runs if (clock := run.known("clock_hz_loaded"))]
     return statistics.median(loaded) if loaded else idle_clock(runs)
 
 
-def idle_clock(runs: Sequence[Run]) -> float | None:
+def idle_clock(runs: Sequence[RunValue]) -> float | None:
     """Median of the clocks before and after the work, without the work's own instructions; Hz."""
     names = ("clock_hz_before", "clock_hz_after")
     clocks = [float(clock) for run in runs for name in names if (clock := run.known(name))]

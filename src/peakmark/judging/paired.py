@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from peakmark import statistics
-from peakmark.judging import chance
-from peakmark.judging.row import Point
+from peakmark.judging import significance
+from peakmark.judging.row import Repetition
 
 GAP_S = 60.0
 """So long after its other half has ended a repetition may begin: halves of two runs of the command are no pair."""
@@ -31,7 +31,7 @@ class Turn(NamedTuple):
 Turns = Mapping[int, Turn]
 
 
-def turns(points: Iterable[Point]) -> dict[int, Turn]:
+def turns(points: Iterable[Repetition]) -> dict[int, Turn]:
     """The repetitions of a series by their number."""
     by_repetition = {}
     for point in points:
@@ -71,4 +71,4 @@ def p_value(pairs: Sequence[tuple[float, float]]) -> float:
     distance = abs(statistics.mean(logs))
     if error == 0:
         return 1.0 if distance == 0 else 0.0
-    return chance.student(distance / error, len(logs) - 1)
+    return significance.student(distance / error, len(logs) - 1)

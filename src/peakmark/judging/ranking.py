@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from peakmark.judging import chance
-from peakmark.judging.naming import Naming
+from peakmark.judging import significance
+from peakmark.judging.label_formatter import LabelFormatter
 from peakmark.judging.row import Row, Series
 
 
@@ -29,7 +29,7 @@ def differ(rows: Sequence[Row], level: float = 0.05) -> bool:
     difference is one of them called best. False in at most ``level`` of groups of equal rows.
     """
     groups = [row.measured.values for row in rows]
-    return len(groups) > 1 and chance.kruskal_wallis(groups) <= level
+    return len(groups) > 1 and significance.kruskal_wallis(groups) <= level
 
 
 def ratio(best: Row, worst: Row) -> float:
@@ -38,14 +38,14 @@ def ratio(best: Row, worst: Row) -> float:
     return 1 / quotient if best.table.lower_is_better else quotient
 
 
-def groups(rows: Sequence[Row], naming: Naming) -> Iterator[tuple[str, list[Row]]]:
+def groups(rows: Sequence[Row], labels: LabelFormatter) -> Iterator[tuple[str, list[Row]]]:
     """Rows that may be compared: of one node, variant and workload; each group with the name that it needs."""
     several = len({row.key.variant for row in rows}) > 1
     nodes = len({row.key.node for row in rows}) > 1
     grouped: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         # A layout may call one workload by two names, such as loads in a small and in a large area: two groups then.
-        grouped.setdefault((row.key.node, row.key.variant, naming.workload(row)), []).append(row)
+        grouped.setdefault((row.key.node, row.key.variant, labels.workload(row)), []).append(row)
     for (node, variant, workload), group in grouped.items():
         name = workload + (f" {variant}" if several and variant else "")
         yield name + (f" on {node}" if nodes else ""), group

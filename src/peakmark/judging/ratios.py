@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from peakmark import statistics
 from peakmark.formatting import significant
-from peakmark.instruments.tables import Series as Program
-from peakmark.instruments.tables import Table
+from peakmark.instruments.tables import Program, Table
 from peakmark.judging.row import Row, Series
 
 NOT_ALIKE = ("ping",)
@@ -95,7 +94,7 @@ def pairs(rows: Sequence[Row], instrument: str) -> list[Pair]:
     return [
         (row, series, of(row.measured, series))
         for row, series in there
-        if is_measured(series) and instrument not in row.unlike
+        if is_measured(series) and instrument not in row.unequal_nodes
     ]
 
 
@@ -106,7 +105,7 @@ def best(row: Row) -> tuple[str, str, Series] | None:
         for program in references(row.table)
         if (series := row.series.get(program.instrument))
         and is_measured(series)
-        and program.instrument not in row.unlike
+        and program.instrument not in row.unequal_nodes
     ]
     choose = min if row.table.lower_is_better else max
     return choose(candidates, key=lambda entry: entry[2].centre, default=None)
@@ -155,7 +154,7 @@ def text(row: Row, mark: str = ".") -> str:
     return f"{significant(ratio.value, 3, mark)} × {heading} ({'; '.join(inside)})"
 
 
-def is_turned(ratio: Ratio, figures: float) -> bool:
+def sign_conflicts(ratio: Ratio, figures: float) -> bool:
     """Whether the two figures of the table, divided, say the other way round who is ahead, as they are printed."""
     return ratio.rounds > 0 and (_printed(ratio.value) - 1) * (_printed(figures) - 1) < 0
 
@@ -169,7 +168,7 @@ def _by_figures(ratio: Ratio, figures: float, mark: str) -> list[str]:
     text = f"{significant(figures, 3, mark)} by the figures of its table"
     if not _printed(ratio.low) <= _printed(figures) <= _printed(ratio.high):
         return [f"{text}, which are of other rounds too"]
-    return [f"{text}, so neither is shown to be ahead"] if is_turned(ratio, figures) else []
+    return [f"{text}, so neither is shown to be ahead"] if sign_conflicts(ratio, figures) else []
 
 
 def _printed(value: float) -> float:

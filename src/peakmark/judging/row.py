@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from peakmark.config.layouts import Sheet
+from peakmark.config.layouts import LayoutTable
 from peakmark.formatting import natural
 from peakmark.instruments.tables import Table
-from peakmark.judging.measured import Run
+from peakmark.judging.measured import RunValue
 from peakmark.limits import Limit
 from peakmark.messages import Message, Sentence, Severity, worst
 from peakmark.statistics import Summary
@@ -32,7 +32,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point(Run):
+class Repetition(RunValue):
     """One measured value in SI units, with its repetition and the record that holds it."""
 
     repetition: int
@@ -43,7 +43,7 @@ class Point(Run):
 class Series:
     """What one instrument measured in one row; ``centre`` is the summarised value that the table shows, in SI units."""
 
-    points: tuple[Point, ...]
+    points: tuple[Repetition, ...]
     summary: Summary
     centre: float
     efficiency: float | None
@@ -85,17 +85,17 @@ class Row:
     key: Key
     series: Mapping[str, Series]
     limit: Limit
-    marks: tuple[Message, ...] = ()
+    warnings: tuple[Message, ...] = ()
     missing: int = 0
     published: Mapping[str, float] = field(default_factory=dict)
-    sheet: Sheet | None = None
+    layout_table: LayoutTable | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
-    unlike: Mapping[str, str] = field(default_factory=dict)
+    unequal_nodes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def remarks(self) -> tuple[Message, ...]:
         """The marks without those that are said of the whole campaign."""
-        return tuple(note for note in self.marks if not note.is_shared)
+        return tuple(note for note in self.warnings if not note.is_shared)
 
     def of_program(self, note: Message, sentence: Sentence) -> Sentence:
         """The words of a note behind the name of the program that it is about, as the row's table calls it."""
@@ -106,29 +106,29 @@ class Row:
         """Notes as sentences, each once."""
         return tuple(dict.fromkeys(str(self.of_program(note, note.sentence)) for note in notes))
 
-    def marks_of(self, instrument: str) -> tuple[Message, ...]:
+    def warnings_of(self, instrument: str) -> tuple[Message, ...]:
         """The notes that are about the figure of one instrument, or about the row as such."""
-        return tuple(note for note in self.marks if note.about in ("", instrument))
+        return tuple(note for note in self.warnings if note.about in ("", instrument))
 
     @property
-    def doubts(self) -> tuple[Message, ...]:
+    def specific_warnings(self) -> tuple[Message, ...]:
         """What speaks against the own kernel's figure."""
         return tuple(
-            note for note in self.marks_of(self.table.own.instrument) if note.is_warning and not note.is_shared
+            note for note in self.warnings_of(self.table.own.instrument) if note.is_warning and not note.is_shared
         )
 
     @property
-    def common_doubts(self) -> tuple[Message, ...]:
+    def shared_warnings(self) -> tuple[Message, ...]:
         """The same as far as most rows of the campaign have it: said once, and no mark of this row."""
-        return tuple(note for note in self.marks_of(self.table.own.instrument) if note.is_warning and note.is_shared)
+        return tuple(note for note in self.warnings_of(self.table.own.instrument) if note.is_warning and note.is_shared)
 
     @property
     def level(self) -> Severity | None:
         """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
-        return worst(self.marks_of(self.table.own.instrument))
+        return worst(self.warnings_of(self.table.own.instrument))
 
     @property
-    def ends(self) -> tuple[tuple[str, str], ...]:
+    def endpoints(self) -> tuple[tuple[str, str], ...]:
         """Host of the client and host of the server, of every pair of two that measured the row; empty for one machine."""
         contexts = (point.context for series in self.series.values() for point in series.points)
         pairs = {(str(context["host"]), str(context.get("server_host") or context["host"])) for context in contexts}
@@ -141,7 +141,7 @@ class Row:
             (point.context.get("network") or {}).get("loopback") for point in (self.own.points if self.own else ())
         )
 
-    def beside(self, instrument: str) -> Series | None:
+    def column_of(self, instrument: str) -> Series | None:
         """What stands in an instrument's column: its own figures, or those of the one that filled the row for it."""
         filling = (series for series in self.series.values() if series.instead_of == instrument)
         return self.series.get(instrument) or next(filling, None)

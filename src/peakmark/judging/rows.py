@@ -19,11 +19,11 @@ from peakmark.config.published import Published
 from peakmark.formatting import listed, natural
 from peakmark.instruments.fitting import fitted
 from peakmark.instruments.tables import TABLES, Table
-from peakmark.judging import alike, notes, on_cores, remarks
-from peakmark.judging.row import Key, Point, Row, Series
+from peakmark.judging import comparability, on_cores, row_warnings, shared_warnings
+from peakmark.judging.row import Key, Repetition, Row, Series
 from peakmark.limits import Limit
 from peakmark.messages import message
-from peakmark.planning import looks
+from peakmark.planning import sequential_testing
 from peakmark.storage.node_class import differences, node_class
 from peakmark.storage.results import Results
 
@@ -33,7 +33,7 @@ KeyOf = Callable[[Cell, str, str, int | None, int], Key]
 
 @dataclass
 class _Draft:
-    points: dict[str, list[Point]] = field(default_factory=lambda: defaultdict(list))
+    points: dict[str, list[Repetition]] = field(default_factory=lambda: defaultdict(list))
     planned: list[Cell] = field(default_factory=list)
 
 
@@ -47,13 +47,13 @@ def build(results: Results) -> dict[str, list[Row]]:
     layout = layout_of(results)
     sets = [published.load(str(name)) for name in results.report_config.get("published") or ()]
     key_of = _key_of(results)
-    by_table = remarks.kept_by_host(
+    by_table = row_warnings.kept_by_host(
         {table.name: _table_rows(results, table, layout, centre, key_of) for table in TABLES}
     )
     measured = [row for table in by_table.values() for row in table if row.own is not None]
-    codes = notes.widespread([(row.marks, remarks.shown_by(row)) for row in measured])
+    codes = shared_warnings.widespread([(row.warnings, row_warnings.shown_by(row)) for row in measured])
     return {
-        name: [_beside(replace(row, marks=notes.shared(row.marks, codes)), sets) for row in table]
+        name: [_beside(replace(row, warnings=shared_warnings.shared(row.warnings, codes)), sets) for row in table]
         for name, table in by_table.items()
     }
 
@@ -76,19 +76,19 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     own = row.table.own.instrument
     key = published.beside(row.table.name, row.key.workload, row.key.block, row.key.concurrency, own)
     beside = {source.name: source.value(key) for source in sets}
-    marks = [
+    warnings = [
         message("published", source=source.name, remark=text) for source in sets for text in source.remarks.get(key, ())
     ]
-    here = alike.terms(row.own, row.key.workload) if row.own else {}
+    here = comparability.settings(row.own, row.key.workload) if row.own else {}
     for source in sets:
-        defined = alike.defined(source.definitions.get(key, {}))
-        marks += [
+        defined = comparability.defined(source.definitions.get(key, {}))
+        warnings += [
             message("defined", source=source.name, name=name, there=there, here=here[name])
             for name, there in defined.items()
             if here.get(name, there) != there
         ]
     values = {name: value for name, value in beside.items() if value is not None}
-    return replace(row, published=values, marks=(*row.marks, *marks))
+    return replace(row, published=values, warnings=(*row.warnings, *warnings))
 
 
 def centre_of(results: Results) -> str:
@@ -100,7 +100,7 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     if layout is not None:
         table = layout.called(table)
     drafts: dict[Key, _Draft] = defaultdict(_Draft)
-    echoes: dict[tuple[str, int], list[Point]] = defaultdict(list)
+    echoes: dict[tuple[str, int], list[Repetition]] = defaultdict(list)
     headings = {series.instrument for series in table.series}
     for record in results.records:
         cell = record.cell
@@ -109,7 +109,7 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
         for entry in record.data["measurements"]:
             if entry["metric"] != table.metric or not table.takes(entry["workload"], entry["block"]):
                 continue
-            point = Point(
+            point = Repetition(
                 float(entry["value"]), entry["details"], record.data["context"], cell.options,
                 repetition=cell.repetition, record=record,
             )  # fmt: skip
@@ -139,7 +139,10 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     if layout is None:
         printed = fitted(table, (series.centre for row in table_rows for series in row.series.values()))
         return [replace(row, table=printed) for row in table_rows]
-    return [replace(row, sheet=layout.sheet_of(table, row.key.workload, row.key.variant)) for row in table_rows]
+    return [
+        replace(row, layout_table=layout.layout_table_of(table, row.key.workload, row.key.variant))
+        for row in table_rows
+    ]
 
 
 def _key_of(results: Results) -> KeyOf:
@@ -174,7 +177,7 @@ def _areas(results: Results) -> dict[tuple[str, int | str], int]:
     return areas
 
 
-def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Point]]) -> None:
+def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Repetition]]) -> None:
     """Put ping's echoes beside every protocol: those of the same concurrency, else those of the lowest there is."""
     for key, draft in drafts.items():
         available = sorted(concurrency for node, concurrency in echoes if node == key.node)
@@ -189,11 +192,11 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     known = [host for host in hosts if host in results.facts] or hosts
     facts = results.facts_for(key.node, known[0] if known else None)
     facts = _as_measured(facts, own_points)
-    unlike = _unlike(results, draft.points, own_points)
+    unequal_nodes = _unequal_nodes(results, draft.points, own_points)
     limit = _limit(results, table, key, own_points, facts)
     reason = several = _no_one_limit(results, table, key, own_points)
-    if table.own.instrument in unlike:
-        reason = f"measured on nodes that are not equal ({unlike[table.own.instrument]})"
+    if table.own.instrument in unequal_nodes:
+        reason = f"measured on nodes that are not equal ({unequal_nodes[table.own.instrument]})"
     if reason:
         limit = replace(limit, value=None, kind="unknown", reason=reason, remarks=(), finding=None)
     series = {
@@ -204,59 +207,63 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     done = series[table.own.instrument].summary.n if table.own.instrument in series else 0
     own = series.get(table.own.instrument)
     shares = _shares(results, table, key, own_points, facts, own.centre) if own and limit.value is not None else {}
-    row = Row(table, key, series, limit, missing=max(0, len(planned) - done), shares=shares, unlike=unlike)
-    checked = remarks.checked(row, facts, _nominal(results, facts))
-    marks = [
-        *remarks.holes(results, row, planned),
-        *remarks.hosts(row, several),
+    row = Row(
+        table, key, series, limit, missing=max(0, len(planned) - done), shares=shares, unequal_nodes=unequal_nodes
+    )
+    checked = row_warnings.checked(row, facts, _nominal(results, facts))
+    warnings = [
+        *row_warnings.holes(results, row, planned),
+        *row_warnings.hosts(row, several),
         *checked,
-        *remarks.disagreements(row),
-        *remarks.unsure(results, row),
-        *remarks.filled(row),
-        *remarks.done_otherwise(row),
-        *remarks.other_streams(row),
-        *remarks.of_programs_and_limit(row),
+        *row_warnings.disagreements(row),
+        *row_warnings.unsure(results, row),
+        *row_warnings.filled(row),
+        *row_warnings.setting_deviations(row),
+        *row_warnings.other_streams(row),
+        *row_warnings.of_programs_and_limit(row),
     ]
-    row = replace(row, marks=tuple(marks))
-    return replace(row, marks=(*marks, *remarks.hosts_without_facts(results, row)))
+    row = replace(row, warnings=tuple(warnings))
+    return replace(row, warnings=(*warnings, *row_warnings.hosts_without_facts(results, row)))
 
 
-def _series(results: Results, points: tuple[Point, ...], limit: Limit, centre: str) -> Series:
+def _series(results: Results, points: tuple[Repetition, ...], limit: Limit, centre: str) -> Series:
     criterion = results.criteria.get(points[0].record.cell.row)
-    summary = looks.summarise([point.value for point in points], criterion)
+    summary = sequential_testing.summarise([point.value for point in points], criterion)
     value = float(getattr(summary, centre))
     return Series(points, summary, value, limits.efficiency(value, limit))
 
 
-def _as_measured(facts: Mapping[str, Any], points: Sequence[Point]) -> Mapping[str, Any]:
+def _as_measured(facts: Mapping[str, Any], points: Sequence[Repetition]) -> Mapping[str, Any]:
     """The facts with the interface that was measured, which need not be the one of the host's default route."""
     networks = (point.context.get("network") or {} for point in points)
     link = next((network["link"] for network in networks if network.get("link")), None)
     return {**facts, "network": link} if link else facts
 
 
-def _hosts(points: Iterable[Point], end: str = "host") -> list[str]:
+def _hosts(points: Iterable[Repetition], end: str = "host") -> list[str]:
     """The hosts that measured, or those of the servers (``server_host``), in the order of their names."""
     return sorted({str(point.context[end]) for point in points if point.context.get(end)}, key=natural)
 
 
-def _unlike(results: Results, points: Mapping[str, Sequence[Point]], own: Sequence[Point]) -> dict[str, str]:
+def _unequal_nodes(
+    results: Results, points: Mapping[str, Sequence[Repetition]], own: Sequence[Repetition]
+) -> dict[str, str]:
     """Instrument -> in what the nodes of its repetitions and of the own kernel's are not equal, by the nodes' facts.
 
     A client and its server may be unequal, as long as they are alike in all repetitions.
     """
-    unlike = {}
+    unequal_nodes = {}
     for name, theirs in points.items():
         differ: list[str] = []
         for end in ("host", "server_host"):
             hosts = _hosts([*own, *theirs], end)
             differ += differences({host: node_class(results.facts.get(host) or {}) for host in hosts})
         if differ:
-            unlike[name] = "; ".join(dict.fromkeys(differ))
-    return unlike
+            unequal_nodes[name] = "; ".join(dict.fromkeys(differ))
+    return unequal_nodes
 
 
-def _no_one_limit(results: Results, table: Table, key: Key, points: Sequence[Point]) -> str | None:
+def _no_one_limit(results: Results, table: Table, key: Key, points: Sequence[Repetition]) -> str | None:
     """Why repetitions on several hosts have no limit in common, None where each host's own is the same at one clock."""
     hosts = [host for host in _hosts(points) if host in results.facts]
     if len(hosts) < 2:
@@ -274,7 +281,7 @@ def _nominal(results: Results, facts: Mapping[str, Any]) -> float | None:
 
 
 def _shares(
-    results: Results, table: Table, key: Key, points: Sequence[Point], facts: Mapping[str, Any], value: float
+    results: Results, table: Table, key: Key, points: Sequence[Repetition], facts: Mapping[str, Any], value: float
 ) -> dict[str, float]:
     """Share of the limit at the nominal and at the maximum clock; empty where no clock is in the limit."""
     shares = {}
@@ -297,7 +304,7 @@ def _limit(
     results: Results,
     table: Table,
     key: Key,
-    points: Sequence[Point],
+    points: Sequence[Repetition],
     facts: Mapping[str, Any],
     clock_hz: float | None = None,
 ) -> Limit:

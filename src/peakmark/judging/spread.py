@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from peakmark import statistics
-from peakmark.judging import chance
+from peakmark.judging import significance
 
 QUIET = 0.05
 """The coefficient of variation up to which a machine counts as quiet."""
@@ -92,7 +92,7 @@ def hosts_differ(by_host: Mapping[str, Sequence[float]]) -> HostDifference | Non
     groups = list(by_host.values())
     if len(groups) < 2:
         return None
-    p = statistics.rank_test(*groups) if len(groups) == 2 else chance.kruskal_wallis(groups)
+    p = statistics.rank_test(*groups) if len(groups) == 2 else significance.kruskal_wallis(groups)
     medians = {host: statistics.median(values) for host, values in by_host.items()}
     highest, lowest = max(medians, key=medians.__getitem__), min(medians, key=medians.__getitem__)
     if p > HOSTS_P or medians[highest] == medians[lowest]:

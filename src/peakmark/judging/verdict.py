@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from peakmark import limits
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.formatting import percent, plural
-from peakmark.judging import fleet, notes, ratios
-from peakmark.judging.fleet import Spot
-from peakmark.judging.naming import Naming
+from peakmark.judging import fleet, ratios, shared_warnings
+from peakmark.judging.fleet import NodeGroup
+from peakmark.judging.label_formatter import LabelFormatter
 from peakmark.judging.row import Row
 
 Rows = Mapping[str, Sequence[Row]]
@@ -24,7 +24,7 @@ NO_ROW = "no row that can be trusted"
 
 
 @dataclass(frozen=True)
-class Number:
+class Headline:
     """A telling number: what it is, the number with its unit, how it stands to limit and reference, how sure it is
     and what speaks against it.
     """
@@ -33,7 +33,7 @@ class Number:
     value: str
     comparison: str
     confidence: str
-    doubts: tuple[str, ...] = ()
+    specific_warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,11 @@ def headline(rows: Rows, subsystem: str) -> Row | None:
     all are in doubt the same of those that are merely unsure. None when nothing was measured, or all of it is wrong. Of
     several nodes it is the one whose value is nearest to the median of all: the best node does not speak for the others.
     """
-    spot = headline_spot(rows, subsystem)
-    return spot.middle if spot else None
+    group = headline_group(rows, subsystem)
+    return group.middle if group else None
 
 
-def headline_spot(rows: Rows, subsystem: str) -> Spot | None:
+def headline_group(rows: Rows, subsystem: str) -> NodeGroup | None:
     """The same with all nodes that measured it."""
     return _best(candidates(rows, subsystem))
 
@@ -97,23 +97,28 @@ def candidates(rows: Rows, subsystem: str) -> list[Row]:
     return [row for row in measured if fits(row)] or measured
 
 
-def telling_numbers(rows: Rows, mark: str = ".") -> list[Number]:
+def telling_numbers(rows: Rows, mark: str = ".") -> list[Headline]:
     """The five most telling numbers, as far as there are any: four throughputs and the fastest small disk access."""
     small = _best([row for row in rows["disk_iops"] if row.own is not None])
     latency = _best([row for row in rows["memory_latency"] if row.own is not None])
-    chosen = [headline_spot(rows, "cpu"), headline_spot(rows, "memory"), headline_spot(rows, "disk"), small or latency]
-    return [_number(spot, mark) for spot in (*chosen, headline_spot(rows, "network")) if spot is not None]
+    chosen = [
+        headline_group(rows, "cpu"),
+        headline_group(rows, "memory"),
+        headline_group(rows, "disk"),
+        small or latency,
+    ]
+    return [_number(group, mark) for group in (*chosen, headline_group(rows, "network")) if group is not None]
 
 
-def _number(spot: Spot, mark: str) -> Number:
-    row, naming = spot.middle, Naming(spot.table, mark)
-    label, value, compared = describe(row), naming.quantity(row.measured.centre), _comparison(row, mark)
-    if len(spot.rows) > 1:
+def _number(group: NodeGroup, mark: str) -> Headline:
+    row, labels = group.middle, LabelFormatter(group.table, mark)
+    label, value, compared = describe(row), labels.quantity(row.measured.centre), _comparison(row, mark)
+    if len(group.rows) > 1:
         title = SUBSYSTEMS[row.table.subsystem].title
-        label = f"{title} {Naming.of(row).point_on_all(row)}, median of {len(spot.rows)} nodes"
-        value = naming.quantity(spot.median)
-        compared = f"slowest {spot.worst.key.node} with {naming.quantity(spot.worst.measured.centre)}; {compared}"
-    return Number(label, value, compared, confidence(row), row.said(row.doubts or row.common_doubts))
+        label = f"{title} {LabelFormatter.of(row).point_on_all(row)}, median of {len(group.rows)} nodes"
+        value = labels.quantity(group.median)
+        compared = f"slowest {group.worst.key.node} with {labels.quantity(group.worst.measured.centre)}; {compared}"
+    return Headline(label, value, compared, confidence(row), row.said(row.specific_warnings or row.shared_warnings))
 
 
 def planned(rows: Rows) -> list[str]:
@@ -134,41 +139,41 @@ def with_limit(rows: Rows) -> list[tuple[str, Row]]:
 
 
 def _verdict(rows: Rows, subsystem: str, mark: str) -> Verdict:
-    spot = headline_spot(rows, subsystem)
-    if spot is None:
-        reasons = Counter(row.doubts[0].fact for row in candidates(rows, subsystem) if row.doubts)
+    group = headline_group(rows, subsystem)
+    if group is None:
+        reasons = Counter(row.specific_warnings[0].fact for row in candidates(rows, subsystem) if row.specific_warnings)
         return Verdict(subsystem, what=NO_ROW, why=reasons.most_common(1)[0][0]) if reasons else Verdict(subsystem)
-    of_node = _of_node(spot.middle, mark)
-    return of_node if spot.planned == 1 else _of_nodes(spot, of_node, mark)
+    of_node = _of_node(group.middle, mark)
+    return of_node if group.planned == 1 else _of_nodes(group, of_node, mark)
 
 
-def _of_nodes(spot: Spot, middle: Verdict, mark: str) -> Verdict:
+def _of_nodes(group: NodeGroup, middle: Verdict, mark: str) -> Verdict:
     """The same of several nodes, by the verdict on that which is nearest to their median."""
-    naming, worst, n = Naming(spot.table, mark), spot.worst, len(spot.rows)
-    behind = f", {percent(spot.behind(worst), mark)}\u00a0% behind" if n > 1 else ""
-    doubted = [row for row in spot.rows if row.level is not None]
+    labels, worst, n = LabelFormatter(group.table, mark), group.worst, len(group.rows)
+    behind = f", {percent(group.behind(worst), mark)}\u00a0% behind" if n > 1 else ""
+    doubted = [row for row in group.rows if row.level is not None]
     confidence, why = middle.confidence, middle.why
     if doubted:
         confidence = f"unsure on {_which(doubted, n)}"
-        why = Counter(row.doubts[0].fact for row in doubted).most_common(1)[0][0]
-    if n < spot.planned:
-        why = "; ".join(filter(None, (f"without {plural(spot.planned - n, 'node')} (wrong or not measured)", why)))
+        why = Counter(row.specific_warnings[0].fact for row in doubted).most_common(1)[0][0]
+    if n < group.planned:
+        why = "; ".join(filter(None, (f"without {plural(group.planned - n, 'node')} (wrong or not measured)", why)))
     return replace(
         middle,
-        what=Naming.of(spot.middle).point_on_all(spot.middle) + _over(spot.middle),
-        measured=naming.quantity(spot.median),
-        spread=_range(naming, spot.low, spot.high) if n > 1 else "",
-        share=_share(limits.efficiency(spot.median, spot.middle.limit), mark),
-        reference=ratios.text_of_nodes(spot.rows, mark),
+        what=LabelFormatter.of(group.middle).point_on_all(group.middle) + _over(group.middle),
+        measured=labels.quantity(group.median),
+        spread=_range(labels, group.low, group.high) if n > 1 else "",
+        share=_share(limits.efficiency(group.median, group.middle.limit), mark),
+        reference=ratios.text_of_nodes(group.rows, mark),
         slowest=worst.key.node,
-        behind=f"{naming.quantity(worst.measured.centre)}{behind}",
+        behind=f"{labels.quantity(worst.measured.centre)}{behind}",
         confidence=confidence,
         why=why,
     )
 
 
-def _range(naming: Naming, low: float, high: float) -> str:
-    return f"{naming.number(low)} to {naming.number(high)}"
+def _range(labels: LabelFormatter, low: float, high: float) -> str:
+    return f"{labels.number(low)} to {labels.number(high)}"
 
 
 def _share(share: float | None, mark: str) -> str:
@@ -183,23 +188,23 @@ def _which(rows: Sequence[Row], of: int) -> str:
 
 
 def _of_node(row: Row, mark: str) -> Verdict:
-    own, naming = row.measured, Naming(row.table, mark)
+    own, labels = row.measured, LabelFormatter(row.table, mark)
     why = ""
-    if row.doubts:
-        why = row.doubts[0].fact
-    elif row.common_doubts:
-        doubt = row.common_doubts[0]
-        why = f"as most rows: {doubt.fact}" if doubt.code in notes.SHARED else doubt.fact
+    if row.specific_warnings:
+        why = row.specific_warnings[0].fact
+    elif row.shared_warnings:
+        doubt = row.shared_warnings[0]
+        why = f"as most rows: {doubt.fact}" if doubt.code in shared_warnings.SHARED else doubt.fact
     if own.summary.n == 1:
         why = why or "measured once: nothing is known of the spread"
     limit = "none: no link" if row.loopback else "unknown"  # nobody can state the limit of a link that is none
     return Verdict(
         subsystem=row.table.subsystem,
         row=row,
-        what=Naming.of(row).point(row) + _over(row),
-        measured=naming.quantity(own.centre),
-        spread=_range(naming, own.summary.minimum, own.summary.maximum) if own.summary.n > 1 else "",
-        limit=limit if row.limit.value is None else naming.quantity(row.limit.value),
+        what=LabelFormatter.of(row).point(row) + _over(row),
+        measured=labels.quantity(own.centre),
+        spread=_range(labels, own.summary.minimum, own.summary.maximum) if own.summary.n > 1 else "",
+        limit=limit if row.limit.value is None else labels.quantity(row.limit.value),
         share=_share(own.efficiency, mark),
         clocks=_at_clocks(row, mark).strip(),
         reference=ratios.text(row, mark),
@@ -220,12 +225,12 @@ def confidence(row: Row) -> str:
         return str(row.level)
     if row.measured.summary.n == 1:
         return "one run"
-    return "no doubt of its own" if row.common_doubts else "no doubt seen"
+    return "no doubt of its own" if row.shared_warnings else "no doubt seen"
 
 
 def describe(row: Row) -> str:
     """What a row measures, in words: ``CPU DP, 2 threads`` or ``Disk RR of 4 KiB, 8 threads``."""
-    return f"{SUBSYSTEMS[row.table.subsystem].title} {Naming.of(row).point(row)}"
+    return f"{SUBSYSTEMS[row.table.subsystem].title} {LabelFormatter.of(row).point(row)}"
 
 
 def _comparison(row: Row, mark: str) -> str:
@@ -241,21 +246,21 @@ def _at_clocks(row: Row, mark: str) -> str:
     return f" ({', '.join(shares)})" if shares else ""
 
 
-def _best(rows: Sequence[Row]) -> Spot | None:
+def _best(rows: Sequence[Row]) -> NodeGroup | None:
     """The best of the points that are not wrong: first those without doubt on most nodes; of as many threads as the best one has those that can be compared, as one thread with a
     reference beside it says little of a memory that four threads fill.
     """
-    every = fleet.spots(rows)
-    sure = [spot for spot in every if 2 * sum(row.level is None for row in spot.rows) > len(spot.rows)]
+    every = fleet.groups(rows)
+    sure = [group for group in every if 2 * sum(row.level is None for row in group.rows) > len(group.rows)]
     for choice in (sure, every):
         if choice:
             choose = min if choice[0].table.lower_is_better else max
-            best = choose(choice, key=lambda spot: spot.median)
+            best = choose(choice, key=lambda group: group.median)
             beside = [
-                spot
-                for spot in choice
-                if spot.middle.key.concurrency == best.middle.key.concurrency
-                and (spot.middle.limit.value is not None or ratios.best(spot.middle) is not None)
+                group
+                for group in choice
+                if group.middle.key.concurrency == best.middle.key.concurrency
+                and (group.middle.limit.value is not None or ratios.best(group.middle) is not None)
             ]
-            return choose(beside or [best], key=lambda spot: spot.median)
+            return choose(beside or [best], key=lambda group: group.median)
     return None

@@ -106,7 +106,7 @@ def cached(
     folder: Path,
     scratch: Path | None = None,
     kernels: Path | None = None,
-    seats: Topology | None = None,
+    cpu_locations: Topology | None = None,
 ) -> dict[str, Any]:
     """Facts of this machine from ``folder/<host>.json``, collected and written there by the first who asks; collected
     again, and the file set aside, when it is damaged or was edited.
@@ -121,7 +121,7 @@ def cached(
     host = Host()
     facts = _stored(path)
     if facts is not None:
-        facts["limits"] = allowed.collect(host, seats=seats)
+        facts["limits"] = allowed.collect(host, cpu_locations=cpu_locations)
         facts["slurm"] = allowed.slurm_now((facts["slurm"] or {}).get("version"))
         if scratch is not None and facts["storage"]["scratch"] != str(scratch):
             from peakmark.machine import storage

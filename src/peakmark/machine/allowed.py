@@ -13,19 +13,19 @@ from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
 
 
-def collect(host: Host, affinity: set[int] | None = None, seats: Topology | None = None) -> dict[str, Any]:
+def collect(host: Host, affinity: set[int] | None = None, cpu_locations: Topology | None = None) -> dict[str, Any]:
     """The ``limits`` part of the facts. ``affinity``: CPUs instead of those of this process (for another host); ``seats``:
     of these CPUs, where they are known.
     """
     allowed = sorted(os.sched_getaffinity(0) if affinity is None else affinity)
-    seats = topology.read(host, allowed) if seats is None else seats
+    cpu_locations = topology.read(host, allowed) if cpu_locations is None else cpu_locations
     memory = cgroup_limit(host, "memory", "memory.max", "memory.limit_in_bytes")
     total = host.meminfo().get("MemTotal")
     if memory is not None and total is not None and memory >= total:
         memory = None  # version 1 writes a huge number for "no limit"
     return {
-        "cpus_allowed": topology.order(seats, allowed),
-        "physical_cores_allowed": topology.reach(seats, allowed)["cores"],
+        "cpus_allowed": topology.order(cpu_locations, allowed),
+        "physical_cores_allowed": topology.reach(cpu_locations, allowed)["cores"],
         "cpu_quota": _cpu_quota(host),
         "memory_bytes": memory if memory is not None else total,
         "memory_limited_by": "cgroup" if memory is not None else None,

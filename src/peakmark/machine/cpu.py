@@ -91,10 +91,10 @@ def _identity(lscpu: Mapping[str, str], cpuinfo: Mapping[str, str]) -> tuple[str
 
 def _counts(host: Host, lscpu: Mapping[str, str]) -> tuple[int, int, int]:
     """(sockets, physical cores, hardware threads) that are online in the whole machine."""
-    seats = topology.read(host)
-    if seats:
-        parts = topology.reach(seats, seats)
-        return parts["sockets"], parts["cores"], len(seats)
+    cpu_locations = topology.read(host)
+    if cpu_locations:
+        parts = topology.reach(cpu_locations, cpu_locations)
+        return parts["sockets"], parts["cores"], len(cpu_locations)
     threads = _int(lscpu.get("CPU(s)")) or 1
     sockets = _int(lscpu.get("Socket(s)")) or 1
     per_socket = _int(lscpu.get("Core(s) per socket"))

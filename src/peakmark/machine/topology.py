@@ -20,7 +20,7 @@ _NODE = "/sys/devices/system/node"
 
 
 @dataclass(frozen=True)
-class Seat:
+class CpuLocation:
     """Where one CPU sits. ``core`` is the first hardware thread of its core, ``cache`` the CPUs that share its last-level
     cache of ``cache_bytes`` (0 where none is told).
     """
@@ -33,7 +33,7 @@ class Seat:
     cache_bytes: int
 
 
-Topology = dict[int, Seat]
+Topology = dict[int, CpuLocation]
 
 
 def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
@@ -43,7 +43,7 @@ def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
     nodes = {cpu: node for node, members in node_cpus(host).items() for cpu in members}
     cores: dict[int, int] = {}
     caches: dict[int, tuple[tuple[int, ...], int]] = {}
-    seats: Topology = {}
+    cpu_locations: Topology = {}
     for cpu in numbers:
         place = f"{_CPU}/cpu{cpu}/topology"
         socket = max(0, host.read_int(f"{place}/physical_package_id") or 0)  # Arm: -1 where the firmware does not say
@@ -53,8 +53,8 @@ def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
         if cpu not in caches:
             shared, size = _last_level(host, cpu)
             caches.update(dict.fromkeys(shared, (shared, size)))
-        seats[cpu] = Seat(cpu, cores[cpu], socket, nodes.get(cpu, 0), *caches.get(cpu, ((cpu,), 0)))
-    return seats
+        cpu_locations[cpu] = CpuLocation(cpu, cores[cpu], socket, nodes.get(cpu, 0), *caches.get(cpu, ((cpu,), 0)))
+    return cpu_locations
 
 
 def _siblings(host: Host, cpu: int, numbers: Sequence[int]) -> list[int]:
@@ -118,45 +118,51 @@ def order(topology: Topology, cpus: Iterable[int], placement: str = "compact") -
     Within such a round ``compact`` fills one last-level cache, one NUMA node, one socket after the other, those of which
     most may be used first; ``spread`` takes sockets, their NUMA nodes and caches in turn.
     """
-    seats = [topology[cpu] for cpu in sorted(set(cpus))]
-    rounds: dict[int, list[Seat]] = {}
+    cpu_locations = [topology[cpu] for cpu in sorted(set(cpus))]
+    rounds: dict[int, list[CpuLocation]] = {}
     taken: dict[int, int] = {}
-    for seat in seats:
+    for seat in cpu_locations:
         number = taken[seat.core] = taken.get(seat.core, -1) + 1
         rounds.setdefault(number, []).append(seat)
-    levels: list[Callable[[Seat], Any]] = [lambda seat: seat.socket, lambda seat: seat.node, lambda seat: seat.cache]
+    levels: list[Callable[[CpuLocation], Any]] = [
+        lambda seat: seat.socket,
+        lambda seat: seat.node,
+        lambda seat: seat.cache,
+    ]
     arrange = _in_turn if placement == "spread" else _one_after_other
     return [seat.cpu for number in sorted(rounds) for seat in arrange(rounds[number], levels)]
 
 
-def _groups(seats: Sequence[Seat], level: Callable[[Seat], Any]) -> list[list[Seat]]:
+def _groups(cpu_locations: Sequence[CpuLocation], level: Callable[[CpuLocation], Any]) -> list[list[CpuLocation]]:
     """The seats by one level, the largest group first."""
-    groups: dict[Any, list[Seat]] = {}
-    for seat in seats:
+    groups: dict[Any, list[CpuLocation]] = {}
+    for seat in cpu_locations:
         groups.setdefault(level(seat), []).append(seat)
     return sorted(groups.values(), key=lambda group: (-len(group), group[0].cpu))
 
 
-def _one_after_other(seats: Sequence[Seat], levels: Sequence[Callable[[Seat], Any]]) -> list[Seat]:
+def _one_after_other(
+    cpu_locations: Sequence[CpuLocation], levels: Sequence[Callable[[CpuLocation], Any]]
+) -> list[CpuLocation]:
     if not levels:
-        return list(seats)
-    return [seat for group in _groups(seats, levels[0]) for seat in _one_after_other(group, levels[1:])]
+        return list(cpu_locations)
+    return [seat for group in _groups(cpu_locations, levels[0]) for seat in _one_after_other(group, levels[1:])]
 
 
-def _in_turn(seats: Sequence[Seat], levels: Sequence[Callable[[Seat], Any]]) -> list[Seat]:
+def _in_turn(cpu_locations: Sequence[CpuLocation], levels: Sequence[Callable[[CpuLocation], Any]]) -> list[CpuLocation]:
     if not levels:
-        return list(seats)
-    queues = [_in_turn(group, levels[1:]) for group in _groups(seats, levels[0])]
+        return list(cpu_locations)
+    queues = [_in_turn(group, levels[1:]) for group in _groups(cpu_locations, levels[0])]
     longest = max((len(queue) for queue in queues), default=0)
     return [queue[place] for place in range(longest) for queue in queues if place < len(queue)]
 
 
 def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
     """Number of threads that a word of ``WORDS`` means where only ``cpus`` may be used; the fullest node or socket counts."""
-    seats = [topology[cpu] for cpu in set(cpus)]
+    cpu_locations = [topology[cpu] for cpu in set(cpus)]
     if word == "cpus":
-        return len(seats)
-    cores = {seat.core: seat for seat in seats}.values()
+        return len(cpu_locations)
+    cores = {seat.core: seat for seat in cpu_locations}.values()
     if word == "cores":
         return len(cores)
     groups = _groups(list(cores), (lambda seat: seat.node) if word == "numa" else (lambda seat: seat.socket))
@@ -165,10 +171,10 @@ def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
 
 def reach(topology: Topology, cpus: Iterable[int]) -> dict[str, Any]:
     """What threads on these CPUs can reach: cores, sockets and last-level caches (bytes of all) counted, NUMA nodes named."""
-    seats = [topology[cpu] for cpu in cpus]
+    cpu_locations = [topology[cpu] for cpu in cpus]
     return {
-        "cores": len({seat.core for seat in seats}),
-        "sockets": len({seat.socket for seat in seats}),
-        "numa_nodes": sorted({seat.node for seat in seats}),
-        "last_level_bytes": sum({seat.cache: seat.cache_bytes for seat in seats}.values()),
+        "cores": len({seat.core for seat in cpu_locations}),
+        "sockets": len({seat.socket for seat in cpu_locations}),
+        "numa_nodes": sorted({seat.node for seat in cpu_locations}),
+        "last_level_bytes": sum({seat.cache: seat.cache_bytes for seat in cpu_locations}.values()),
     }

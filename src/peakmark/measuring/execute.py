@@ -20,7 +20,7 @@ from typing import Any
 from peakmark import interrupts
 from peakmark.instruments.base import Command, Completed
 from peakmark.instruments.common import C_LOCALE, signal_name
-from peakmark.measuring import guard
+from peakmark.measuring import watchdog
 from peakmark.reasons import MeasurementError
 
 SHOWN_LINES = 5
@@ -183,7 +183,7 @@ def start(
 
     def prepare() -> None:
         interrupts.not_ours()
-        guard.began()
+        watchdog.began()
         limits.set()
         if command.cpus:
             os.sched_setaffinity(0, command.cpus)
@@ -212,7 +212,7 @@ def start(
         yield process
     finally:
         end(process)
-        guard.ended(process.pid)
+        watchdog.ended(process.pid)
 
 
 def _reserve(descriptor: int) -> None:

@@ -23,7 +23,7 @@ from peakmark.instruments.common import Instrument, last_line
 from peakmark.machine import allowed, topology
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
-from peakmark.measuring import code, execute, guard, keeping, lock, modules, noise, placing, scratch
+from peakmark.measuring import code, execute, lock, modules, noise, pinning, record_writer, scratch, watchdog
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.storage import records
 
@@ -70,7 +70,7 @@ def measure(request: Request) -> dict[str, Any]:
     full = files.full(request.campaign)
     if full:
         raise MeasurementError(f"{cell.id} was not measured: {full}")
-    context = keeping.Context(
+    context = record_writer.Context(
         host=gethostname(),
         started=datetime.now().astimezone().isoformat(timespec="milliseconds"),
         peakmark=code.running(request.campaign),
@@ -85,9 +85,9 @@ def measure(request: Request) -> dict[str, Any]:
         # The guard after the lock: the next measurement begins when this one's remains are gone.
         with (
             lock.held(_lock_name()),
-            guard.standing(),
+            watchdog.standing(),
             modules.loaded(request.modules),
-            noise.around() as context.noise,
+            noise.monitor_load() as context.noise,
         ):
             parsed = _attempt(request, context, completed)
     except PeakmarkError as error:
@@ -96,20 +96,20 @@ def measure(request: Request) -> dict[str, Any]:
         failure = MeasurementError("system", why=sentence(error))
     context.seconds = time.monotonic() - clock
     context.load_after = os.getloadavg()[0]
-    record = keeping.record(cell, failure, parsed, context)
+    record = record_writer.record(cell, failure, parsed, context)
     if failure is not None and not isinstance(failure, Unavailable):
         try:
-            kept = f"attempt kept in {keeping.attempt(request.campaign, cell, record, completed)}"
+            kept = f"attempt kept in {record_writer.attempt(request.campaign, cell, record, completed)}"
         except (OSError, RecordError) as error:
             kept = f"and the attempt could not be kept: {error}"
         raise MeasurementError(f"{cell.id} failed on {context.host}: {failure} ({kept})") from failure
     if REGISTRY[cell.instrument].reference:
-        record["raw"] = keeping.raw(request.output, cell, completed)
+        record["raw"] = record_writer.raw(request.output, cell, completed)
     records.write(request.output, record)
     return record
 
 
-def _attempt(request: Request, context: keeping.Context, completed: list[Completed]) -> Parsed:
+def _attempt(request: Request, context: record_writer.Context, completed: list[Completed]) -> Parsed:
     cell = request.cell
     instrument = REGISTRY.get(cell.instrument)
     if instrument is None:
@@ -119,10 +119,10 @@ def _attempt(request: Request, context: keeping.Context, completed: list[Complet
     context.tool = asdict(tool)
     with workspace(request, instrument) as space:
         context.cpus = list(space.cpus)
-        seats = _seats(tuple(sorted(space.cpus)))
-        context.allowed = placing.allowed(Host(), space.facts["limits"], seats)
-        cell = placing.settled(cell, seats, context.cpus, space.memory_bytes)
-        context.placed = placing.placed(cell, seats, context.cpus)
+        cpu_locations = _cpu_locations(tuple(sorted(space.cpus)))
+        context.allowed = pinning.allowed(Host(), space.facts["limits"], cpu_locations)
+        cell = pinning.resolve_cell(cell, cpu_locations, context.cpus, space.memory_bytes)
+        context.placed = pinning.placed(cell, cpu_locations, context.cpus)
         request = replace(request, cell=cell)
         if cell.subsystem == "disk":
             context.scratch = str(space.directory.parent)
@@ -158,20 +158,20 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
             request.campaign / "machine",
             place,
             request.kernels,
-            _seats(tuple(sorted(os.sched_getaffinity(0)))),
+            _cpu_locations(tuple(sorted(os.sched_getaffinity(0)))),
         )
-        facts["limits"] = limits = placing.granted(facts["limits"], request.node_bytes)
+        facts["limits"] = limits = pinning.granted(facts["limits"], request.node_bytes)
         cpus = limits["cpus_allowed"]
         yield Workspace(
             directory=directory,
-            cpus=tuple(topology.order(_seats(tuple(sorted(cpus))), cpus, placing.placement_of(request.cell))),
+            cpus=tuple(topology.order(_cpu_locations(tuple(sorted(cpus))), cpus, pinning.placement_of(request.cell))),
             memory_bytes=int(limits["memory_bytes"]),
             facts=facts,
         )
 
 
 @cache
-def _seats(cpus: tuple[int, ...]) -> Topology:
+def _cpu_locations(cpus: tuple[int, ...]) -> Topology:
     """Where the CPUs of this node sit: nothing that changes while a job runs."""
     return topology.read(Host(), cpus)
 
@@ -191,11 +191,15 @@ def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: 
         return pair.target()
     if request.far_end is not None:
         return stack.enter_context(request.far_end(server, space.directory))
-    return stack.enter_context(pair.serving(placing.other_end(request.cell, server, space.cpus), space.directory))
+    return stack.enter_context(pair.serving(pinning.other_end(request.cell, server, space.cpus), space.directory))
 
 
 def _execute(
-    request: Request, invocation: Invocation, space: Workspace, context: keeping.Context, completed: list[Completed]
+    request: Request,
+    invocation: Invocation,
+    space: Workspace,
+    context: record_writer.Context,
+    completed: list[Completed],
 ) -> None:
     """Run the command, beside the server if there is one; ``completed`` gets it when it has ended, however it did.
 
@@ -220,7 +224,7 @@ def _execute(
 
             link = None if peer.interface == "lo" else network.collect(Host(), peer.interface)
             context.network = {**peer.to_json(), "shaping": interfaces.shaping(peer.interface), "link": link}
-        command = placing.pinned(request.cell, invocation.command, space.cpus)
+        command = pinning.pinned(request.cell, invocation.command, space.cpus)
         folder = space.directory / "run0"
         folder.mkdir()
         killed = allowed.oom_kills(Host())

@@ -95,7 +95,7 @@ class Reading:
 
 
 @contextmanager
-def around() -> Iterator[dict[str, Any]]:
+def monitor_load() -> Iterator[dict[str, Any]]:
     """What a record keeps of the node while the block runs; empty until it is left."""
     kept: dict[str, Any] = {}
     cpus = sorted(os.sched_getaffinity(0))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from socket import gethostname
 
-from peakmark.measuring import guard
+from peakmark.measuring import watchdog
 from peakmark.reasons import MeasurementError
 
 PREFIX = "peakmark-"
@@ -43,7 +43,7 @@ def private(place: Path, purpose: str, prefix: str = PREFIX) -> Iterator[Path]:
         path = Path(tempfile.mkdtemp(prefix=prefix, dir=place.absolute()))
     except OSError as error:
         raise _unusable(place, error) from error
-    with guard.directory(path):
+    with watchdog.directory(path):
         try:
             descriptor = os.open(path, _OPEN)
             with suppress(OSError):  # a filesystem without locks: `clean` then goes by the age and leaves it alone

@@ -18,7 +18,7 @@ from typing import Any
 from peakmark import files
 from peakmark.errors import PeakmarkError
 from peakmark.instruments.base import Command
-from peakmark.measuring import guard, interfaces, noise, pair, scratch
+from peakmark.measuring import interfaces, noise, pair, scratch, watchdog
 
 WATCH_S = 0.2
 
@@ -28,8 +28,8 @@ def main() -> int:
     try:
         request = _request(sys.stdin.readline())
         with (
-            noise.around() as heard,
-            guard.standing(),
+            noise.monitor_load() as heard,
+            watchdog.standing(),
             scratch.private(files.scratch(), "serve", "peakmark-serve-") as directory,
             ExitStack() as stack,
         ):

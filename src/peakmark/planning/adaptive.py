@@ -17,7 +17,7 @@ from typing import Any
 from peakmark import statistics
 from peakmark.cell import Cell
 from peakmark.config.repetitions import Criterion
-from peakmark.planning import looks
+from peakmark.planning import sequential_testing
 from peakmark.storage import integrity
 from peakmark.storage.decisions import CLOSED, Decision, Decisions
 
@@ -114,7 +114,7 @@ def half_interval(measured: Iterable[Mapping[str, Any]], criterion: Criterion) -
         for entry in record["measurements"]:
             key = (entry["workload"], entry["variant"], entry["block"], entry["concurrency"], entry["metric"])
             series.setdefault(key, []).append(float(entry["value"]))
-    summaries = [looks.summarise(values, criterion) for values in series.values()]
+    summaries = [sequential_testing.summarise(values, criterion) for values in series.values()]
     if not summaries or not all(summary.enough for summary in summaries):
         return None
     return max(statistics.half_interval(summary) for summary in summaries)

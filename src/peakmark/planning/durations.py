@@ -76,14 +76,14 @@ def needs(cells: Iterable[Cell], config: Mapping[str, Any]) -> tuple[int, int]:
     return max(cell.concurrency for cell in plain), math.ceil(megabytes(plain, config) * 1e6 / (1 << 20))
 
 
-class _Taken(NamedTuple):
+class _Correction(NamedTuple):
     """How a measured cell came out: ``factor`` on the seconds that the machine decides, ``fixed`` on the others."""
 
     factor: float = 1.0
     fixed: float = 1.0
 
 
-class _Row(NamedTuple):
+class _MeasuredRow(NamedTuple):
     """A measured cell, whether it was possible, and the seconds of each of its repetitions."""
 
     cell: Cell
@@ -158,19 +158,19 @@ class Durations:
         return slow.fixed_s, max(varying, 0.0)
 
     @cached_property
-    def _rows(self) -> dict[tuple[Any, ...], _Row]:
-        rows: dict[tuple[Any, ...], _Row] = {}
+    def _rows(self) -> dict[tuple[Any, ...], _MeasuredRow]:
+        rows: dict[tuple[Any, ...], _MeasuredRow] = {}
         for finding in self.findings.values():
             if finding.data is not None:
                 cell = Cell.from_json(finding.data["cell"])
-                row = rows.setdefault(_spec(cell), _Row(cell, finding.data["status"] == "ok", []))
+                row = rows.setdefault(_spec(cell), _MeasuredRow(cell, finding.data["status"] == "ok", []))
                 row.seconds.append(float(finding.data["context"]["seconds"]))
         return rows
 
     @cached_property
-    def _kinds(self) -> dict[tuple[str, str], list[tuple[Cell, _Taken]]]:
+    def _kinds(self) -> dict[tuple[str, str], list[tuple[Cell, _Correction]]]:
         """(instrument, workload) -> one cell of each measured row, with how it came out."""
-        kinds: dict[tuple[str, str], list[tuple[Cell, _Taken]]] = {}
+        kinds: dict[tuple[str, str], list[tuple[Cell, _Correction]]] = {}
         for row in self._rows.values():
             if row.ok:
                 fixed, varying = self._parts(row.cell, self.link_bps or ORDINARY_LINK)
@@ -178,13 +178,13 @@ class Durations:
                 kinds.setdefault((row.cell.instrument, row.cell.workload), []).append((row.cell, taken))
         return kinds
 
-    def _nearest(self, cell: Cell) -> _Taken:
+    def _nearest(self, cell: Cell) -> _Correction:
         """How the measured cell came out that is most like this one; of its instrument at least."""
         like = self._kinds.get((cell.instrument, cell.workload)) or [
             row for (instrument, _), rows in self._kinds.items() if instrument == cell.instrument for row in rows
         ]
         if not like:
-            return _Taken()
+            return _Correction()
         least = min(_distance(cell, other) for other, _ in like)
         ranked = sorted((row for row in like if _distance(cell, row[0]) == least), key=lambda row: row[0].concurrency)
         below = [row for row in ranked if row[0].concurrency <= cell.concurrency]
@@ -192,7 +192,7 @@ class Durations:
         return _between_two(cell.concurrency, (below or above[:1])[-1], (above or below[-1:])[0])
 
 
-def _taken(seconds: float, fixed: float, varying: float) -> _Taken:
+def _taken(seconds: float, fixed: float, varying: float) -> _Correction:
     """How a cell came out that was expected to take ``fixed + varying`` seconds.
 
     What it took more or less is divided as two independent errors are, by the squares of their
@@ -203,10 +203,10 @@ def _taken(seconds: float, fixed: float, varying: float) -> _Taken:
     squares = (LOOSE * varying) ** 2, fixed**2
     share = squares[0] / sum(squares) if any(squares) else 0.0
     decided = max(varying + error * share, 0.0)
-    return _Taken(decided / varying if varying else 1.0, (seconds - decided) / fixed if fixed else 1.0)
+    return _Correction(decided / varying if varying else 1.0, (seconds - decided) / fixed if fixed else 1.0)
 
 
-def _between_two(threads: int, below: tuple[Cell, _Taken], above: tuple[Cell, _Taken]) -> _Taken:
+def _between_two(threads: int, below: tuple[Cell, _Correction], above: tuple[Cell, _Correction]) -> _Correction:
     """What lies between two numbers of threads that were measured, on a line of logarithms that ends where the estimate's does."""
     counts = below[0].concurrency, threads, above[0].concurrency
     if min(counts[0], AT_ONCE) < min(counts[2], AT_ONCE) and below[0].subsystem == "disk":
@@ -214,7 +214,7 @@ def _between_two(threads: int, below: tuple[Cell, _Taken], above: tuple[Cell, _T
     low, here, high = map(math.log, counts)
     share = (here - low) / (high - low) if high > low else 0.0
 
-    return _Taken(*(lower ** (1 - share) * upper**share for lower, upper in zip(below[1], above[1], strict=True)))
+    return _Correction(*(lower ** (1 - share) * upper**share for lower, upper in zip(below[1], above[1], strict=True)))
 
 
 def _spec(cell: Cell) -> tuple[Any, ...]:

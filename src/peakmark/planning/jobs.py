@@ -17,7 +17,7 @@ from peakmark.planning.cluster import ANY, Cluster, settings_of
 from peakmark.planning.grouping import alone, part, two_nodes
 
 MARGIN = 3.0
-GIVEN = {"slurm_partition": "partition", "slurm_account": "account", "qos": "qos", "constraint": "constraint"}
+OVERRIDES = {"slurm_partition": "partition", "slurm_account": "account", "qos": "qos", "constraint": "constraint"}
 """Names of Snakemake's --default-resources -> keys of the site file's section ``slurm``."""
 
 
@@ -201,5 +201,5 @@ def resources(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, An
         "nodes": 2 if both else None,
         "tasks": 2 if both else None,
         "mpi": "srun" if both else None,
-        **{resource: str(settings[key]) if key in settings else None for resource, key in GIVEN.items()},
+        **{resource: str(settings[key]) if key in settings else None for resource, key in OVERRIDES.items()},
     }

@@ -93,7 +93,7 @@ class Plan:
 
         return [cell for cell in self.cells if asked(cell)]
 
-    def surely(self) -> list[Cell]:
+    def required_cells(self) -> list[Cell]:
         """The cells that are measured in any case, in running order; all others may be spared."""
         return adaptive.in_round(self.cells, self.criteria, 0)
 

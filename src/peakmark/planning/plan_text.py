@@ -86,7 +86,7 @@ def _adaptive(plan: planning.Plan) -> list[str]:
     """What is measured in any case, and what the repetitions beyond it may cost at most."""
     if not plan.criteria:
         return []
-    sure = plan.surely()
+    sure = plan.required_cells()
     least = plan.durations.total(sure)
     lines = [
         f"at least {plural(len(sure), 'cell')}, {duration(least)}; the rest as far as intervals are not narrow enough:"

@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from peakmark.config.layouts import Sheet
+from peakmark.config.layouts import LayoutTable
 from peakmark.formatting import percent, typeset
-from peakmark.judging.naming import Naming
+from peakmark.judging.label_formatter import LabelFormatter
 from peakmark.judging.row import Key, Row
 from peakmark.tables import presentation
 
 
-def build(rows: Sequence[Row], printed: Mapping[Key, Sheet], mark: str = ".") -> dict[str, Any]:
+def build(rows: Sequence[Row], printed: Mapping[Key, LayoutTable], mark: str = ".") -> dict[str, Any]:
     """Each formula once, with the rows it stands for, called as ``printed`` in a layout; sources are told once."""
     sources: dict[str, int] = {}
     groups: dict[tuple[str, str, str, tuple[str, ...]], list[Row]] = {}
@@ -53,13 +53,13 @@ def _at_clocks(rows: Sequence[Row]) -> str:
     return f"; {', '.join(parts)}" if parts else ""
 
 
-def _which(rows: Sequence[Row], printed: Mapping[Key, Sheet]) -> str:
+def _which(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> str:
     """The rows of a formula by what they have in common: workloads, blocks where they are few, concurrency."""
-    called = [(row, Naming(row.table, sheet=printed.get(row.key))) for row in rows]
+    called = [(row, LabelFormatter(row.table, layout_table=printed.get(row.key))) for row in rows]
     workloads = dict.fromkeys(
-        naming.workload(row) + (f" {row.key.variant}" if row.table.variant and row.key.variant else "")
-        for row, naming in called
+        labels.workload(row) + (f" {row.key.variant}" if row.table.variant and row.key.variant else "")
+        for row, labels in called
     )
-    blocks = dict.fromkeys(naming.block(row) for row, naming in called if row.key.block is not None)
+    blocks = dict.fromkeys(labels.block(row) for row, labels in called if row.key.block is not None)
     threads = dict.fromkeys(f"×{row.key.concurrency}" if row.key.concurrency else row.key.word for row in rows)
     return "; ".join(", ".join(part) for part in (workloads, blocks, threads) if part)

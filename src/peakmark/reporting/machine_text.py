@@ -13,7 +13,7 @@ Group = Mapping[str, Any]
 """What -> its value; one that is None or empty has no line."""
 
 
-class _Number(str):
+class _Quantity(str):
     """A text of the hardware, whose numbers get the report's decimal mark; kernels, libraries and their flags have versions."""
 
 
@@ -81,7 +81,7 @@ def _groups(facts: Facts, mark: str, cores: Sequence[str]) -> list[dict[str, Any
     }
     lines = {
         title: [
-            [what, typeset(value, mark) if isinstance(value, _Number) else str(value)]
+            [what, typeset(value, mark) if isinstance(value, _Quantity) else str(value)]
             for what, value in group.items()
             if value not in (None, "")
         ]
@@ -90,9 +90,9 @@ def _groups(facts: Facts, mark: str, cores: Sequence[str]) -> list[dict[str, Any
     return [{"title": title, "items": items} for title, items in lines.items() if items]
 
 
-def _number(form: str, value: Any) -> _Number | None:
+def _number(form: str, value: Any) -> _Quantity | None:
     """The value in ``form``, None without one."""
-    return _Number(form.format(value)) if value else None
+    return _Quantity(form.format(value)) if value else None
 
 
 def _choice(value: Any, yes: str, no: str) -> str | None:
@@ -106,12 +106,12 @@ def _cpu(cpu: Facts) -> Group:
         "Microarchitecture": cpu.get("microarchitecture"),
         "Sockets, cores, threads": f"{cpu.get('sockets')}, {cpu.get('cores')}, {cpu.get('threads')}" if cpu else None,
         **{
-            f"Clock, {name}": _Number(f"{clocks[name] / 1e9:.3f} GHz ({sources.get(name) or 'source unknown'})")
+            f"Clock, {name}": _Quantity(f"{clocks[name] / 1e9:.3f} GHz ({sources.get(name) or 'source unknown'})")
             for name in ("nominal", "maximum", "observed")
             if clocks.get(name)
         },
         "Instruction sets": " ".join(cpu.get("isa") or ()),
-        "Caches": _Number("; ".join(map(_cache, cpu.get("caches") or ()))),
+        "Caches": _Quantity("; ".join(map(_cache, cpu.get("caches") or ()))),
         "NUMA nodes": _numa(cpu),
         "Hardware threads": _choice(cpu.get("smt"), "several a core (SMT on)", "one a core (SMT off)"),
         "Idle states": ", ".join(cpu.get("idle_states") or ()),
@@ -147,9 +147,9 @@ def _memory(memory: Facts) -> Group:
         "Transfers": f"{memory['speed_mts']} MT/s" if memory.get("speed_mts") else None,
         "Channels": f"{memory['channels']} ({memory.get('channels_source')})" if memory.get("channels") else None,
         "Modules": memory.get("modules"),
-        "Huge pages": _Number(f"{huge.get('total')} of {binary(huge.get('size'))}") if huge else None,
+        "Huge pages": _Quantity(f"{huge.get('total')} of {binary(huge.get('size'))}") if huge else None,
         "Transparent huge pages": memory.get("transparent_huge_pages"),
-        "Swap": _Number(binary(memory.get("swap_total")) or "none"),
+        "Swap": _Quantity(binary(memory.get("swap_total")) or "none"),
     }
 
 
@@ -164,12 +164,12 @@ def _storage(storage: Facts) -> Group:
         "Model": storage.get("model"),
         "Kind": _choice(storage.get("rotational"), "rotating", "solid state"),
         "Interface": storage.get("interface"),
-        "Interface limit": _Number(f"{significant(limit / 1e6)} MB/s: {formula}") if limit else None,
+        "Interface limit": _Quantity(f"{significant(limit / 1e6)} MB/s: {formula}") if limit else None,
         "Block size, logical": binary(storage.get("logical_block_size")),
         "Block size, physical": binary(storage.get("physical_block_size")),
         "Scheduler": storage.get("scheduler"),
         "Write cache": storage.get("write_cache"),
-        "Size and free space": _Number(f"{_decimal(storage.get('size'))}, {_decimal(storage.get('free'))} free"),
+        "Size and free space": _Quantity(f"{_decimal(storage.get('size'))}, {_decimal(storage.get('free'))} free"),
     }
 
 
@@ -179,7 +179,7 @@ def _network(network: Facts) -> Group:
         "Interface": f"{network.get('interface')} ({network['remark']})" if network.get("remark") else None,
         "Kind": network.get("kind"),
         "Driver": network.get("driver"),
-        "Line rate": _Number(f"{significant(speed / 1e9)} Gb/s") if speed else None,
+        "Line rate": _Quantity(f"{significant(speed / 1e9)} Gb/s") if speed else None,
         "About the line rate": network.get("speed_note"),
         "MTU": network.get("mtu"),
         "Members": ", ".join(network.get("members") or ()),

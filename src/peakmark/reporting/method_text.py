@@ -96,7 +96,7 @@ def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
 def _called(results: Results) -> dict[str, str]:
     """``diskbench (MyDiskBench)``: programs whose name in the tables, or in those of the layout, is another one."""
     layout = layout_of(results)
-    printed = {sheet.table.name for sheet in layout.sheets} if layout else set()
+    printed = {layout_table.table.name for layout_table in layout.layout_tables} if layout else set()
     tables = [layout.called(table) for table in TABLES if table.name in printed] if layout else TABLES
     names: dict[str, dict[str, None]] = {}
     for series in (series for table in tables for series in table.series):

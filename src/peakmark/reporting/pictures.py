@@ -14,7 +14,7 @@ from peakmark.formatting import percent
 from peakmark.instruments.tables import TABLES
 from peakmark.judging import fleet, fleet_text, verdict
 from peakmark.judging.drawn import Drawn, figures_of
-from peakmark.judging.naming import Naming
+from peakmark.judging.label_formatter import LabelFormatter
 from peakmark.judging.row import Row
 from peakmark.tables import captions
 
@@ -77,8 +77,10 @@ def of_rows(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
     elif drawn.name in captions.FIGURES:
         caption = captions.text(drawn.name, absent)
     else:
-        caption = f"{Naming.of(rows[0]).workload(rows[0])}: {captions.inside(captions.text(drawn.name, absent))}"
-    caption += captions.doubts(rows)
+        caption = (
+            f"{LabelFormatter.of(rows[0]).workload(rows[0])}: {captions.inside(captions.text(drawn.name, absent))}"
+        )
+    caption += captions.warning_counts(rows)
     return _picture(drawn.name, widths, caption, f"{caption}{_extremes(rows, mark, value)}")
 
 
@@ -103,16 +105,16 @@ def _extremes(rows: Sequence[Row], mark: str, value: str) -> str:
         return ""
 
     def text(number: float, row: Row) -> str:
-        naming = Naming.of(row, mark)
-        quantity = f"{percent(number, mark)} % of the limit" if value == "efficiency" else naming.quantity(number)
-        return f"{quantity} ({naming.row(row)})"
+        labels = LabelFormatter.of(row, mark)
+        quantity = f"{percent(number, mark)} % of the limit" if value == "efficiency" else labels.quantity(number)
+        return f"{quantity} ({labels.row(row)})"
 
     low, high = shown[0], shown[-1]
-    naming = Naming.of(high[1], mark)
+    labels = LabelFormatter.of(high[1], mark)
     values = text(*high) if low is high else f"from {text(*low)} to {text(*high)}"
     known = value == "measured" and high[1].limit.value is not None
-    limit = f"; limit there {naming.quantity(high[1].limit.value or 0.0)}" if known else ""
-    return f" {naming.program(naming.table.own)}: {values}{limit}."
+    limit = f"; limit there {labels.quantity(high[1].limit.value or 0.0)}" if known else ""
+    return f" {labels.program(labels.table.own)}: {values}{limit}."
 
 
 _VALUES: Mapping[str, Callable[[Row], float | None]] = {

@@ -14,7 +14,7 @@ from peakmark import documents, fonts
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import listed
-from peakmark.judging.judged import Judged
+from peakmark.judging.analysis import Analysis
 from peakmark.judging.rows import layout_of
 from peakmark.reporting import chapters, document, markdown, pictures
 from peakmark.resources import ROOT
@@ -27,7 +27,7 @@ HEIGHT_POINTS = 7.2 * 72  # a taller figure is made smaller, so that its caption
 
 
 def build(
-    campaign: Path | Judged, partial: bool = False, target: Path | None = None, owner: Path | None = None
+    campaign: Path | Analysis, partial: bool = False, target: Path | None = None, owner: Path | None = None
 ) -> Path:
     """Write the report from a campaign's records and figures, by default as its ``report.pdf``; the path is returned.
     ``owner``: folder of the campaign whose it is, where the one given only stands for it.
@@ -37,7 +37,7 @@ def build(
     Errors: PeakmarkError when cells are missing and ``partial`` is not set, or a figure is missing; ConfigError for the
     logo.
     """
-    judged = Judged.of(campaign)
+    judged = Analysis.of(campaign)
     results = judged.results
     must_be_complete(results, partial)
     rows = judged.rows

@@ -9,7 +9,7 @@ from typing import Any
 from peakmark.cell import Cell
 from peakmark.formatting import plural
 from peakmark.judging import fleet
-from peakmark.judging.naming import Naming
+from peakmark.judging.label_formatter import LabelFormatter
 from peakmark.judging.row import Row
 from peakmark.reporting import many
 from peakmark.storage.results import Results
@@ -25,7 +25,7 @@ def runs(rows: Rows, mark: str = ".") -> dict[str, Any]:
     groups: dict[tuple[str, str], list[list[str]]] = {}
     listed: set[tuple[str, ...]] = set()  # echoes of ping stand beside several rows
     for row in (row for table in rows.values() for row in table):
-        naming = Naming.of(row, mark)
+        labels = LabelFormatter.of(row, mark)
         for entry in row.table.series:
             series = row.series.get(entry.instrument)
             if series is None:
@@ -35,9 +35,9 @@ def runs(rows: Rows, mark: str = ".") -> dict[str, Any]:
             if echo and runs_of in listed:
                 continue
             listed.add(runs_of)
-            point = "ICMP" if echo else _point(naming, row)
-            group = groups.setdefault((naming.program(entry), naming.unit), [])
-            group.append([point, "  ".join(naming.number(value, series.step) for value in series.values)])
+            point = "ICMP" if echo else _point(labels, row)
+            group = groups.setdefault((labels.program(entry), labels.unit), [])
+            group.append([point, "  ".join(labels.number(value, series.step) for value in series.values)])
     return {
         "text": "Every repetition, in the order of the repetitions; tables/runs.csv holds them with full precision, "
         "start time, hosts and job.",
@@ -47,11 +47,11 @@ def runs(rows: Rows, mark: str = ".") -> dict[str, Any]:
     }
 
 
-def _point(naming: Naming, row: Row) -> str:
+def _point(labels: LabelFormatter, row: Row) -> str:
     """``RWS pool, 1 MiB, ×2``."""
     variant = row.key.variant if row.table.variant and row.key.variant != "psync" else ""
     node = row.key.node if row.key.node != "any" else ""
-    parts = (f"{naming.workload(row)} {variant}".strip(), naming.block(row), f"×{row.key.concurrency}", node)
+    parts = (f"{labels.workload(row)} {variant}".strip(), labels.block(row), f"×{row.key.concurrency}", node)
     return ", ".join(filter(None, parts))
 
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.config.layouts import Layout, Sheet
+from peakmark.config.layouts import Layout, LayoutTable
 from peakmark.instruments.tables import Table, subsystem_tables
 from peakmark.judging import findings, fleet, fleet_text
 from peakmark.judging.drawn import figures_of, without_rows
-from peakmark.judging.findings import Finding
-from peakmark.judging.naming import Topic
+from peakmark.judging.findings import Conclusion
+from peakmark.judging.label_formatter import Topic
 from peakmark.judging.row import Key, Row
 from peakmark.judging.rows import layout_of
 from peakmark.reporting import formulas, pictures, shorter
 from peakmark.storage.results import Results
-from peakmark.tables import captions, footnotes, nodes, page_tables, presentation, sheets
-from peakmark.tables.presentation import Grid
+from peakmark.tables import captions, footnotes, layout_tables, nodes, page_tables, presentation
+from peakmark.tables.presentation import PrintedTable
 
 Rows = Mapping[str, Sequence[Row]]
 Part = dict[str, Any]
@@ -27,10 +27,10 @@ Part = dict[str, Any]
 class _Printed(NamedTuple):
     """A table as it is printed: the row that each line begins with, all rows in it, and the sheet that asks for it."""
 
-    grid: Grid
+    grid: PrintedTable
     members: Sequence[Row]
     keys: frozenset[Key]
-    sheet: Sheet | None
+    layout_table: LayoutTable | None
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Sections:
         """Title and parts of each chapter, in the order of the configured layout where there is one."""
         many = fleet.is_many(self.rows)
         layout = None if many else layout_of(self.results)
-        first = [sheet.table.subsystem for sheet in layout.sheets] if layout else []
+        first = [layout_table.table.subsystem for layout_table in layout.layout_tables] if layout else []
         chapters = [
             {
                 "title": SUBSYSTEMS[subsystem].title,
@@ -66,7 +66,7 @@ class Sections:
     def _of_nodes(self, table: Table) -> list[Part]:
         """The table of many nodes: a line for each point, then on the page one for each row."""
         rows, mark = self.rows[table.name], self.results.mark
-        if not fleet.spots(rows):
+        if not fleet.groups(rows):
             return []
         parts = [self._part(*nodes.grid(self.results, rows[0].table, rows, mark))]
         typical = fleet.typical(rows)
@@ -100,10 +100,12 @@ class Sections:
             # Two sheets of the same rows say it once, below the last.
             if printed.keys not in [later.keys for later in every[number + 1 :]]:
                 members = [row for row in rows if row.key in printed.keys]
-                part["findings"] = self._findings(printed.grid, findings.of(members, mark, printed.sheet), members)
+                part["findings"] = self._findings(
+                    printed.grid, findings.of(members, mark, printed.layout_table), members
+                )
         distinct = len({printed.keys for printed in every})
         if distinct > 1:
-            for text in findings.together(rows, mark, every[-1].sheet):
+            for text in findings.together(rows, mark, every[-1].layout_table):
                 parts[-1]["findings"].append(_as_data(f"{distinct} tables together", text))
         for drawn in figures_of(table, rows, layout):
             picture, keys = pictures.of_rows(drawn, self.widths, mark), {row.key for row in drawn.rows}
@@ -112,22 +114,22 @@ class Sections:
                 parts[place]["figures"].append(picture)
             elif drawn.drawing is not None:
                 parts[-1]["table"]["remarks"].append(footnotes.closed(without_rows(drawn.drawing)))
-        called = {key: printed.sheet for printed in every if printed.sheet for key in printed.keys}
+        called = {key: printed.layout_table for printed in every if printed.layout_table for key in printed.keys}
         parts[-1]["formulas"] = formulas.build(rows, called, mark)
         return parts
 
     def _printed(self, table: Table, layout: Layout | None) -> list[_Printed]:
         """The tables in which the rows of ``table`` are printed."""
         rows, mark = self.rows[table.name], self.results.mark
-        shown = [sheet for sheet in layout.sheets if sheet.table is table] if layout else []
+        shown = [layout_table for layout_table in layout.layout_tables if layout_table.table is table] if layout else []
         every = []
-        for sheet in shown:
-            lines = sheets.lines(sheet, rows)
+        for layout_table in shown:
+            lines = layout_tables.lines(layout_table, rows)
             if lines:
                 keys = frozenset(row.key for line in lines for row in line.rows)
-                grid = sheets.grid(self.results, sheet, rows, mark)
-                every.append(_Printed(grid, [line.rows[0] for line in lines], keys, sheet))
-        rest = sheets.left_over(layout, table.name, rows) if layout and shown else rows
+                grid = layout_tables.grid(self.results, layout_table, rows, mark)
+                every.append(_Printed(grid, [line.rows[0] for line in lines], keys, layout_table))
+        rest = layout_tables.left_over(layout, table.name, rows) if layout and shown else rows
         if rest:
             grid = presentation.grid(self.results, rest[0].table, rest, mark)
             every.append(_Printed(grid, rest, frozenset(row.key for row in rest), None))
@@ -137,7 +139,7 @@ class Sections:
                 every[number] = printed._replace(grid=presentation.without_notes(printed.grid, again[-1].grid.title))
         return every
 
-    def _part(self, grid: Grid, members: Sequence[Row]) -> Part:
+    def _part(self, grid: PrintedTable, members: Sequence[Row]) -> Part:
         """A table with nothing said of it yet."""
         return {
             "title": grid.title,
@@ -150,12 +152,12 @@ class Sections:
             "formulas": formulas.build([], {}, self.results.mark),
         }
 
-    def _findings(self, grid: Grid, every: Sequence[Finding], rows: Sequence[Row]) -> list[dict[str, Any]]:
+    def _findings(self, grid: PrintedTable, every: Sequence[Conclusion], rows: Sequence[Row]) -> list[dict[str, Any]]:
         """What the rows say, without what their notes say one by one, what page one says of the whole campaign, and on paper
         without the words of a column of the table.
         """
         elsewhere = {Topic.DISAGREEMENT}
-        if any(note.code == "few" and note.is_shared for row in rows for note in row.marks):
+        if any(note.code == "few" and note.is_shared for row in rows for note in row.warnings):
             elsewhere.add(Topic.FEW)
         if not self.page and grid.texts("doubt"):
             elsewhere.add(Topic.DOUBT)
@@ -169,10 +171,14 @@ def _as_data(heading: str, sentence: str) -> dict[str, str]:
 
 def _is_told_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:
     """Whether a table that the layout leaves out is another side of rows it shows, as latencies are of IOPS."""
-    if any(sheet.table is table for sheet in layout.sheets):
+    if any(layout_table.table is table for layout_table in layout.layout_tables):
         return False
     shown = set()
-    for name in {sheet.table.name for sheet in layout.sheets if sheet.table.subsystem == table.subsystem}:
-        left = {row.key for row in sheets.left_over(layout, name, rows[name])}
+    for name in {
+        layout_table.table.name
+        for layout_table in layout.layout_tables
+        if layout_table.table.subsystem == table.subsystem
+    }:
+        left = {row.key for row in layout_tables.left_over(layout, name, rows[name])}
         shown |= {row.key for row in rows[name]} - left
     return bool(shown) and all(row.key in shown for row in rows[table.name])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from peakmark.tables.presentation import Grid, without
+from peakmark.tables.presentation import PrintedTable, without
 
 
-def grid(whole: Grid, named: set[str]) -> Grid:
+def grid(whole: PrintedTable, named: set[str]) -> PrintedTable:
     """The table on paper: a remedy stands at the first note that names it, later notes state what was seen; a word of doubt that
     all rows share is a sentence below. ``told``: the remedies that stand before this table, to which its own are added.
     """

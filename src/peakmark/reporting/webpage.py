@@ -16,7 +16,7 @@ from typing import Any
 
 from peakmark import documents
 from peakmark.config.inputs import check_logo
-from peakmark.judging.judged import Judged
+from peakmark.judging.analysis import Analysis
 from peakmark.judging.rows import layout_of
 from peakmark.reporting import document, pictures, prose
 from peakmark.reporting.report import must_be_complete
@@ -34,7 +34,7 @@ Data = Mapping[str, Any]
 
 
 def build(
-    campaign: Path | Judged, partial: bool = False, target: Path | None = None, owner: Path | None = None
+    campaign: Path | Analysis, partial: bool = False, target: Path | None = None, owner: Path | None = None
 ) -> Path:
     """Write the page from a campaign's records and figures, by default as its ``report.html``; the path is returned.
     ``owner``: folder of the campaign whose it is, where the one given only stands for it.
@@ -42,7 +42,7 @@ def build(
     Errors: PeakmarkError when cells are missing and ``partial`` is not set, or a figure is missing; ConfigError for the
     logo.
     """
-    judged = Judged.of(campaign)
+    judged = Analysis.of(campaign)
     results, rows = judged.results, judged.rows
     must_be_complete(results, partial, "html")
     figures = dict.fromkeys(pictures.names(rows, layout_of(results)), 100)

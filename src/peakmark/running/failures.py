@@ -14,8 +14,8 @@ from peakmark import __version__, files, output
 from peakmark.cell import Cell
 from peakmark.errors import OUT_OF_MEMORY, RecordError, sentence
 from peakmark.planning.plan import Plan
-from peakmark.running import present
-from peakmark.running.reasons import STATES, JobReason
+from peakmark.running import current_cell
+from peakmark.running.job_reasons import STATES, JobReason
 from peakmark.storage import attempts, records
 
 LOG_BYTES = 1 << 20
@@ -86,10 +86,10 @@ def has_told(plan: Plan, cells: Iterable[Cell], number: str) -> bool:
 
 def _present(plan: Plan, cells: Sequence[Cell]) -> Cell | None:
     """The cell that a job of these measures, or was measuring when it ended; None when that is not known."""
-    path = present.path_of(plan, cells[0])
+    path = current_cell.path_of(plan, cells[0])
     if path is None:
         return cells[0]
-    named = present.read(path)
+    named = current_cell.read(path)
     return next((cell for cell in cells if cell.id == named), None)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from peakmark import output, slurm
 from peakmark.cell import Cell
-from peakmark.config.given import named
+from peakmark.config.overrides import named
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import plural
 from peakmark.planning import jobs
@@ -26,7 +26,7 @@ from peakmark.running import preflight
 GONE_S = 120.0
 
 
-def lift_limit(scheduler: Any, arguments: Sequence[str]) -> None:
+def disable_rate_limit(scheduler: Any, arguments: Sequence[str]) -> None:
     """Take away the limit of a hundred jobs a second that Snakemake sets by itself, not one that the command line names.
 
     While there is a limit, each job that has ended leaves a timer that makes Snakemake go through all open jobs again each
@@ -60,7 +60,7 @@ def lock(directory: Path) -> int:
     return descriptor
 
 
-def survive_hangup(log: Path) -> None:
+def ignore_sighup(log: Path) -> None:
     """A terminal that goes away ends nothing: what would have been printed there goes to ``log``."""
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         return
@@ -82,7 +82,7 @@ def survive_hangup(log: Path) -> None:
         signal.signal(signal.SIGHUP, hung_up)
 
 
-def stand_aside(plan: Plan) -> None:
+def check_allocation_overlap(plan: Plan) -> None:
     """A run that is itself a job must not hold the nodes that its jobs are to have alone: they would wait for its end.
 
     Errors: PeakmarkError that names the nodes; SlurmError when Slurm does not answer.

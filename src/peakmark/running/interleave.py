@@ -20,10 +20,10 @@ from typing import Any
 from peakmark import output, resources
 from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.cell import Cell
-from peakmark.config import given
+from peakmark.config import overrides
 from peakmark.errors import ConfigError
 from peakmark.formatting import duration, plural
-from peakmark.measuring import build, code, guard, lock
+from peakmark.measuring import build, code, lock, watchdog
 from peakmark.planning import plan
 from peakmark.planning.cluster import ANY, settings_of
 from peakmark.planning.plan import Plan
@@ -50,7 +50,7 @@ def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
     A second file without a grid says only what B does otherwise than A. Errors: ConfigError.
     """
     whole = any(read_yaml(second).get(subsystem) for subsystem in WORKLOADS)
-    configs = given.read([first]), given.read([second] if whole else [first, second])
+    configs = overrides.read([first]), overrides.read([second] if whole else [first, second])
     for path, config in zip((first, second), configs, strict=True):
         _check_nodes(path, config.get("nodes", ANY))
     names = [str(config["campaign"]) for config in configs]
@@ -115,7 +115,7 @@ def run(first: Path, second: Path, kernels: Path) -> tuple[Path, Path]:
     held = [head.lock(before.directory), head.lock(after.directory)]
     try:
         held.append(lock.acquire("campaign"))
-        os.environ[guard.OWNER] = guard.own()  # a cell does not outlive this process, however that ends
+        os.environ[watchdog.OWNER] = watchdog.own()  # a cell does not outlive this process, however that ends
         build.python()
         _measure(before, after, kernels)
     finally:

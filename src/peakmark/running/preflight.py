@@ -22,7 +22,7 @@ from peakmark.machine import allowed, storage
 from peakmark.machine.host import Host
 from peakmark.planning import durations
 from peakmark.planning.plan import Plan
-from peakmark.running import refusals
+from peakmark.running import submission_errors
 from peakmark.units import gigabytes
 
 
@@ -55,11 +55,11 @@ def submission_error(asked: Mapping[str, str], options: Sequence[str]) -> str | 
     try:
         slurm.check_submission(options)
     except slurm.SlurmError as error:
-        if refusals.later(error) or refusals.away(error):
+        if submission_errors.later(error) or submission_errors.away(error):
             return None
-        sentence = str(refusals.reason(error))
-        of_network = asked["nodes"] == "2" and refusals.NO_NETWORK not in sentence
-        return f"{sentence}; {refusals.NO_NETWORK}" if of_network else sentence
+        sentence = str(submission_errors.reason(error))
+        of_network = asked["nodes"] == "2" and submission_errors.NO_NETWORK not in sentence
+        return f"{sentence}; {submission_errors.NO_NETWORK}" if of_network else sentence
     return None
 
 
@@ -76,7 +76,7 @@ def _partition_error(partition: slurm.Partition, asked: Mapping[str, str]) -> st
     if partition.nodes is not None and nodes > partition.nodes:
         most = plural(partition.nodes, "node")
         fact = f"partition {partition.name} gives a job {most} at most (MaxNodes)"
-        return f"{fact}: {refusals.NO_NETWORK}"
+        return f"{fact}: {submission_errors.NO_NETWORK}"
     return ""
 
 

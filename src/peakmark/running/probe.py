@@ -15,7 +15,7 @@ from peakmark import interrupts, output, resources, slurm
 from peakmark.errors import PeakmarkError
 from peakmark.machine.host import Host, parse_cpu_list
 from peakmark.planning import durations, jobs
-from peakmark.running import preflight, refusals
+from peakmark.running import preflight, submission_errors
 
 FOLDER = Path("results") / "doctor"
 MINUTES = 5
@@ -75,7 +75,7 @@ def _probe(options: list[str], node: slurm.Node, scratch: Path | None, wait_s: f
         with interrupts.held(*ENDINGS), contextlib.suppress(PeakmarkError):
             slurm.cancel([number] if number else [])
         if number is None and isinstance(error, slurm.SlurmError):
-            return line("missing", "job", str(refusals.reason(error)))
+            return line("missing", "job", str(submission_errors.reason(error)))
         raise
 
 

@@ -19,8 +19,8 @@ from peakmark import slurm
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import duration, plural
 from peakmark.planning.plan import Plan
-from peakmark.running import failures, present, progress, refusals
-from peakmark.running.reasons import JobReason
+from peakmark.running import current_cell, failures, progress, submission_errors
+from peakmark.running.job_reasons import JobReason
 from peakmark.running.task import Ended, Task
 
 AT_ONCE = 4
@@ -95,7 +95,7 @@ class Queue:
         with self._turn:
             ended = [] if self._over else self._step()
         for end in ended:
-            present.forget(self.plan, end.task)
+            current_cell.forget(self.plan, end.task)
         return ended
 
     def _step(self) -> list[Ended]:
@@ -103,7 +103,7 @@ class Queue:
         now = self.clock()
         if self.active and now >= self._looked + self.interval:
             ended += self._look(now)
-            present.tell(self.plan, self._running)
+            current_cell.tell(self.plan, self._running)
             self.interval = min(max(LOOK_S, SHARE * (self.clock() - now)), LONGEST_S)
             self._looked = now
         return ended
@@ -120,7 +120,7 @@ class Queue:
             lost = [job.number for job in slurm.jobs() if job.comment in comments] if comments else []
             slurm.cancel([*self.active, *lost])
         for task in [*self.active.values()]:
-            present.forget(self.plan, task)
+            current_cell.forget(self.plan, task)
         # Calls that have not begun see that all is over: a cancelled one would be an error in the thread that waits for it.
         self._pool.shutdown(wait=False)
 
@@ -139,18 +139,18 @@ class Queue:
                 self._wait(silence)
                 return
             for task, refusal in zip(tasks, self._pool.map(self._hand_over, tasks), strict=True):
-                task.unanswered = refusal is not None and refusals.unanswered(refusal)
+                task.unanswered = refusal is not None and submission_errors.unanswered(refusal)
                 if task.number is not None:
                     self.active[task.number] = task
                 elif self._over:
                     self._push([task])
                 elif refusal is None:
                     yield Ended(task)
-                elif refusals.later(refusal):
+                elif submission_errors.later(refusal):
                     self._push([task])
                     self._wait(refusal)
                 else:
-                    why = refusals.reason(refusal)
+                    why = submission_errors.reason(refusal)
                     self._keep_refusal(task, why)
                     yield Ended(task, why)
 
@@ -183,7 +183,7 @@ class Queue:
 
     def _wait(self, refusal: slurm.SlurmError) -> None:
         self._submit_at = self.clock() + LATER_S
-        self._tell("later", JobReason("later", (refusals.said(refusal), len(self.active))))
+        self._tell("later", JobReason("later", (submission_errors.said(refusal), len(self.active))))
 
     def _keep_refusal(self, task: Task, why: JobReason) -> None:
         with contextlib.suppress(OSError, PeakmarkError):

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from peakmark import files, interrupts, output, resources
 from peakmark.cell import Cell
 from peakmark.formatting import duration, plural
-from peakmark.measuring import build, code, guard, job, lock
+from peakmark.measuring import build, code, job, lock, watchdog
 from peakmark.planning import adaptive, cluster, grouping, jobs, plan
 from peakmark.planning.cluster import Cluster, settings_of
 from peakmark.planning.plan import Plan
@@ -28,10 +28,10 @@ from peakmark.running.task import Task, written
 from peakmark.storage import decisions, integrity, planfile
 from peakmark.units import parse_duration
 
-GIVEN = jobs.GIVEN
+OVERRIDES = jobs.OVERRIDES
 EVERY_CPU = 1 << 20
 """Snakemake makes of it as many as it was given."""
-NEWER = Path(".snakemake/peakmark-again")
+TRIGGER = Path(".snakemake/peakmark-again")
 Callback = Callable[[Any], Any]
 
 
@@ -53,7 +53,7 @@ class Run:
     def __init__(self, config: Mapping[str, Any], main: bool, remote: bool, given: Mapping[str, str]) -> None:
         _settle()
         self.config, self.main = config, main
-        self.given = {jobs.GIVEN[name]: value for name, value in given.items() if name in jobs.GIVEN}
+        self.given = {jobs.OVERRIDES[name]: value for name, value in given.items() if name in jobs.OVERRIDES}
         completed = plan.complete(config, on_cluster=remote or cluster.VARIABLE in os.environ, checked=not main)
         where = _cluster(completed, self.given) if main and remote else _inherited(main)
         self.plan: Plan = plan.build(completed, where, resumes=main)
@@ -85,7 +85,7 @@ class Run:
     def records(self) -> list[str]:
         """What must be there before the tables: every record needed in any case, or the word of each job that all are."""
         if not self.plan.jobs:
-            return [self.plan.record_name(cell) for cell in self.plan.surely()]
+            return [self.plan.record_name(cell) for cell in self.plan.required_cells()]
         return [self.job_output(name) for name in self.plan.jobs]
 
     def lost(self, records: Sequence[str]) -> list[str]:
@@ -116,17 +116,17 @@ class Run:
         return hashlib.sha256(planfile.text(self.plan.results.plan).encode()).hexdigest()
 
     @property
-    def plan_there(self) -> list[str]:
+    def plan_trigger(self) -> list[str]:
         """A reason to begin where tables stand without their plan, which somebody has removed."""
-        return [self.again] if self.is_there("tables") and not self.is_there("plan.json") else []
+        return [self.rerun_trigger] if self.is_there("tables") and not self.is_there("plan.json") else []
 
     @cached_property
-    def again(self) -> str:
+    def rerun_trigger(self) -> str:
         """A file that is newer than every record, if one does not count: as an input it makes Snakemake measure again what
         is there. It lies among Snakemake's own; a rule would not do, as nobody misses what only finished cells need."""
-        NEWER.parent.mkdir(exist_ok=True)
-        NEWER.write_text(f"{time.time_ns()}\n")  # never the same: Snakemake compares the contents of small inputs too
-        return str(NEWER)
+        TRIGGER.parent.mkdir(exist_ok=True)
+        TRIGGER.write_text(f"{time.time_ns()}\n")  # never the same: Snakemake compares the contents of small inputs too
+        return str(TRIGGER)
 
     # -- what is there already
 
@@ -135,25 +135,25 @@ class Run:
         return cell.id in self.findings and self.findings[cell.id].state == integrity.GOOD
 
     @property
-    def before_cell(self) -> Callback | list[str]:
+    def cell_inputs(self) -> Callback | list[str]:
         """Input of a cell's rule. To ask each of ten thousand takes seconds, and mostly none has anything to wait for."""
         unfit = any(resume.unfit(finding) for finding in self.findings.values())
-        return self._before_cell if self.main and (unfit or not self.kernels_ready) else []
+        return self._cell_inputs if self.main and (unfit or not self.kernels_ready) else []
 
-    def _before_cell(self, wildcards: Any) -> list[str]:
+    def _cell_inputs(self, wildcards: Any) -> list[str]:
         """The kernels, where they must be compiled before this cell. A finished cell does not depend on them: kernels that
         were compiled anew or removed void no measurement (the record names the version that measured). ``ancient`` cannot
         say this: with it, Snakemake 9.27 takes all cells behind an outdated kernel for finished.
         """
         cell = self.cells[wildcards.cell]
-        again = [self.again] if resume.unfit(self.findings[cell.id]) else []
-        return again if self.kernels_ready or self.is_measured(cell) else [*again, *build.programs()]
+        rerun_trigger = [self.rerun_trigger] if resume.unfit(self.findings[cell.id]) else []
+        return rerun_trigger if self.kernels_ready or self.is_measured(cell) else [*rerun_trigger, *build.programs()]
 
-    def before_job(self, wildcards: Any) -> list[str]:
+    def job_inputs(self, wildcards: Any) -> list[str]:
         """The same for a job of several cells: what it once said of them may not be true any more."""
         if not self.main or not self.missing(wildcards.job):
             return []
-        return [self.again] if self.kernels_ready else [self.again, *build.programs()]
+        return [self.rerun_trigger] if self.kernels_ready else [self.rerun_trigger, *build.programs()]
 
     def missing(self, name: str) -> list[Cell]:
         """What the job will have to do."""
@@ -195,7 +195,7 @@ class Run:
         if self.plan.cluster is None:
             return {}
         names = jobs.resources(self.plan.cells[:1], self.plan, {}) if self.plan.cells else {}
-        return {name: self._resource(name) for name in names if jobs.GIVEN.get(name) not in self.given}
+        return {name: self._resource(name) for name in names if jobs.OVERRIDES.get(name) not in self.given}
 
     def _resource(self, name: str) -> Callback:
         return lambda wildcards: jobs.resources(self.cells_of(wildcards), self.plan, {})[name]
@@ -248,10 +248,10 @@ class Run:
         if self.plan.cluster is None:
             held.append(lock.acquire("campaign"))
             # A cell does not outlive a killed Snakemake here; jobs of a cluster do, until the next run.
-            os.environ[guard.OWNER] = guard.own()
+            os.environ[watchdog.OWNER] = watchdog.own()
         else:
-            head.stand_aside(self.plan)
-            head.survive_hangup(self.plan.directory / "logs" / "hangup.log")
+            head.check_allocation_overlap(self.plan)
+            head.ignore_sighup(self.plan.directory / "logs" / "hangup.log")
         build.python()
         code.keep(self.plan.directory)
         self._write()
@@ -264,13 +264,13 @@ class Run:
 
     # -- ending
 
-    def last_words(self) -> None:
+    def print_summary(self) -> None:
         """Where the results are. Errors: PeakmarkError; OSError when they cannot be printed."""
         from peakmark.running import summary  # takes longer to load than the Snakefile to read
 
         output.say(summary.describe(self.plan.directory))
 
-    def what_failed(self) -> None:
+    def print_failures(self) -> None:
         """The same for a run that did not do all."""
         from peakmark.running import status
         from peakmark.storage.results import Results
@@ -307,14 +307,14 @@ def _settle() -> None:
 
 def _cluster(completed: Mapping[str, Any], given: Mapping[str, str]) -> Cluster:
     """The cluster, asked by the process that submits."""
-    os.environ.pop(guard.OWNER, None)
+    os.environ.pop(watchdog.OWNER, None)
     return cluster.find(completed, given.get("partition"), plan.RESULTS / completed["campaign"])
 
 
 def _inherited(main: bool) -> Cluster | None:
     if main:
         os.environ.pop(cluster.VARIABLE, None)
-        os.environ.pop(guard.OWNER, None)
+        os.environ.pop(watchdog.OWNER, None)
     return cluster.from_environment()
 
 

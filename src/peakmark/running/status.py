@@ -17,7 +17,7 @@ from peakmark.formatting import natural, plural
 from peakmark.measuring.job import NODES, output_path
 from peakmark.planning import jobs
 from peakmark.resources import program, snakemake
-from peakmark.running import failures, present
+from peakmark.running import current_cell, failures
 from peakmark.storage import attempts, integrity, records
 from peakmark.storage.results import Results
 
@@ -148,7 +148,7 @@ def impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> list[str
 def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
     """Every cell of the plan and where it stands."""
     by_name = {job.comment.partition(" ")[0]: job for job in queue}
-    current = {present.read(path) for path in (campaign.directory / NODES).glob("*.now")}
+    current = {current_cell.read(path) for path in (campaign.directory / NODES).glob("*.now")}
 
     def standing(cell: Cell) -> Standing:
         record = campaign.findings[cell.id]

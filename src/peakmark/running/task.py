@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from peakmark.cell import Cell
-from peakmark.running.reasons import JobReason
+from peakmark.running.job_reasons import JobReason
 
 
 @dataclass(eq=False)

@@ -7,15 +7,23 @@ from dataclasses import replace
 from typing import Any
 
 from peakmark.formatting import percent, significant, size
-from peakmark.instruments.tables import Series, Table
+from peakmark.instruments.tables import Program, Table
 from peakmark.judging import fleet
-from peakmark.judging.fleet import Spot
-from peakmark.judging.naming import noun, repeated
+from peakmark.judging.fleet import NodeGroup
+from peakmark.judging.label_formatter import noun, repeated
 from peakmark.judging.row import Row
 from peakmark.judging.row import Series as Measured
 from peakmark.messages import Severity
 from peakmark.tables import presentation
-from peakmark.tables.presentation import NOT_MEASURED, Column, Field, Grid, of_series, through, where_fields
+from peakmark.tables.presentation import (
+    NOT_MEASURED,
+    Field,
+    PrintedColumn,
+    PrintedTable,
+    of_series,
+    through,
+    where_fields,
+)
 
 MOST = 7
 MARKS = {Severity.UNSURE: "*", Severity.WRONG: "**"}
@@ -25,7 +33,7 @@ LEGEND = {
 }
 
 
-def grid(rows: Sequence[Row]) -> Grid:
+def grid(rows: Sequence[Row]) -> PrintedTable:
     """Workload, size, concurrency, own kernel, references, limit, share of the limit: of these what the rows have, a reference
     less where that is more than ``MOST``. ``rows``: of one table, at least one.
     """
@@ -38,23 +46,23 @@ def grid(rows: Sequence[Row]) -> Grid:
     def shown(value: float | None) -> str:
         return "" if value is None else significant(value * table.factor)
 
-    def measured(series: Series) -> Callable[[Row], str]:
+    def measured(series: Program) -> Callable[[Row], str]:
         return of_series(series, lambda it: shown(it.centre), NOT_MEASURED if series is table.own else "")
 
     def share(it: Measured) -> str:
         return "" if it.efficiency is None else percent(it.efficiency)
 
     limit: list[Field] = [
-        (Column("Limit", kind="number"), lambda row: shown(row.limit.value)),
-        (Column("%", kind="number"), of_series(table.own, share, "")),
+        (PrintedColumn("Limit", kind="number"), lambda row: shown(row.limit.value)),
+        (PrintedColumn("%", kind="number"), of_series(table.own, share, "")),
     ]
     beside = _references(rows)[: max(0, room)]
     fields: list[Field] = [
         *place,
         (first, lambda row: name(row) + (MARKS[row.level] if row.level else "")),
         *sizes,
-        (Column("N", kind="number"), lambda row: str(row.key.concurrency or row.key.word)),
-        *((Column(series.instrument, kind="number"), measured(series)) for series in (table.own, *beside)),
+        (PrintedColumn("N", kind="number"), lambda row: str(row.key.concurrency or row.key.word)),
+        *((PrintedColumn(series.instrument, kind="number"), measured(series)) for series in (table.own, *beside)),
         *(limit if with_limit else []),
     ]
     counted = [row.own.summary.n for row in rows if row.own]
@@ -66,23 +74,23 @@ def grid(rows: Sequence[Row]) -> Grid:
     return _grid(table, "", fields, rows, legend)
 
 
-def of_nodes(rows: Sequence[Row]) -> Grid:
+def of_nodes(rows: Sequence[Row]) -> PrintedTable:
     """The same of many nodes: median, lowest and highest node, and which is the slowest."""
-    table, spots = rows[0].table, fleet.spots(rows)
+    table, groups = rows[0].table, fleet.groups(rows)
 
-    def shown(value: Callable[[Spot], float]) -> Callable[[Spot], str]:
-        return lambda spot: significant(value(spot) * table.factor)
+    def shown(value: Callable[[NodeGroup], float]) -> Callable[[NodeGroup], str]:
+        return lambda group: significant(value(group) * table.factor)
 
     fields: list[Field] = [
-        *through(_keys([spot.middle for spot in spots]), lambda spot: spot.middle),
-        (Column("N", kind="number"), lambda spot: spot.middle.key.word or str(spot.middle.key.concurrency)),
-        (Column("median", kind="number"), shown(lambda spot: spot.median)),
-        (Column("low", kind="number"), shown(lambda spot: spot.low)),
-        (Column("high", kind="number"), shown(lambda spot: spot.high)),
-        (Column("Slowest"), lambda spot: spot.worst.key.node),
+        *through(_keys([group.middle for group in groups]), lambda group: group.middle),
+        (PrintedColumn("N", kind="number"), lambda group: group.middle.key.word or str(group.middle.key.concurrency)),
+        (PrintedColumn("median", kind="number"), shown(lambda group: group.median)),
+        (PrintedColumn("low", kind="number"), shown(lambda group: group.low)),
+        (PrintedColumn("high", kind="number"), shown(lambda group: group.high)),
+        (PrintedColumn("Slowest"), lambda group: group.worst.key.node),
     ]
     what = f" of {len({row.key.node for row in rows})} nodes: median, lowest and highest"
-    return _grid(table, what, fields, spots, [])
+    return _grid(table, what, fields, groups, [])
 
 
 def _keys(rows: Sequence[Row]) -> list[Field]:
@@ -92,15 +100,17 @@ def _keys(rows: Sequence[Row]) -> list[Field]:
     def name(row: Row) -> str:
         return table.workload_label(row.key.workload) + (f" {row.key.variant}" if len(variants) > 1 else "")
 
-    sizes = [(Column("Size"), lambda row: size(row.key.block))] if any(row.key.block for row in rows) else []
-    return [(Column(table.first), name), *sizes]
+    sizes = [(PrintedColumn("Size"), lambda row: size(row.key.block))] if any(row.key.block for row in rows) else []
+    return [(PrintedColumn(table.first), name), *sizes]
 
 
-def _grid(table: Table, what: str, fields: Sequence[Field], lines: Sequence[Any], legend: Sequence[str]) -> Grid:
+def _grid(
+    table: Table, what: str, fields: Sequence[Field], lines: Sequence[Any], legend: Sequence[str]
+) -> PrintedTable:
     """A grid with all that is said of it in one sentence below."""
     unit = f" in {table.shown}" if table.shown else ""
     parts = (f"{table.title}{unit}{what}", f"N {noun(table)}s", *legend)
-    return Grid(
+    return PrintedTable(
         name=table.name,
         title=table.title,
         columns=tuple(column for column, _ in fields),
@@ -109,22 +119,25 @@ def _grid(table: Table, what: str, fields: Sequence[Field], lines: Sequence[Any]
     )
 
 
-def starred(grid: Grid) -> Grid:
+def starred(grid: PrintedTable) -> PrintedTable:
     """A grid for one column: stars at the first cell instead of the columns of doubt and notes, and no notes below."""
-    doubts = grid.texts("doubt") or [""] * len(grid.body)
+    specific_warnings = grid.texts("doubt") or [""] * len(grid.body)
     stars = {str(level): mark for level, mark in MARKS.items()}
     plain = presentation.without(presentation.without(grid, "doubt"), "notes")
     return replace(
         plain,
         columns=(replace(plain.columns[0], kind="text"), *plain.columns[1:]),
-        body=tuple((line[0] + stars.get(doubt, ""), *line[1:]) for line, doubt in zip(plain.body, doubts, strict=True)),
+        body=tuple(
+            (line[0] + stars.get(doubt, ""), *line[1:])
+            for line, doubt in zip(plain.body, specific_warnings, strict=True)
+        ),
         notes=(),
         numbered=False,
-        remarks=(*plain.remarks, *(f"{text}." for level, text in LEGEND.items() if str(level) in doubts)),
+        remarks=(*plain.remarks, *(f"{text}." for level, text in LEGEND.items() if str(level) in specific_warnings)),
     )
 
 
-def _references(rows: Sequence[Row]) -> list[Series]:
+def _references(rows: Sequence[Row]) -> list[Program]:
     """Those that measured, the one with most rows first."""
     counted = {series: sum(series.instrument in row.series for row in rows) for series in rows[0].table.references}
     return sorted((series for series, count in counted.items() if count), key=lambda series: -counted[series])

@@ -49,7 +49,7 @@ def of_drawing(drawing: Drawing, absent: Collection[str]) -> str:
     return f"{drawing.title}. {text(drawing.kind if drawing.kind in KINDS else WORKLOAD, absent)}"
 
 
-def doubts(rows: Sequence[Row]) -> str:
+def warning_counts(rows: Sequence[Row]) -> str:
     """What the table says of the rows of a figure and its marks do not: `` Of its 6 rows 1 is wrong and 2 are unsure.``"""
     counts = {level: sum(row.level is level for row in rows) for level in (Severity.WRONG, Severity.UNSURE)}
     counted = [f"{count} {'is' if count == 1 else 'are'} {level}" for level, count in counts.items() if count]

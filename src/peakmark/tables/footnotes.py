@@ -68,7 +68,7 @@ class Notes:
         """Whether a number stands beside a letter."""
         return any(form.own for form in self.merged.values())
 
-    def marks(self, rows: Sequence[Row], mark: str = ".") -> str:
+    def warnings(self, rows: Sequence[Row], mark: str = ".") -> str:
         """The letters of what a line's rows note, each once with the line's own number: ``a 11 %, b, c 2.74 GHz``."""
         numbers: dict[str, list[Number]] = {}
         for note in (note for row in rows for note in row.remarks if note in self.letters):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peakmark.tables.presentation import NOT_MEASURED, Column, Grid
+from peakmark.tables.presentation import NOT_MEASURED, PrintedColumn, PrintedTable
 
 LONG = 55  # rows that a page holds
 WORD = 10  # characters of a heading's line, up to which words stand beside each other
@@ -22,7 +22,7 @@ def escape(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text.translate(_SPECIAL))
 
 
-def table(grid: Grid, across: bool = False) -> str:
+def table(grid: PrintedTable, across: bool = False) -> str:
     """The grid as a ``tabular`` to be read with ``\\input``, and what is said of it below; its first line names the packages
     that it needs and where it fits: into a column, or ``across`` both.
 
@@ -59,7 +59,7 @@ def table(grid: Grid, across: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _stacked(column: Column) -> str:
+def _stacked(column: PrintedColumn) -> str:
     """A heading with its words one below the other, short ones together: it is hardly wider than the numbers below it."""
     lines: list[str] = []
     for word in column.label.replace("-", "- ").split():
@@ -72,7 +72,7 @@ def _stacked(column: Column) -> str:
     return text if len(lines) == 1 else f"\\shortstack[{side}]{{{text}}}"
 
 
-def _specification(grid: Grid, number: int, column: Column) -> str:
+def _specification(grid: PrintedTable, number: int, column: PrintedColumn) -> str:
     if column.kind != "number":
         return "l"
     texts = [line[number] for line in grid.body]
@@ -88,7 +88,7 @@ def _is_number(text: str) -> bool:
     return bool(text) and text.replace(".", "", 1).isdigit()
 
 
-def _cell(column: Column, text: str) -> str:
+def _cell(column: PrintedColumn, text: str) -> str:
     if column.kind == "number":
         return text if _is_number(text) or not text else f"{{{escape(text)}}}"
     if column.kind == "notes" and text:

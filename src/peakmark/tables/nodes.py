@@ -14,76 +14,76 @@ from peakmark import statistics
 from peakmark.formatting import listed, percent, significant
 from peakmark.instruments.tables import Table
 from peakmark.judging import fleet
-from peakmark.judging.fleet import Spot
+from peakmark.judging.fleet import NodeGroup
 from peakmark.judging.row import Row
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
 from peakmark.tables.footnotes import Notes
-from peakmark.tables.presentation import Column, Field, Grid
+from peakmark.tables.presentation import Field, PrintedColumn, PrintedTable
 
 NAMED = 3
 
 
-def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> tuple[Grid, list[Row]]:
+def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> tuple[PrintedTable, list[Row]]:
     """The points of one table as text, and for each the row of the node that is nearest to the median."""
-    spots = fleet.spots(rows)
+    groups = fleet.groups(rows)
     every = len({row.key.node for row in rows})
     notes = Notes.of(rows)
 
-    def shown(value: Callable[[Spot], float | None]) -> Callable[[Spot], str]:
-        def text(spot: Spot) -> str:
-            number = value(spot)
+    def shown(value: Callable[[NodeGroup], float | None]) -> Callable[[NodeGroup], str]:
+        def text(group: NodeGroup) -> str:
+            number = value(group)
             return "" if number is None else significant(number * table.factor, mark=mark)
 
         return text
 
-    def share(spot: Spot) -> str:
-        shares = [row.measured.efficiency for row in spot.rows if row.measured.efficiency is not None]
+    def share(group: NodeGroup) -> str:
+        shares = [row.measured.efficiency for row in group.rows if row.measured.efficiency is not None]
         return percent(statistics.median(shares), mark) if shares else ""
 
-    def limit(spot: Spot) -> float | None:
-        limits = [row.limit.value for row in spot.rows if row.limit.value is not None]
+    def limit(group: NodeGroup) -> float | None:
+        limits = [row.limit.value for row in group.rows if row.limit.value is not None]
         return statistics.median(limits) if limits else None
 
-    def of(instrument: str) -> Callable[[Spot], float | None]:
-        return lambda spot: _median(spot, instrument)
+    def of(instrument: str) -> Callable[[NodeGroup], float | None]:
+        return lambda group: _median(group, instrument)
 
     own = f"{table.own.heading}: {table.measured_group}"
     fields: list[Field] = [
-        *presentation.through(presentation.key_fields(table), lambda spot: spot.middle),
-        (Column("median", own, "number"), shown(lambda spot: spot.median)),
-        (Column("low", own, "number"), shown(lambda spot: spot.low)),
-        (Column("high", own, "number"), shown(lambda spot: spot.high)),
-        (Column("Spread (%)", kind="number"), lambda spot: percent(spot.range, mark)),
-        (Column("Slowest node"), lambda spot: spot.worst.key.node),
+        *presentation.through(presentation.key_fields(table), lambda group: group.middle),
+        (PrintedColumn("median", own, "number"), shown(lambda group: group.median)),
+        (PrintedColumn("low", own, "number"), shown(lambda group: group.low)),
+        (PrintedColumn("high", own, "number"), shown(lambda group: group.high)),
+        (PrintedColumn("Spread (%)", kind="number"), lambda group: percent(group.range, mark)),
+        (PrintedColumn("Slowest node"), lambda group: group.worst.key.node),
         *(
-            (Column(series.heading, "Medians of references", "number"), shown(of(series.instrument)))
+            (PrintedColumn(series.heading, "Medians of references", "number"), shown(of(series.instrument)))
             for series in table.references
         ),
-        (Column(table.theoretical_heading, kind="number"), shown(limit)),
-        (Column("Efficiency (%)", kind="number"), share),
-        (Column("Nodes", kind="number"), lambda spot: str(len(spot.rows))),
-        (Column("Apart"), _apart),
-        (presentation.NOTES, lambda spot: notes.marks(spot.every, mark)),
+        (PrintedColumn(table.theoretical_heading, kind="number"), shown(limit)),
+        (PrintedColumn("Efficiency (%)", kind="number"), share),
+        (PrintedColumn("Nodes", kind="number"), lambda group: str(len(group.rows))),
+        (PrintedColumn("Apart"), _apart),
+        (presentation.NOTES, lambda group: notes.warnings(group.every, mark)),
     ]
     remarks = presentation.remarks_on_gaps(results, table, rows, {series.instrument for series in table.series})
     points = len({fleet.place(row) for row in rows})
-    if points > len(spots):
-        remarks.append(f"{points - len(spots)} of {points} points were measured on no node, or are wrong on all")
+    if points > len(groups):
+        remarks.append(f"{points - len(groups)} of {points} points were measured on no node, or are wrong on all")
     reading = f"A line for each point: {every} nodes. {table.remark}"
-    whole = Grid.of(f"{table.name}_nodes", table.title, fields, spots, notes, remarks, reading, mark)
+    whole = PrintedTable.of(f"{table.name}_nodes", table.title, fields, groups, notes, remarks, reading, mark)
     placed = notes.footnotes(mark, lambda letter: _where(letter, notes, rows, every))
-    return replace(whole, notes=placed), [spot.middle for spot in spots]
+    return replace(whole, notes=placed), [group.middle for group in groups]
 
 
-def _median(spot: Spot, instrument: str) -> float | None:
-    values = [row.series[instrument].centre for row in spot.rows if instrument in row.series]
+def _median(group: NodeGroup, instrument: str) -> float | None:
+    values = [row.series[instrument].centre for row in group.rows if instrument in row.series]
     return statistics.median(values) if values else None
 
 
-def _apart(spot: Spot) -> str:
+def _apart(group: NodeGroup) -> str:
     """``node5, node7 +``: nodes that lie apart, a plus at those that are faster."""
-    names = [row.key.node for row in spot.slow] + [f"{row.key.node}\u00a0+" for row in spot.fast]
+    names = [row.key.node for row in group.slow] + [f"{row.key.node}\u00a0+" for row in group.fast]
     return ", ".join(names[:NAMED]) + (f", {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
@@ -111,12 +111,12 @@ def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
             "value": row.measured.centre,
             "median_low": row.measured.summary.low,
             "median_high": row.measured.summary.high,
-            "median_of_nodes": spot.median,
-            "behind": spot.behind(row),
-            "apart": spot.apart(row),
+            "median_of_nodes": group.median,
+            "behind": group.behind(row),
+            "apart": group.apart(row),
         }
         for name, table in rows.items()
-        for spot in fleet.spots(table)
-        for row in spot.rows
+        for group in fleet.groups(table)
+        for row in group.rows
     ]
     return pd.DataFrame(lines).astype({"block": "Int64"}) if lines else pd.DataFrame(columns=["table"])

@@ -9,13 +9,13 @@ from typing import Any
 
 from peakmark.judging.row import Row
 from peakmark.tables import captions
-from peakmark.tables.presentation import NOT_MEASURED, Grid
+from peakmark.tables.presentation import NOT_MEASURED, PrintedTable
 
 _BREAK = re.compile(r"(Theoretical|Standard|Average|Benchmark(?= Run)) | (?=\(|Measured |[Ee]fficiency|bench)")
 LONG = 8  # rows from which on the eye needs rules between them
 
 
-def table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
+def table(grid: PrintedTable, rows: Sequence[Row], mark: str) -> dict[str, Any]:
     """A grid with what only the page needs: headings over several columns, thin rules, numbers padded to their decimal mark."""
     measured = [[text for text in texts if text != NOT_MEASURED] for texts in zip(*grid.body, strict=True)]
     decimals = [max((len(text.partition(mark)[2]) for text in texts), default=0) for texts in measured]
@@ -43,7 +43,7 @@ def table(grid: Grid, rows: Sequence[Row], mark: str) -> dict[str, Any]:
     }
 
 
-def _headings(grid: Grid) -> tuple[list[dict[str, Any]], list[str]]:
+def _headings(grid: PrintedTable) -> tuple[list[dict[str, Any]], list[str]]:
     """Two lines of headings: groups, and columns that stand alone over both lines; then the columns in groups."""
     head: list[dict[str, Any]] = []
     subhead: list[str] = []

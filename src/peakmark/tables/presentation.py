@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from peakmark.formatting import listed, percent, significant, size, typeset
-from peakmark.instruments.tables import Series, Table, count
+from peakmark.instruments.tables import Program, Table, count
 from peakmark.judging.row import Row
 from peakmark.judging.row import Series as Measured
 from peakmark.judging.rows import published_names
@@ -21,7 +21,7 @@ ENDS = "Client → server"
 
 
 @dataclass(frozen=True)
-class Column:
+class PrintedColumn:
     """A column; those of the same ``group`` stand beside each other under one heading.
 
     kind  text, number, doubt or notes
@@ -35,12 +35,12 @@ class Column:
 
 
 T = TypeVar("T")
-Field = tuple[Column, Callable[[Any], str]]
+Field = tuple[PrintedColumn, Callable[[Any], str]]
 """A column, and its text in a line."""
 
 
 @dataclass(frozen=True)
-class Grid:
+class PrintedTable:
     """A table as shown.
 
     body     texts, one list per row, as many as columns
@@ -53,7 +53,7 @@ class Grid:
 
     name: str
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[PrintedColumn, ...]
     body: tuple[tuple[str, ...], ...]
     notes: tuple[Footnote, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Grid:
     def of(
         cls, name: str, title: str, fields: Sequence[Field], lines: Sequence[Any], notes: Notes, remarks: Sequence[str],
         reading: str, mark: str,
-    ) -> Grid:  # fmt: skip
+    ) -> PrintedTable:  # fmt: skip
         """The ``fields`` of each line, without the columns that say nothing: those empty in all lines, and such as are the
         same in all, which a remark then says. Remarks and notes get their full stop and the decimal ``mark``.
         """
@@ -102,14 +102,14 @@ class Grid:
         return (*self.remarks, *self.shared, *([BESIDE] if self.numbered else ()))
 
 
-def without_notes(grid: Grid, told_at: str) -> Grid:
+def without_notes(grid: PrintedTable, told_at: str) -> PrintedTable:
     """The grid of rows whose notes stand below another table, that of the title ``told_at``."""
     elsewhere = f"Notes on these rows stand below the table “{told_at}”."
     bare = without(grid, "notes")
     return replace(bare, notes=(), shared=(), numbered=False, remarks=(*grid.remarks, elsewhere))
 
 
-def without(grid: Grid, kind: str) -> Grid:
+def without(grid: PrintedTable, kind: str) -> PrintedTable:
     """The grid without the columns of this kind."""
     kept = [number for number, column in enumerate(grid.columns) if column.kind != kind]
     return replace(
@@ -121,8 +121,8 @@ def without(grid: Grid, kind: str) -> Grid:
 
 USUAL = ("psync", "plain", "")
 """Variants that nobody asked for: they need no word."""
-DOUBT = Column("Doubt", kind="doubt")
-NOTES = Column("Notes", kind="notes")
+DOUBT = PrintedColumn("Doubt", kind="doubt")
+NOTES = PrintedColumn("Notes", kind="notes")
 
 
 def interval_heading(rows: Sequence[Row]) -> str:
@@ -134,14 +134,14 @@ def interval_heading(rows: Sequence[Row]) -> str:
 
 def where_heading(rows: Sequence[Row]) -> str:
     """Heading of the column that says where rows were measured; empty where all were on one node, which need not be said."""
-    if any(row.ends for row in rows):
+    if any(row.endpoints for row in rows):
         return ENDS
     return "Node" if len({row.key.node for row in rows}) > 1 else ""
 
 
 def where(rows: Sequence[Row]) -> str:
     """Where the rows of one line were measured: ``node1``, ``node1 → node2`` from client to server, or how many pairs."""
-    pairs = sorted({pair for row in rows for pair in row.ends})
+    pairs = sorted({pair for row in rows for pair in row.endpoints})
     if len(pairs) > 1:
         return f"{len(pairs)} pairs"
     return " → ".join(pairs[0]) if pairs else rows[0].key.node
@@ -150,7 +150,7 @@ def where(rows: Sequence[Row]) -> str:
 def where_fields(rows: Sequence[Row]) -> list[Field]:
     """The column that says where a row was measured, if there is any need of one."""
     heading = where_heading(rows)
-    return [(Column(heading), lambda row: where([row]))] if heading else []
+    return [(PrintedColumn(heading), lambda row: where([row]))] if heading else []
 
 
 def through(fields: Iterable[Field], row: Callable[[Any], Row]) -> list[Field]:
@@ -162,7 +162,7 @@ def through(fields: Iterable[Field], row: Callable[[Any], Row]) -> list[Field]:
     return [(column, of(text)) for column, text in fields]
 
 
-def of_series(series: Series, value: Callable[[Measured], T], hole: T) -> Callable[[Row], T]:
+def of_series(series: Program, value: Callable[[Measured], T], hole: T) -> Callable[[Row], T]:
     """What an instrument has in a row, ``hole`` where it did not measure it."""
 
     def of(row: Row) -> T:
@@ -181,24 +181,24 @@ def published_field(name: str, table: Table, factor: float, mark: str) -> Field:
         # 7 was printed as 7: zeros behind the mark would claim a precision that nobody had.
         return (shown.rstrip("0").rstrip(".") if "." in shown else shown).replace(".", mark)
 
-    return Column(name, table.published_group, "number"), text
+    return PrintedColumn(name, table.published_group, "number"), text
 
 
 def key_fields(table: Table) -> list[Field]:
     """The columns that say which row it is."""
     fields: list[Field] = [
-        (Column(table.first), lambda row: table.workload_label(row.key.workload)),
-        (Column("Concurrency", kind="number"), lambda row: str(count(row.key.concurrency, row.key.word))),
+        (PrintedColumn(table.first), lambda row: table.workload_label(row.key.workload)),
+        (PrintedColumn("Concurrency", kind="number"), lambda row: str(count(row.key.concurrency, row.key.word))),
     ]
     if table.block:
-        fields.append((Column(table.block, kind="number"), lambda row: size(row.key.block) or table.unsized))
+        fields.append((PrintedColumn(table.block, kind="number"), lambda row: size(row.key.block) or table.unsized))
     if table.variant:
-        column = Column(table.variant, once=f"{table.variant.capitalize()}: {{}}.")
+        column = PrintedColumn(table.variant, once=f"{table.variant.capitalize()}: {{}}.")
         fields.append((column, lambda row: table.variant_label(row.key.variant)))
     return fields
 
 
-def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> Grid:
+def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> PrintedTable:
     """The rows of one table as text; numbers with four significant digits and ``mark`` as decimal mark. Columns that are empty
     throughout are left out, and a remark says why.
     """
@@ -208,7 +208,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
     def shown(value: float | None, step: float = 0.0) -> str:
         return "" if value is None else significant(value * table.factor, mark=mark, step=step * table.factor)
 
-    def measured(series: Series) -> Callable[[Row], str]:
+    def measured(series: Program) -> Callable[[Row], str]:
         hole = NOT_MEASURED if series is table.own else ""
         return of_series(series, lambda it: shown(it.centre, it.step), hole)
 
@@ -224,22 +224,22 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
     fields: list[Field] = [
         *where_fields(rows),
         *key_fields(table),
-        *((Column(series.heading, table.measured_group, "number"), measured(series)) for series in table.series),
-        (Column(table.theoretical_heading, kind="number"), lambda row: shown(row.limit.value)),
+        *((PrintedColumn(series.heading, table.measured_group, "number"), measured(series)) for series in table.series),
+        (PrintedColumn(table.theoretical_heading, kind="number"), lambda row: shown(row.limit.value)),
         *(
-            (Column(series.heading, "Efficiency (%)", "number"), of_series(series, share, ""))
+            (PrintedColumn(series.heading, "Efficiency (%)", "number"), of_series(series, share, ""))
             for series in table.series
         ),
-        (Column("Standard Deviation", kind="number"), own(deviation)),
-        (Column("n", kind="number", once="n = {} in all rows."), own(lambda summary: str(summary.n))),
-        (Column("low", interval, "number"), own(lambda summary: shown(summary.low))),
-        (Column("high", interval, "number"), own(lambda summary: shown(summary.high))),
+        (PrintedColumn("Standard Deviation", kind="number"), own(deviation)),
+        (PrintedColumn("n", kind="number", once="n = {} in all rows."), own(lambda summary: str(summary.n))),
+        (PrintedColumn("low", interval, "number"), own(lambda summary: shown(summary.low))),
+        (PrintedColumn("high", interval, "number"), own(lambda summary: shown(summary.high))),
         *(published_field(name, table, table.factor, mark) for name in published_names(rows)),
         (DOUBT, lambda row: str(row.level or "")),
-        (NOTES, lambda row: notes.marks([row], mark)),
+        (NOTES, lambda row: notes.warnings([row], mark)),
     ]
     remarks = remarks_on_gaps(results, table, rows, {series.instrument for series in table.series})
-    return Grid.of(table.name, table.title, fields, rows, notes, remarks, table.remark, mark)
+    return PrintedTable.of(table.name, table.title, fields, rows, notes, remarks, table.remark, mark)
 
 
 def remarks_on_gaps(

@@ -12,13 +12,13 @@ from peakmark import documents
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.instruments.tables import TABLES, Table, count
 from peakmark.judging import findings, fleet, fleet_text
-from peakmark.judging.judged import Judged
+from peakmark.judging.analysis import Analysis
 from peakmark.judging.row import Row
 from peakmark.judging.rows import layout_of, published_names
 from peakmark.messages import worst
 from peakmark.statistics import Summary
 from peakmark.storage import measurements
-from peakmark.tables import brief, latex, nodes, presentation, sheets
+from peakmark.tables import brief, latex, layout_tables, nodes, presentation
 from peakmark.tables.presentation import of_series
 from peakmark.units import format_size
 
@@ -34,14 +34,14 @@ Of = Callable[[Row], Any]
 """What a column has of a row."""
 
 
-def build(campaign: Path | Judged) -> None:
+def build(campaign: Path | Analysis) -> None:
     """Write below ``tables/`` the long table, ``<name>.csv`` for all eight tables and a brief ``.tex`` of those with rows,
     ``summary.csv``, ``findings.csv``, ``runs.csv``, of several nodes ``nodes.csv``, ``checksums.txt``, and in a folder of its
     name the tables of the configured layout.
 
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
-    judged = Judged.of(campaign)
+    judged = Analysis.of(campaign)
     results, rows = judged.results, judged.rows
     folder = documents.own_folder(results.directory, "tables")
     in_brief = brief.of_nodes if fleet.is_many(rows) else brief.grid
@@ -57,12 +57,14 @@ def build(campaign: Path | Judged) -> None:
     layout = layout_of(results)
     if layout:
         (folder / layout.name).mkdir(exist_ok=True)
-        for sheet in layout.sheets:
-            frames[f"{layout.name}/{sheet.name}"] = sheets.frame(sheet, rows[sheet.table.name])
-            grid = sheets.grid(results, sheet, rows[sheet.table.name])
+        for layout_table in layout.layout_tables:
+            frames[f"{layout.name}/{layout_table.name}"] = layout_tables.frame(
+                layout_table, rows[layout_table.table.name]
+            )
+            grid = layout_tables.grid(results, layout_table, rows[layout_table.table.name])
             # A page of a paper has no room for a word of doubt in each row: its notes say it, in a column stars.
             printed = brief.starred(grid) if layout.narrow else presentation.without(grid, "doubt")
-            texts[f"{layout.name}/{sheet.name}"] = latex.table(printed, across=not layout.narrow)
+            texts[f"{layout.name}/{layout_table.name}"] = latex.table(printed, across=not layout.narrow)
     for name, content in frames.items():
         content.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
     for name, text in texts.items():
@@ -119,7 +121,7 @@ def columns(table: Table, with_node: bool = False, published: Sequence[str] = ()
         *((f"{name}: {table.published_group}", beside(name)) for name in published),
         *((f"Efficiency at {name} clock (%)", at_clock(name)) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
         *((name, _ends(place)) for place, name in enumerate(ENDS) if table.subsystem == "network"),
-        ("Notes", lambda row: "; ".join(row.said(row.marks))),
+        ("Notes", lambda row: "; ".join(row.said(row.warnings))),
     ]
 
 
@@ -129,7 +131,7 @@ def _ends(place: int) -> Of:
     def hosts(row: Row) -> str:
         points = (point for series in row.series.values() for point in series.points)
         alone = dict.fromkeys((host, host) for host in (point.context["host"] for point in points))
-        return "; ".join(pair[place] for pair in row.ends or alone)
+        return "; ".join(pair[place] for pair in row.endpoints or alone)
 
     return hosts
 
@@ -156,7 +158,7 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
             "median_low": series.summary.low,
             "median_high": series.summary.high,
             "level": series.summary.level if series.summary.n > 1 else None,
-            "doubt": str(worst(row.marks_of(instrument)) or ""),
+            "doubt": str(worst(row.warnings_of(instrument)) or ""),
             "theoretical": row.limit.value,
             "theoretical_formula": row.limit.explained,
             "theoretical_source": "; ".join(row.limit.sources),

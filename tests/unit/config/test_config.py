@@ -9,7 +9,7 @@ from peakmark import yamlfile
 from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
-from peakmark.config import given
+from peakmark.config import overrides
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
 from peakmark.planning import plan
@@ -44,7 +44,7 @@ def test_every_key_is_described() -> None:
 )
 def test_what_is_measured_without_a_word_loads_the_whole_node(path: str, asked: list[int | str]) -> None:
     """But for latencies, and the presets that repeat a published report's own numbers."""
-    completed = config.complete(given.read([ROOT / path]))
+    completed = config.complete(overrides.read([ROOT / path]))
     grids = [grid for name in ("cpu", "memory") for grid in completed[name] if grid["workloads"] != ["LAT"]]
     assert len(grids) > 3 and all(grid["concurrency"] == asked for grid in grids)
 
@@ -52,7 +52,7 @@ def test_what_is_measured_without_a_word_loads_the_whole_node(path: str, asked: 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
 def test_the_node_chooses_the_pool_but_where_a_report_states_one(preset: Path) -> None:
     """The second report of 2018 walked 1 GB a hundred times."""
-    pools = {grid.get("pool", "auto") for grid in config.complete(given.read([preset]))["memory"]}
+    pools = {grid.get("pool", "auto") for grid in config.complete(overrides.read([preset]))["memory"]}
     assert pools <= ({"1GiB", "auto"} if preset.stem == "four-subsystems-2018-prometheus" else {"auto"})
 
 
@@ -74,7 +74,7 @@ def test_parts_of_the_node_are_words_beside_numbers(word: str) -> None:
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
 def test_presets_are_valid(preset: Path) -> None:
-    config.complete(given.read([preset]))
+    config.complete(overrides.read([preset]))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(
 def test_later_files_win_by_key(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("campaign: a\nreport: {title: A, author: B}\n")
     (tmp_path / "b.yaml").write_text("report: {title: C}\ncpu: [x]")
-    read = given.read([tmp_path / "a.yaml", tmp_path / "b.yaml"], ["scale=0.5", "report={author: D}"])
+    read = overrides.read([tmp_path / "a.yaml", tmp_path / "b.yaml"], ["scale=0.5", "report={author: D}"])
     assert (read["campaign"], read["report"]) == ("a", {"title": "C", "author": "D"})
     assert (read["scale"], read["cpu"]) == (0.5, ["x"])
 
@@ -136,14 +136,14 @@ def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path: Path) -> None:
     base = yamlfile.read(ROOT / "config" / "config.yaml")
     (tmp_path / "cpu.yaml").write_text("cpu: [{workloads: [DP], concurrency: [1, 2]}]\n")
     (tmp_path / "site.yaml").write_text("site: config/sites/example.yaml\ndisk: []\n")
-    only = given.read([tmp_path / "cpu.yaml"])
+    only = overrides.read([tmp_path / "cpu.yaml"])
     assert [key for key in WORKLOADS if only.get(key)] == ["cpu"]
     assert only["repetitions"] == base["repetitions"]
     made = plan.make({**only, "seconds": 0.1})
     assert len(made.cells) == 2 * base["repetitions"]
-    without = given.read([tmp_path / "site.yaml"])
+    without = overrides.read([tmp_path / "site.yaml"])
     assert [key for key in WORKLOADS if without.get(key)] == ["cpu", "memory", "network"]
-    assert [key for key in WORKLOADS if given.read([], ["disk=[]"]).get(key)] == ["cpu", "memory", "network"]
+    assert [key for key in WORKLOADS if overrides.read([], ["disk=[]"]).get(key)] == ["cpu", "memory", "network"]
 
 
 @pytest.mark.parametrize(
@@ -151,11 +151,11 @@ def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path: Path) -> None:
     ["scale=0.1", "seed=7", "isa=scalar", "checked=True", "x_y=False", "title='a b'", "name=1e-3", "disk=[]", "site="],
 )
 def test_a_word_of_the_command_line_is_what_snakemake_takes_it_for(word: str) -> None:
-    assert given.pairs([word]) == snakemake.cli.parse_config([word])
+    assert overrides.pairs([word]) == snakemake.cli.parse_config([word])
 
 
 def test_numbers_within_a_word_are_numbers() -> None:
-    read = given.pairs(["cpu=[{workloads: [DP], concurrency: [1, 2]}]", "tools={hpl: false}"])
+    read = overrides.pairs(["cpu=[{workloads: [DP], concurrency: [1, 2]}]", "tools={hpl: false}"])
     assert read == {"cpu": [{"workloads": ["DP"], "concurrency": [1, 2]}], "tools": {"hpl": False}}
 
 

@@ -14,7 +14,7 @@ from tests.unit.tables.test_presets import small_campaign
 from peakmark.config import layouts
 from peakmark.config.drawings import Drawing
 from peakmark.errors import ConfigError
-from peakmark.figures import bars, figures, style, together
+from peakmark.figures import bars, combined, figures, style
 from peakmark.instruments.tables import BY_NAME
 from peakmark.judging import drawn, rows
 from peakmark.judging.row import Row
@@ -59,7 +59,7 @@ def _drawn(found: list[Row], kind: str, value: str) -> tuple[Drawing, list[Row]]
 
 def test_all_patterns_are_lines_of_one_panel_for_each_block(tmp_path: Path) -> None:
     drawing, found = _drawn(_rows(tmp_path), "together", "measured")
-    figure = together.plot(drawing, found)
+    figure = combined.plot(drawing, found)
     assert figure is not None
     axes = [axis for axis in figure.axes if axis.get_visible()]
     assert [axis.get_title(loc="left") for axis in axes] == ["64 KiB", "1 MiB"]
@@ -73,7 +73,7 @@ def test_all_patterns_are_lines_of_one_panel_for_each_block(tmp_path: Path) -> N
 
 def test_deviations_are_those_of_the_runs(tmp_path: Path) -> None:
     drawing, found = _drawn(_rows(tmp_path, blocks=(MIB,)), "together", "deviation")
-    figure = together.plot(drawing, found)
+    figure = combined.plot(drawing, found)
     assert figure is not None
     (axis,) = [axis for axis in figure.axes if axis.get_visible()]
     heights = sorted(float(y) for line in axis.lines for y in line.get_ydata())

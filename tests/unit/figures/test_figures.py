@@ -15,7 +15,7 @@ from tests.unit import campaign_data as make
 from peakmark.figures import across, figures, panels, style
 from peakmark.formatting import size
 from peakmark.instruments.tables import BY_NAME
-from peakmark.judging import naming, rows, verdict
+from peakmark.judging import label_formatter, rows, verdict
 from peakmark.limits import Limit
 from peakmark.storage.results import Results
 
@@ -324,5 +324,9 @@ def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path: P
         records.append(make.record(of, [make.measurement(of, "throughput", 1e10)]))
     config = {"report": {"tables": "four-subsystems-2018-prometheus"}}
     built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))
-    assert [naming.Naming.of(row).block(row) for row in built["memory_throughput"]] == ["1 KiB", "1 MB", "10 MB"]
-    assert [naming.Naming.of(row).block(row) for row in built["memory_latency"]] == ["1 B", "1 B"]
+    assert [label_formatter.LabelFormatter.of(row).block(row) for row in built["memory_throughput"]] == [
+        "1 KiB",
+        "1 MB",
+        "10 MB",
+    ]
+    assert [label_formatter.LabelFormatter.of(row).block(row) for row in built["memory_latency"]] == ["1 B", "1 B"]

@@ -7,7 +7,7 @@ from tests.unit import campaign_data
 
 from peakmark import statistics
 from peakmark.judging.checks import check_row
-from peakmark.judging.measured import Measured, Run
+from peakmark.judging.measured import Measured, RunValue
 from peakmark.limits import Limit
 
 VM: dict[str, Any] = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
@@ -31,7 +31,7 @@ def row(
         "metric": "rate", "unit": "op/s",
     }  # fmt: skip
     summary = statistics.summarise(values)
-    runs = tuple(Run(value, details or {}, context or {}) for value in values)
+    runs = tuple(RunValue(value, details or {}, context or {}) for value in values)
     return Measured(**(fields | identity), runs=runs, summary=summary, centre=summary.median, limit=limit, facts=facts)
 
 

@@ -9,7 +9,7 @@ from tests.unit import campaign_data as make
 from peakmark import limits, statistics
 from peakmark.judging import rows
 from peakmark.judging.checks import check_row
-from peakmark.judging.measured import Measured, Run
+from peakmark.judging.measured import Measured, RunValue
 from peakmark.judging.row import Row
 from peakmark.messages import Message, Severity
 from peakmark.storage.results import Results
@@ -60,7 +60,7 @@ def crowded(held: list[int | None], share: float = 1.0, threads: int = 2, cores:
     values = [60.0 + number / 10 for number in range(len(held))]
     placed = {"placed": {"cores": cores, "sockets": 1, "numa_nodes": [0]}}
     details = [{"cpu_share": share} | ({} if count is None else {"held_up": count}) for count in held]
-    runs = tuple(Run(value, detail, placed) for value, detail in zip(values, details, strict=True))
+    runs = tuple(RunValue(value, detail, placed) for value, detail in zip(values, details, strict=True))
     summary = statistics.summarise(values)
     limit = limits.Limit(100.0, "op/s", "2 cores x 3 GHz (observed clock)", "test", "measured", clock="observed")
     identity = ("cpu", "cpubench", "QPDOT", "", None, threads, "rate", "op/s")

@@ -11,7 +11,7 @@ from tests.unit import campaign_data as make
 from peakmark import cli, statistics
 from peakmark.config import published
 from peakmark.errors import ConfigError
-from peakmark.judging import compare, compare_text, rows, sides
+from peakmark.judging import compare, compare_text, datasets, rows
 from peakmark.storage.results import Results
 
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]
@@ -76,10 +76,11 @@ def test_a_tolerance_keeps_small_differences_from_a_verdict() -> None:
 
 @pytest.mark.parametrize(("factor", "verdict"), [(0.98, "no difference shown"), (0.96, "worse"), (1.04, "better")])
 def test_less_than_three_per_cent_gets_no_verdict_unless_it_is_asked_for(factor: float, verdict: str) -> None:
-    point = sides.Point("cpu", "cpubench", "DP", "", 0, 1, "node1")
+    point = datasets.ComparedPoint("cpu", "cpubench", "DP", "", 0, 1, "node1")
     steady = (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)
     before, after = (
-        sides.Side("s", {point: sides.Entry(tuple(by * one for one in steady))}, False) for by in (1.0, factor)
+        datasets.Dataset("s", {point: datasets.DatasetRow(tuple(by * one for one in steady))}, False)
+        for by in (1.0, factor)
     )
     (found,), _, _ = compare.compare(before, after)
     assert found.verdict == verdict
@@ -107,8 +108,8 @@ def test_the_interval_of_equal_machines_mostly_holds_one() -> None:
 
 
 def test_two_campaigns_row_by_row(tmp_path: Path) -> None:
-    before = sides.read(str(campaign(tmp_path / "a")))
-    after = sides.read(str(campaign(tmp_path / "b", 0.5)))
+    before = datasets.read(str(campaign(tmp_path / "a")))
+    after = datasets.read(str(campaign(tmp_path / "b", 0.5)))
     found, only_before, only_after = compare.compare(before, after)
     assert [(one.point.table, one.verdict) for one in found] == [
         ("disk_throughput", "worse"),
@@ -124,10 +125,10 @@ def test_two_campaigns_row_by_row(tmp_path: Path) -> None:
 
 
 def test_a_verdict_on_a_doubtful_row_says_so(tmp_path: Path) -> None:
-    before = sides.read(str(campaign(tmp_path / "a")))
-    after = sides.read(str(campaign(tmp_path / "b", 0.5, limited=True)))
+    before = datasets.read(str(campaign(tmp_path / "a")))
+    after = datasets.read(str(campaign(tmp_path / "b", 0.5, limited=True)))
     found, _, _ = compare.compare(before, after)
-    assert [one.doubts for one in found] == [("", "wrong"), ("", ""), ("", "")]
+    assert [one.warnings for one in found] == [("", "wrong"), ("", ""), ("", "")]
     text, _ = compare_text.report(before, after)
     assert "worse (wrong: B)" in text
     assert "1 row is wrong or unsure" in text
@@ -135,8 +136,8 @@ def test_a_verdict_on_a_doubtful_row_says_so(tmp_path: Path) -> None:
 
 
 def test_a_published_set_may_be_either_side(tmp_path: Path) -> None:
-    mine = sides.read(str(campaign(tmp_path / "mine")))
-    theirs = sides.read("disk-patterns-2020")
+    mine = datasets.read(str(campaign(tmp_path / "mine")))
+    theirs = datasets.read("disk-patterns-2020")
     (throughput, iops), _, _ = compare.compare(theirs, mine)
     assert throughput.before == (393e6, 403e6, 398e6)
     assert throughput.verdict == "no difference shown"  # three runs against six, at nearly the same speed
@@ -150,7 +151,7 @@ def test_a_published_set_may_be_either_side(tmp_path: Path) -> None:
 def test_a_copied_file_is_a_published_set_too(tmp_path: Path) -> None:
     copy = tmp_path / "copy.csv"
     shutil.copyfile(published.FOLDER / "file-io-lab.csv", copy)
-    found, only_before, only_after = compare.compare(sides.read(str(copy)), sides.read("file-io-lab"))
+    found, only_before, only_after = compare.compare(datasets.read(str(copy)), datasets.read("file-io-lab"))
     assert {one.judged.ratio for one in found} == {1.0}
     assert (only_before, only_after) == (0, 0)
 
@@ -160,16 +161,16 @@ def test_a_campaign_of_two_nodes_is_not_laid_on_a_published_row(tmp_path: Path) 
     for node in ("n1", "n2"):
         of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, node=node)
         records.append(make.record(of, [make.measurement(of, "throughput", 4e8)], host=node))
-    side = sides.read(str(make.write(tmp_path / "c", records)))
+    side = datasets.read(str(make.write(tmp_path / "c", records)))
     with pytest.raises(ConfigError, match="several nodes"):
-        compare.compare(sides.read("disk-patterns-2020"), side)
+        compare.compare(datasets.read("disk-patterns-2020"), side)
 
 
 def test_nothing_in_common_is_said(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
-    side = sides.read(str(make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 1e9)])])))
+    side = datasets.read(str(make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 1e9)])])))
     with pytest.raises(ConfigError, match="no row in common"):
-        compare_text.report(side, sides.read("disk-patterns-2020"))
+        compare_text.report(side, datasets.read("disk-patterns-2020"))
 
 
 def test_exit_codes_are_fit_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,36 +186,36 @@ def test_exit_codes_are_fit_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_nodes_of_other_names_are_compared_where_each_side_has_one(tmp_path: Path) -> None:
-    before = sides.read(str(campaign(tmp_path / "a", node="n1")))
-    after = sides.read(str(campaign(tmp_path / "b", 0.5, node="other")))
+    before = datasets.read(str(campaign(tmp_path / "a", node="n1")))
+    after = datasets.read(str(campaign(tmp_path / "b", 0.5, node="other")))
     text, counts = compare_text.report(before, after)
     assert counts["worse"] == 3
     assert text.startswith("not the same on both sides: node: A has n1, B has other")
 
 
 def test_a_repeat_shows_how_far_rows_drift(tmp_path: Path) -> None:
-    before = sides.read(str(campaign(tmp_path / "a")))
-    after = sides.read(str(campaign(tmp_path / "b", 0.9)))
-    repeat = sides.read(str(campaign(tmp_path / "a2", 0.85)))
+    before = datasets.read(str(campaign(tmp_path / "a")))
+    after = datasets.read(str(campaign(tmp_path / "b", 0.9)))
+    repeat = datasets.read(str(campaign(tmp_path / "a2", 0.85)))
     assert compare_text.report(before, after)[1]["worse"] == 3
     assert compare_text.report(before, after, repeat=repeat)[1]["worse"] == 0
 
 
 def test_a_machine_that_moves_while_it_is_measured_gets_a_wider_tolerance() -> None:
-    still = sides.Side("still", {}, False, drift={"cpu": 0.001, "disk_throughput": -0.001})
-    moving = sides.Side("moving", {}, False, drift={"cpu": 0.05, "disk_throughput": -0.04})
+    still = datasets.Dataset("still", {}, False, drift={"cpu": 0.001, "disk_throughput": -0.001})
+    moving = datasets.Dataset("moving", {}, False, drift={"cpu": 0.05, "disk_throughput": -0.04})
     assert compare.drifts(still, still, 0.05) < 0.01
     assert 0.1 < compare.drifts(moving, still, 0.05) < 0.3
-    assert compare.drifts(sides.Side("a", {}, True), sides.Side("b", {}, True), 0.05) == 0
+    assert compare.drifts(datasets.Dataset("a", {}, True), datasets.Dataset("b", {}, True), 0.05) == 0
 
 
 @pytest.mark.parametrize(("moved", "verdict"), [(0.001, "worse"), (0.05, "no difference shown")])
 def test_what_a_machine_moves_by_itself_gets_no_verdict(moved: float, verdict: str) -> None:
-    point = sides.Point("cpu", "cpubench", "DP", "", 0, 1, "node1")
+    point = datasets.ComparedPoint("cpu", "cpubench", "DP", "", 0, 1, "node1")
     drift = {"cpu": moved, "memory_throughput": -moved, "disk_throughput": moved}
     steady = (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)
     before, after = (
-        sides.Side("s", {point: sides.Entry(tuple(by * one for one in steady))}, False, drift=drift)
+        datasets.Dataset("s", {point: datasets.DatasetRow(tuple(by * one for one in steady))}, False, drift=drift)
         for by in (1.0, 0.9)
     )
     (found,), _, _ = compare.compare(before, after)
@@ -226,8 +227,8 @@ def test_two_sizes_of_one_published_row_are_one_row(tmp_path: Path) -> None:
     for block, value in ((1 << 20, 4e8), (10**6, 3e8)):
         of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=block)
         records.append(make.record(of, [make.measurement(of, "throughput", value)]))
-    side = sides.read(str(make.write(tmp_path / "c", records)))
-    (found, *_), _, _ = compare.compare(sides.read("disk-patterns-2020"), side)
+    side = datasets.read(str(make.write(tmp_path / "c", records)))
+    (found, *_), _, _ = compare.compare(datasets.read("disk-patterns-2020"), side)
     assert found.after == (4e8,)
 
 
@@ -236,9 +237,9 @@ def test_what_a_published_set_notes_on_its_values_is_told(tmp_path: Path) -> Non
     for number, value in enumerate(STEADY):
         of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
         records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * value)]))
-    mine = sides.read(str(make.write(tmp_path / "c", records)))
+    mine = datasets.read(str(make.write(tmp_path / "c", records)))
     name = "four-subsystems-2018-prometheus"
-    for both, side in (((sides.read(name), mine), "A"), ((mine, sides.read(name)), "B")):
+    for both, side in (((datasets.read(name), mine), "A"), ((mine, datasets.read(name)), "B")):
         text = compare_text.report(*both)[0]
         assert f"[1] {side} notes on 1 row: over loopback; no network was measured" in text
         assert next(line for line in text.splitlines() if "netbench TCP" in line).endswith(" [1]")

@@ -235,9 +235,13 @@ def test_the_report_shows_them_once_below_their_table(tmp_path: Path) -> None:
     parts = [part for section in data["sections"] for part in section["parts"]]
     assert [part["table"]["name"] for part in parts] == ["ws_runs", "ws_final"]
     assert parts[0]["findings"] == []
-    sheet = next(sheet for sheet in layouts.load("disk-patterns-2020").sheets if sheet.name == "ws_final")
+    layout_table = next(
+        layout_table
+        for layout_table in layouts.load("disk-patterns-2020").layout_tables
+        if layout_table.name == "ws_final"
+    )
     assert parts[1]["findings"] == [
-        {"topic": finding.heading, "text": finding.text} for finding in findings.of(rows, sheet=sheet)
+        {"topic": finding.heading, "text": finding.text} for finding in findings.of(rows, layout_table=layout_table)
     ]
     assert "best with 16MB, 8 threads" in parts[1]["findings"][0]["text"]
     tables.build(tmp_path / "c")
@@ -252,22 +256,26 @@ def test_programs_that_disagree_are_a_finding_and_a_mark_on_the_row(tmp_path: Pa
     (text,) = said(rows, "Disagreement")
     assert "MyDiskBench and IOZone are more than a factor of 1.5 apart in 1 of 2 rows, at most 3.33" in text
     assert "RS of 1 MiB, 1 thread" in text and "about the measurement" in text
-    assert [any("a factor of 3.3" in note.text for note in row.doubts) for row in rows] == [True, False]
+    assert [any("a factor of 3.3" in note.text for note in row.specific_warnings) for row in rows] == [True, False]
     assert [row.measured.centre for row in rows] == [pytest.approx(100e6, rel=0.01), pytest.approx(200e6, rel=0.01)]
     together = disk(tmp_path / "together", values, iozone={("RS", MIB, 1): 90e6, ("RS", MIB, 2): 190e6})
     assert said(together, "Disagreement") == []
 
 
 def test_they_speak_as_the_headings_of_a_layout_do(tmp_path: Path) -> None:
-    lab = layouts.load("file-io-lab").sheets[0]
+    lab = layouts.load("file-io-lab").layout_tables[0]
     rows = disk(tmp_path / "lab", GRID, iozone={key: 0.5 * value for key, value in GRID.items()})
     texts = [finding.text for finding in findings.of(rows, ",", lab)]
     assert texts[0].startswith("WS: best with 16MB, 8 threads (400,4 MB/s")
     assert "worst with 64KB, 1 thread (10,01 MB/s" in texts[0]
     assert any(text.startswith("FileIO measured 2,00 times what IOZone did") for text in texts)
-    six = next(sheet for sheet in layouts.load("six-core-evaluation").sheets if sheet.name == "disk")
+    six = next(
+        layout_table
+        for layout_table in layouts.load("six-core-evaluation").layout_tables
+        if layout_table.name == "disk"
+    )
     rows = disk(tmp_path / "six", {("WS", KIB, 1): 10e6, ("WS", KIB, 2): 20e6})
-    assert next(finding.text for finding in findings.of(rows, sheet=six)).startswith(
+    assert next(finding.text for finding in findings.of(rows, layout_table=six)).startswith(
         "Write: best with 2 threads (20.02 MB/s)"
     )
 

@@ -19,7 +19,7 @@ from peakmark.cell import Cell
 from peakmark.figures import figures
 from peakmark.instruments.tables import BY_NAME
 from peakmark.judging import findings, ratios, verdict
-from peakmark.judging.naming import Naming
+from peakmark.judging.label_formatter import LabelFormatter
 from peakmark.judging.row import Row
 from peakmark.judging.rows import build as build_rows
 from peakmark.messages import Severity
@@ -79,7 +79,7 @@ def equal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_row_over_equal_nodes_is_an_ordinary_row(equal: Path) -> None:
     rows = cpu_rows(equal)
     assert all(row.measured.efficiency and row.level is None for row in rows)
-    assert not {"hosts", "hosts-differ"} & {note.code for row in rows for note in row.marks}
+    assert not {"hosts", "hosts-differ"} & {note.code for row in rows for note in row.warnings}
     assert "best with" in findings.of(rows)[0].text
     (head,) = verdict.verdicts({name: rows if name == "cpu" else [] for name in BY_NAME})
     assert (head.what, head.confidence, head.why) == ("DP, 2 threads", "no doubt seen", "")
@@ -96,7 +96,7 @@ def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path: Path, other: dict[str,
     runs = [(host, 1, share * (2 if host == "b" else 1)) for host, share in zip("ababab", WOBBLE, strict=True)]
     (row,) = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": other}, runs))
     assert (row.measured.efficiency, row.limit.value, row.level) == (None, None, Severity.WRONG)
-    (doubt,) = [note for note in row.doubts if note.code == "hosts"]
+    (doubt,) = [note for note in row.specific_warnings if note.code == "hosts"]
     assert all(word in doubt.text for word in ("on a", "on b", str(*other.values()), "nodes:", "slurm.constraint"))
     (head,) = verdict.verdicts({name: [row] if name == "cpu" else [] for name in BY_NAME})
     assert head.what == verdict.NO_ROW and "on b" in head.why
@@ -128,7 +128,7 @@ def test_hosts_that_differ_beyond_chance_say_by_how_much(
     """Three repetitions on each of two nodes can show nothing, however far they are apart."""
     runs = [(host, 1, 0.9 - 0.02 * (number // 4) + number / 1000) for number, host in enumerate(hosts)]
     (row,) = cpu_rows(campaign(tmp_path / "c", {host: {} for host in "abc"}, runs))
-    notes = [note for note in row.marks if note.code == "hosts-differ"]
+    notes = [note for note in row.warnings if note.code == "hosts-differ"]
     assert [(dict(note.values)["highest"], dict(note.values)["lowest"]) for note in notes] == found
     assert all("nodes: all" in note.text and note.severity is Severity.NOTE for note in notes)
     for note in notes:
@@ -141,14 +141,14 @@ def test_nodes_without_facts_count_as_equal_and_the_row_says_so(tmp_path: Path) 
     runs = [(host, 1, share) for host, share in zip("ababab", WOBBLE, strict=True)]
     (row,) = cpu_rows(campaign(tmp_path / "c", {"a": {}}, runs))
     assert row.level is None
-    assert [dict(note.values)["hosts"] for note in row.marks if note.code == "hosts"] == [("b",)]
+    assert [dict(note.values)["hosts"] for note in row.warnings if note.code == "hosts"] == [("b",)]
     three = [(host, 1, share) for host, share in zip("cababa", WOBBLE, strict=True)]
     (row,) = cpu_rows(campaign(tmp_path / "three", {"a": {}, "b": {}}, three))
     assert row.level is None and row.measured.efficiency
-    assert [dict(note.values)["hosts"] for note in row.marks if note.code == "hosts"] == [("c",)]
+    assert [dict(note.values)["hosts"] for note in row.warnings if note.code == "hosts"] == [("c",)]
     doubtful = [(host, threads, share * (1 + number)) for number, (host, threads, share) in enumerate(runs)]
     (row,) = cpu_rows(campaign(tmp_path / "d", {"a": {}}, doubtful))
-    assert row.level is not None and "hosts" not in {note.code for note in row.marks}
+    assert row.level is not None and "hosts" not in {note.code for note in row.warnings}
 
 
 def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> No
     (row,) = build_rows(Results.read(folder))["memory_throughput"]
     assert row.measured.efficiency is None and row.level is Severity.UNSURE
     assert "a and b" in str(row.limit.reason)
-    assert [note.case for note in row.doubts if note.code == "hosts"] == ["limits"]
+    assert [note.case for note in row.specific_warnings if note.code == "hosts"] == ["limits"]
 
 
 @pytest.mark.parametrize("kernel", ["", "another"])
@@ -189,7 +189,7 @@ def test_real_records_of_two_nodes_are_void_only_where_these_are_not_equal(tmp_p
     several = [
         row for table in build_rows(results).values() for row in table if row.own is not None and len(row.own.hosts) > 1
     ]
-    void = [row for row in several if any(note.code == "hosts" for note in row.marks)]
+    void = [row for row in several if any(note.code == "hosts" for note in row.warnings)]
     assert len(several) > 10
     assert len(void) == (len(several) if kernel else 0)
 
@@ -233,11 +233,11 @@ def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path: Path) -> Non
     row = beside(tmp_path / "c", "aaaaaa", "bbbbbb", {"a": 0.4}, other="Another CPU")
     assert ratios.best(row) is None and ratios.text(row) == ""
     assert row.level is not Severity.WRONG and row.measured.efficiency is not None
-    assert [(note.about, note.severity) for note in row.marks if note.code == "hosts"] == [
+    assert [(note.about, note.severity) for note in row.warnings if note.code == "hosts"] == [
         ("likwid-bench", Severity.WRONG)
     ]
     assert not {"Reference", "Disagreement"} & {found.heading for found in findings.of([row])}
-    assert "disagreement" not in {note.code for note in row.marks}
+    assert "disagreement" not in {note.code for note in row.warnings}
 
 
 def between(folder: Path, pairs: list[tuple[str, str, float]], kernels: dict[str, str]) -> Row:
@@ -259,20 +259,20 @@ def between(folder: Path, pairs: list[tuple[str, str, float]], kernels: dict[str
 def test_pairs_of_equal_nodes_are_one_row(tmp_path: Path) -> None:
     equal = dict.fromkeys("abc", "6.1.0-1")
     row = between(tmp_path / "equal", [(*pair, 1e9) for pair in ("ab", "bc", "ca")], equal)
-    assert row.level is None and not row.unlike
+    assert row.level is None and not row.unequal_nodes
     there = [("a", "b", 1e9 + number) for number in range(4)]
     back = [("b", "a", 1.02e9 + number) for number in range(4)]
     row = between(tmp_path / "differ", [*there, *back], equal)
-    (note,) = [note for note in row.marks if note.code == "hosts-differ"]
+    (note,) = [note for note in row.warnings if note.code == "hosts-differ"]
     assert (dict(note.values)["highest"], dict(note.values)["lowest"]) == ("b → a", "a → b")
 
 
 def test_pairs_that_differ_in_their_kinds_of_node_are_not(tmp_path: Path) -> None:
     kernels = {"a": "6.1.0-1", "b": "6.1.0-1", "c": "6.1.0-2"}
     row = between(tmp_path / "mixed", [("a", "b", 1e9), ("a", "c", 1e9)], kernels)
-    assert row.level is Severity.WRONG and "6.1.0-2 on c" in row.doubts[0].text
+    assert row.level is Severity.WRONG and "6.1.0-2 on c" in row.specific_warnings[0].text
     row = between(tmp_path / "pair", [("a", "c", 1e9), ("a", "c", 1e9)], kernels)
-    assert row.level is None and not row.unlike
+    assert row.level is None and not row.unequal_nodes
 
 
 def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path: Pat
     folder = campaign(tmp_path / "c", {"a": clocks}, [("a", 1, share) for share in WOBBLE])
     (row,) = cpu_rows(folder)
     assert row.shares == {"nominal": pytest.approx(0.475), "maximum": pytest.approx(0.2375)}
-    assert any("below their nominal 6 GHz" in doubt.text for doubt in row.doubts)
+    assert any("below their nominal 6 GHz" in doubt.text for doubt in row.specific_warnings)
     heads = verdict.verdicts(build_rows(Results.read(folder)))
     assert "47.5 % at the nominal clock, 23.8 % at the maximum clock" in heads[0].clocks
     assert heads[0].confidence == "unsure" and "below their nominal" in heads[0].why
@@ -333,7 +333,7 @@ def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path: Path)
     assert [line.split(",")[:3] for line in lines[1:]] == [
         ["a", "SP", "8 (cores)"], ["a", "DP", "8 (cores)"], ["b", "SP", "cores"],
     ]  # fmt: skip
-    said = [Naming.of(row).threads(row) for row in cpu_rows(folder)]
+    said = [LabelFormatter.of(row).threads(row) for row in cpu_rows(folder)]
     assert said == ["8 threads (cores)", "8 threads (cores)", "cores"]
 
 

@@ -62,14 +62,14 @@ def test_node2_comes_before_node10(twelve: Path) -> None:
 
 def test_the_median_speaks_for_all_and_the_slowest_is_named(twelve: Path) -> None:
     found = rows.build(Results.read(twelve))
-    spot = verdict.headline_spot(found, "memory")
-    assert spot is not None
-    assert len(spot.rows) == 12
-    assert spot.median == pytest.approx(1.5e10, rel=0.005)
-    assert spot.worst.key.node == "node10"
-    assert spot.middle.measured.centre == pytest.approx(spot.median, rel=1e-4)
-    assert spot.high > spot.median * 1.001  # which is another node
-    assert [row.key.node for row in spot.slow] == ["node10"]
+    group = verdict.headline_group(found, "memory")
+    assert group is not None
+    assert len(group.rows) == 12
+    assert group.median == pytest.approx(1.5e10, rel=0.005)
+    assert group.worst.key.node == "node10"
+    assert group.middle.measured.centre == pytest.approx(group.median, rel=1e-4)
+    assert group.high > group.median * 1.001  # which is another node
+    assert [row.key.node for row in group.slow] == ["node10"]
     memory = next(one for one in verdict.verdicts(found) if one.subsystem == "memory")
     assert memory.measured == "15.00 GB/s"
     assert memory.slowest == "node10" and memory.behind.startswith("13.")
@@ -81,10 +81,10 @@ def test_the_median_speaks_for_all_and_the_slowest_is_named(twelve: Path) -> Non
 def test_the_median_of_two_nodes_lies_between_them(tmp_path: Path) -> None:
     found = rows.build(Results.read(campaign(tmp_path / "two", 2, {"node2": {"cpu": 0.5}})))
     (cpu,) = (one for one in verdict.verdicts(found) if one.subsystem == "cpu")
-    (spot,) = (one for one in fleet.spots(found["cpu"]) if one.rows[0].key.workload == "DP")
-    low, high = sorted(row.measured.centre for row in spot.rows)
-    assert spot.median == pytest.approx((low + high) / 2)
-    assert cpu.measured == f"{spot.median / 1e9:.2f} GigaOPS"
+    (group,) = (one for one in fleet.groups(found["cpu"]) if one.rows[0].key.workload == "DP")
+    low, high = sorted(row.measured.centre for row in group.rows)
+    assert group.median == pytest.approx((low + high) / 2)
+    assert cpu.measured == f"{group.median / 1e9:.2f} GigaOPS"
 
 
 def test_slow_nodes_are_sentences_and_quiet_ones_are_not(twelve: Path, tmp_path: Path) -> None:
@@ -100,10 +100,10 @@ def test_slow_nodes_are_sentences_and_quiet_ones_are_not(twelve: Path, tmp_path:
 def test_a_node_whose_interval_reaches_the_median_is_not_apart(tmp_path: Path) -> None:
     folder = campaign(tmp_path / "c", 6, {})
     found = rows.build(Results.read(folder))["cpu"]
-    (spot, *_) = fleet.spots(found)
-    assert not spot.slow
-    assert not spot.fast
-    assert spot.behind(spot.worst) < fleet.BEYOND
+    (group, *_) = fleet.groups(found)
+    assert not group.slow
+    assert not group.fast
+    assert group.behind(group.worst) < fleet.BEYOND
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def wild(tmp_path: Path) -> Mapping[str, Sequence[Row]]:
 
 
 def test_rows_that_spread_name_a_slow_node_together(wild: Mapping[str, Sequence[Row]]) -> None:
-    assert not any(spot.slow for spot in fleet.spots(wild["cpu"])), (
+    assert not any(group.slow for group in fleet.groups(wild["cpu"])), (
         "no interval of three such values is beyond the others"
     )
     said = fleet_text.slow(wild)

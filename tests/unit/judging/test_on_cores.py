@@ -7,7 +7,7 @@ import pytest
 from tests.unit.judging.checked import PLACED, VIRTUAL, VM, codes, limit, row
 
 from peakmark.judging.checks import check_row
-from peakmark.judging.measured import Measured, Run
+from peakmark.judging.measured import Measured, RunValue
 from peakmark.messages import Message, Severity
 
 
@@ -16,7 +16,7 @@ def clocks(*pairs: tuple[float, float], values: list[float] | None = None) -> li
     values = [100.0] * len(pairs) if values is None else values
     measured = row(values)
     runs = [
-        Run(value, {"clock_hz_before": before * 1e9, "clock_hz_after": after * 1e9})
+        RunValue(value, {"clock_hz_before": before * 1e9, "clock_hz_after": after * 1e9})
         for value, (before, after) in zip(values, pairs, strict=True)
     ]
     return [note for note in check_row(replace(measured, runs=runs)) if note.code.startswith("clock")]
@@ -112,7 +112,7 @@ def test_threads_that_waited_for_their_cpus_are_told() -> None:
     measured = row()
 
     def of(*shares: float) -> list[Message]:
-        runs = [Run(100.0 * share, {"cpu_share": share}) for share in shares]
+        runs = [RunValue(100.0 * share, {"cpu_share": share}) for share in shares]
         return check_row(Measured(**{**vars(measured), "runs": runs}))
 
     assert [note.code for note in of(1.0, 0.99, 1.0)] == []
@@ -154,7 +154,7 @@ def test_wide_vectors_below_the_nominal_clock_are_no_throttling(
 
 def test_repetitions_on_other_cores_are_not_alike() -> None:
     measured = row()
-    runs = [Run(100.0, {}, {"placed": {**PLACED, "cores": cores}}) for cores in (1, 1, 2)]
+    runs = [RunValue(100.0, {}, {"placed": {**PLACED, "cores": cores}}) for cores in (1, 1, 2)]
     assert codes(Measured(**{**vars(measured), "runs": runs})) == ["placement-differs"]
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.judging.checked import PLACED, VM, codes, row
 
 from peakmark.judging.checks import check_row
-from peakmark.judging.measured import Measured, Run
+from peakmark.judging.measured import Measured, RunValue
 from peakmark.messages import Severity
 
 
@@ -39,6 +39,6 @@ def test_a_pool_row_says_how_it_wrote() -> None:
     for store, words in (("temporal", "ordinary stores"), ("streaming", "streaming stores"), ("libc", "C library")):
         [note] = check_row(row(details={"store": store}, **identity))
         assert (note.code, note.severity) == ("stores", Severity.NOTE) and words in note.text
-    runs = [Run(100.0, {"store": store}) for store in ("temporal", "streaming")]
+    runs = [RunValue(100.0, {"store": store}) for store in ("temporal", "streaming")]
     assert "stores-differ" in codes(Measured(**{**vars(row(**identity)), "runs": runs}))
     assert codes(row(details={"store": None}, **identity)) == []

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.judging.checked import codes, row
 
 from peakmark.judging.checks import check_row
-from peakmark.judging.measured import Run
+from peakmark.judging.measured import RunValue
 from peakmark.messages import Severity
 
 
@@ -57,7 +57,7 @@ def test_losses_are_those_of_one_run_each() -> None:
     base = row(
         details={"lost": 0, "round_trips": 10}, subsystem="network", workload="LAT-UDP", metric="latency", unit="s"
     )
-    runs = [Run(1e-5, {"lost": 5}), Run(1e-5, {"lost": 1, "round_trips": 99_999}), *base.runs]
+    runs = [RunValue(1e-5, {"lost": 5}), RunValue(1e-5, {"lost": 1, "round_trips": 99_999}), *base.runs]
     found = [note for note in check_row(replace(base, runs=runs)) if note.code == "lost-round-trips"]
     assert [note.text[:14] for note in found] == ["up to 100.00% "]
     assert not [n for n in check_row(replace(base, runs=runs[1:])) if n.code == "lost-round-trips"]

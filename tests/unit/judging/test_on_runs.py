@@ -3,7 +3,7 @@
 from tests.unit.judging.checked import codes, row
 
 from peakmark.judging.checks import check_row
-from peakmark.judging.measured import Measured, Run
+from peakmark.judging.measured import Measured, RunValue
 from peakmark.messages import Severity
 
 
@@ -28,7 +28,7 @@ def test_drift_is_one_over_time_not_over_numbers() -> None:
     """A repetition that had failed was measured after all others."""
     values = [110.0, 101.0, 108.5, 107.0, 105.2, 103.0]
     late = row(values)
-    runs = [Run(value, {}, {"started": f"2026-11-21T04:0{9 if number == 1 else number}:00+00:00"})
+    runs = [RunValue(value, {}, {"started": f"2026-11-21T04:0{9 if number == 1 else number}:00+00:00"})
             for number, value in enumerate(values)]  # fmt: skip
     assert codes(late) == []
     assert codes(Measured(**{**vars(late), "runs": runs})) == ["drift"]

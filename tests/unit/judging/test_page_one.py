@@ -13,7 +13,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.figures import figures
 from peakmark.judging import caveats, verdict
-from peakmark.judging.judged import Judged
+from peakmark.judging.analysis import Analysis
 from peakmark.messages import Severity
 from peakmark.storage.results import Results
 from peakmark.tables import tables
@@ -23,7 +23,7 @@ QUIET = (1.0, 1.002, 0.998)
 WILD = (1.0, 1.5, 0.5)
 
 
-def judged(folder: Path, wobble: Sequence[float], loopback: bool = True, limit: float = 2e10) -> Judged:
+def judged(folder: Path, wobble: Sequence[float], loopback: bool = True, limit: float = 2e10) -> Analysis:
     """A CPU row and a network row of three repetitions each; the network's limit is stated where it is no loopback."""
     records = []
     for number, factor in enumerate(wobble):
@@ -33,10 +33,10 @@ def judged(folder: Path, wobble: Sequence[float], loopback: bool = True, limit: 
         context = {"network": {"interface": "lo" if loopback else "eth1", "loopback": loopback}}
         records.append(make.record(of, [make.measurement(of, "throughput", 1e10 * factor)], context=context))
     site = {} if loopback else {"site_facts": {"network": {"speed_bps": limit, "mtu": 1500}}}
-    return Judged(Results.read(make.write(folder, records, config=site)))
+    return Analysis(Results.read(make.write(folder, records, config=site)))
 
 
-def said(of: Judged) -> list[str]:
+def said(of: Analysis) -> list[str]:
     return caveats.build(of.rows, verdict.verdicts(of.rows), of.results.config)
 
 
@@ -77,7 +77,7 @@ def test_a_share_of_instructions_that_were_asked_for_is_not_the_nodes(tmp_path: 
     site = {"cpu": {"cores": 2, "sockets": 1, "operations_per_cycle": {"DP": 32}}}
     clocks = {"clock_hz_before": 2e9, "clock_hz_after": 2e9}
     records = [make.record(of, [make.measurement(of, "rate", 3e9, details=clocks)])]
-    found = Judged(Results.read(make.write(tmp_path / "c", records, config={"site_facts": site})))
+    found = Analysis(Results.read(make.write(tmp_path / "c", records, config={"site_facts": site})))
     assert verdict.verdicts(found.rows)[0].share
     assert any(text.startswith("CPU: plain arithmetic as asked, beside the limit") for text in said(found)) is told
 
@@ -90,7 +90,7 @@ def test_a_part_of_the_node_does_not_speak_for_it(tmp_path: Path) -> None:
         given = {"cpus": list(range(128)), "cores": 128, "cpu_quota": None, "memory_bytes": 1 << 38,
                  "memory_limited_by": None, "memory_nodes": None, "node_cores": 128}  # fmt: skip
         record = make.record(of, [make.measurement(of, "rate", 5e10)], context={"placed": placed, "allowed": given})
-        return said(Judged(Results.read(make.write(tmp_path / str(cores), [record]))))
+        return said(Analysis(Results.read(make.write(tmp_path / str(cores), [record]))))
 
     assert any(text.startswith("CPU: measured on 4 of the node's 128 cores") for text in told(4))
     assert not any("share of the limit" in text for text in told(4)), "there is none"
@@ -103,7 +103,7 @@ def test_a_missing_memory_module_is_told(tmp_path: Path) -> None:
     cpu = vm["cpu"] | {"model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 1, "virtualised": None}
     facts = vm | {"host": "node1", "cpu": cpu, "memory": vm["memory"] | {"channels": 7, "speed_mts": 3200}}
     folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "throughput", 1e10)])], facts=facts)
-    told = said(Judged(Results.read(folder)))
+    told = said(Analysis(Results.read(folder)))
     assert sum(text.startswith("7 of 8 memory channels populated (1 socket with 8 each") for text in told) == 1
 
 
@@ -111,7 +111,7 @@ def test_a_scaled_campaign_says_that_its_figures_are_short(tmp_path: Path) -> No
     of = make.cell("cpubench", "DP", subsystem="cpu")
     records = [make.record(of, [make.measurement(of, "rate", 5e10)])]
     for scale, told in ((0.1, True), (1, False), (2, False)):
-        found = said(Judged(Results.read(make.write(tmp_path / str(scale), records, config={"scale": scale}))))
+        found = said(Analysis(Results.read(make.write(tmp_path / str(scale), records, config={"scale": scale}))))
         assert any(text.startswith("Times, amounts of work and files are 0.1 times") for text in found) is told
 
 
@@ -129,7 +129,7 @@ def test_the_best_row_without_doubt_speaks_and_else_none_that_is_wrong(tmp_path:
 
     def head(name: str, *records: list[dict[str, Any]]) -> verdict.Verdict:
         folder = make.write(tmp_path / name, [one for some in records for one in some])
-        return next(one for one in verdict.verdicts(Judged(Results.read(folder)).rows) if one.subsystem == "disk")
+        return next(one for one in verdict.verdicts(Analysis(Results.read(folder)).rows) if one.subsystem == "disk")
 
     fast_cached, slow_sure, slow_wild = of(1 << 20, 0.1, QUIET), of(1 << 16, 1.0, QUIET), of(1 << 16, 1.0, WILD)
     assert (head("a", fast_cached, slow_sure).what, head("a", fast_cached, slow_sure).confidence) == (
@@ -142,7 +142,7 @@ def test_the_best_row_without_doubt_speaks_and_else_none_that_is_wrong(tmp_path:
     nothing = head("c", fast_cached)
     assert (nothing.what, nothing.measured, nothing.row) == (verdict.NO_ROW, "", None)
     assert "the device moved only 10% of the bytes" in nothing.why
-    told = said(Judged(Results.read(tmp_path / "c")))
+    told = said(Analysis(Results.read(tmp_path / "c")))
     assert "Disk: no row that can be trusted: the device moved only 10% of the bytes." in told
 
 
@@ -151,7 +151,7 @@ def test_a_cache_does_not_stand_for_the_memory(tmp_path: Path) -> None:
     for variant, value in (("block", 9e11), ("pool", 2e10)):
         of = make.cell("rambench", "RS", subsystem="memory", variant=variant, block=1 << 20)
         records.append(make.record(of, [make.measurement(of, "throughput", value)]))
-    heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
+    heads = verdict.verdicts(Analysis(Results.read(make.write(tmp_path / "c", records))).rows)
     assert [one.what for one in heads if one.subsystem == "memory"] == ["RS of 1 MiB, 1 thread"]
     assert [one.measured for one in heads if one.subsystem == "memory"] == ["20.00 GB/s"]
 
@@ -168,7 +168,7 @@ def test_the_numbers_of_a_sentence_agree_with_what_it_says(tmp_path: Path) -> No
                 details = {"device_bytes": 1e9 * (factor > 0), "work": 1e9, "filesystem": "ext4"}
                 value = 1e9 * abs(factor) ** number
                 records.append(make.record(cell, [make.measurement(cell, "throughput", value, details=details)]))
-        return said(Judged(Results.read(make.write(tmp_path / name, records))))
+        return said(Analysis(Results.read(make.write(tmp_path / name, records))))
 
     assert "Of 2 measured rows 1 is unsure: another run of an unsure one may well differ; the notes say why." in told(
         "one", 1.0, 1.5
@@ -192,14 +192,14 @@ def test_more_threads_are_not_advised_where_they_were_measured(tmp_path: Path) -
                      "memory_limited_by": None, "memory_nodes": None, "node_cores": 2}  # fmt: skip
             context = {"placed": placed, "allowed": given}
             records.append(make.record(of, [make.measurement(of, "rate", 5e10 * factor * threads)], context=context))
-    found = said(Judged(Results.read(make.write(tmp_path / "c", records))))
+    found = said(Analysis(Results.read(make.write(tmp_path / "c", records))))
     assert "CPU: measured on 1 of the node's 2 cores; its rows of more threads are in doubt." in found
 
 
 def test_memory_on_all_cores_speaks_before_one_thread_with_a_reference(tmp_path: Path) -> None:
     """Of as many threads as the best row has, one with a reference; and why rows of more threads do not speak is said."""
 
-    def of(name: str, *rows: tuple[str, int, float, bool]) -> Judged:
+    def of(name: str, *rows: tuple[str, int, float, bool]) -> Analysis:
         records = []
         for workload, threads, value, beside in rows:
             for tool in ("rambench", "likwid-bench") if beside else ("rambench",):
@@ -213,9 +213,9 @@ def test_memory_on_all_cores_speaks_before_one_thread_with_a_reference(tmp_path:
                     context = {"placed": placed, "allowed": given}
                     values = [make.measurement(cell, "throughput", value * factor)]
                     records.append(make.record(cell, values, context=context))
-        return Judged(Results.read(make.write(tmp_path / name, records)))
+        return Analysis(Results.read(make.write(tmp_path / name, records)))
 
-    def speaks(judged: Judged) -> tuple[str, str]:
+    def speaks(judged: Analysis) -> tuple[str, str]:
         (memory,) = verdict.verdicts(judged.rows)
         return memory.what, memory.reference
 
@@ -231,7 +231,7 @@ def test_memory_on_all_cores_speaks_before_one_thread_with_a_reference(tmp_path:
     more = make.cell("rambench", "RWS", subsystem="memory", variant="pool", block=1 << 20, concurrency=4)
     alone = of("alone", one)
     folder = make.write(tmp_path / "hole", [one.data for one in alone.results.records], planned=[more])
-    hole = said(Judged(Results.read(folder)))
+    hole = said(Analysis(Results.read(folder)))
     assert "Memory: measured on 1 of the node's 4 cores; its rows of more threads are not measured." in hole
     assert "Memory: measured on 1 of the node's 4 cores; concurrency: [cores] loads them all." in said(alone)
 
@@ -239,7 +239,7 @@ def test_memory_on_all_cores_speaks_before_one_thread_with_a_reference(tmp_path:
 def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> None:
     """Threads that had half of their CPUs: in one row of eight a doubt about that row, in six a sentence about the campaign."""
 
-    def of(waited: int) -> Judged:
+    def of(waited: int) -> Analysis:
         records = []
         points = [(workload, threads) for workload in ("DP", "SP", "HP", "QP") for threads in (1, 2)]
         for number, (workload, threads) in enumerate(points):
@@ -247,7 +247,7 @@ def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> N
                 cell = make.cell("cpubench", workload, subsystem="cpu", concurrency=threads, repetition=repetition)
                 details = {"cpu_share": 0.5 if number < waited else 1.0}
                 records.append(make.record(cell, [make.measurement(cell, "rate", 5e10, details=details)]))
-        return Judged(Results.read(make.write(tmp_path / str(waited), records)))
+        return Analysis(Results.read(make.write(tmp_path / str(waited), records)))
 
     one, most = of(1), of(6)
     assert [row.level for row in one.rows["cpu"]].count(Severity.UNSURE) == 1
@@ -258,7 +258,7 @@ def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> N
     (cpu,) = verdict.verdicts(most.rows)
     assert (cpu.confidence, cpu.why[:34]) == ("no doubt of its own", "as most rows: threads lost up to 5")
     (number,) = verdict.telling_numbers(most.rows)
-    assert number.confidence == "no doubt of its own" and "threads lost" in number.doubts[0]
+    assert number.confidence == "no doubt of its own" and "threads lost" in number.specific_warnings[0]
 
 
 def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path: Path) -> 
     for block in range(1, 9):
         cell = make.cell("netbench", "TCP", subsystem="network", block=block << 10)
         records.append(make.record(cell, [make.measurement(cell, "throughput", 1e10)]))
-    of = Judged(Results.read(make.write(tmp_path / "c", records)))
+    of = Analysis(Results.read(make.write(tmp_path / "c", records)))
     assert {row.level for row in of.rows["cpu"]} == {None}
     assert not any("clock" in note for row in of.rows["cpu"] for note in row.said(row.remarks))
     (told,) = (text for text in said(of) if "clock" in text)
@@ -296,7 +296,7 @@ def test_of_a_latency_the_shortest_is_told(tmp_path: Path) -> None:
     for threads, seconds in ((1, 2e-9), (2, 3e-9)):
         of = make.cell("rambench", "LAT", subsystem="memory", block=1 << 14, concurrency=threads)
         records.append(make.record(of, [make.measurement(of, "latency", seconds)]))
-    (number,) = verdict.telling_numbers(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
+    (number,) = verdict.telling_numbers(Analysis(Results.read(make.write(tmp_path / "c", records))).rows)
     assert (number.label, number.value) == ("Memory LAT of 16 KiB, 1 thread", "2.000 ns")
 
 
@@ -312,12 +312,12 @@ def test_a_disk_whose_host_keeps_its_writes_is_not_read_without_doubt(
             details = {"work": 8e8, "device_bytes": 8e8, **({"flush_seconds": flush} if workload == "WS" else {})}
             records.append(make.record(of, [make.measurement(of, "throughput", rate * factor, details=details)]))
     facts = {"cpu": {"virtualised": virtual}}
-    one = Judged(Results.read(make.write(tmp_path / "c", records, facts=facts)))
+    one = Analysis(Results.read(make.write(tmp_path / "c", records, facts=facts)))
     (disk,) = verdict.verdicts(one.rows)
     assert disk.what == "RS of 1 MiB, 1 thread"
     assert disk.confidence == ("no doubt of its own" if kept else "no doubt seen")
     assert disk.why.startswith("the disk's host may keep its data in memory") is kept
     read, written = one.rows["disk_throughput"]
     assert [read.level, written.level] == [None, Severity.UNSURE if kept else None]
-    assert [note.code for note in read.marks if note.severity is Severity.UNSURE] == (["host-cache"] if kept else [])
+    assert [note.code for note in read.warnings if note.severity is Severity.UNSURE] == (["host-cache"] if kept else [])
     assert sum(text.startswith("In 1 of 2 rows, the disk's host may keep its data") for text in said(one)) == kept

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.judging import chance, compare, compare_text, paired, sides
+from peakmark.judging import compare, compare_text, datasets, paired, significance
 
 WANDERING = [1.0, 1.3, 0.7, 1.1, 0.8, 1.25]
 """A machine that moves by far more than the change that is looked for."""
@@ -32,17 +32,17 @@ def campaign(folder: Path, factor: float, beside: str, late: Sequence[int] = (),
     return folder
 
 
-def both(folder: Path, factor: float, **more: object) -> tuple[sides.Side, sides.Side]:
+def both(folder: Path, factor: float, **more: object) -> tuple[datasets.Dataset, datasets.Dataset]:
     before = campaign(folder / "a", 1.0, "b")
     after = campaign(folder / "b", factor, "a", **more)  # type: ignore[arg-type]
-    return sides.read(str(before)), sides.read(str(after))
+    return datasets.read(str(before)), datasets.read(str(after))
 
 
 def test_a_change_far_below_the_drift_is_found_in_pairs_and_only_there(tmp_path: Path) -> None:
     text, counts = compare_text.report(*both(tmp_path / "turn", 1.05))
     assert counts == {"better": 4}
     assert "measured in turn" in text
-    apart = [sides.read(str(campaign(tmp_path / name, factor, ""))) for name, factor in (("a", 1.0), ("b", 1.05))]
+    apart = [datasets.read(str(campaign(tmp_path / name, factor, ""))) for name, factor in (("a", 1.0), ("b", 1.05))]
     assert compare_text.report(*apart)[1] == {"no difference shown": 4}
 
 
@@ -72,7 +72,7 @@ def test_halves_on_two_hosts_are_no_pair() -> None:
 
 def test_a_campaign_beside_another_one_is_compared_as_of_another_time(tmp_path: Path) -> None:
     first, _ = both(tmp_path, 1.05)
-    other = sides.read(str(campaign(tmp_path / "c", 1.05, "elsewhere")))
+    other = datasets.read(str(campaign(tmp_path / "c", 1.05, "elsewhere")))
     assert not compare.in_turn(first, other)
 
 
@@ -86,5 +86,5 @@ def test_the_ratio_is_the_median_of_the_pairs_own_and_its_interval_theirs() -> N
 
 def test_the_p_of_pairs_is_students() -> None:
     pairs = [(1.0, 2.0), (1.0, 4.0), (1.0, 8.0)]  # logarithms 1, 2, 3 of two: t = 2 / (1 / sqrt(3))
-    assert paired.p_value(pairs) == pytest.approx(chance.student(2 * 3**0.5, 2))
+    assert paired.p_value(pairs) == pytest.approx(significance.student(2 * 3**0.5, 2))
     assert paired.p_value([(1.0, 1.0), (2.0, 2.0)]) == 1.0

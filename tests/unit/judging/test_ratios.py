@@ -12,7 +12,7 @@ from tests import presets
 from tests.unit import campaign_data as make
 
 from peakmark.judging import findings, verdict
-from peakmark.judging.judged import Judged
+from peakmark.judging.analysis import Analysis
 from peakmark.messages import Severity
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
@@ -27,7 +27,7 @@ def test_neither_a_tiny_matrix_nor_an_estimate_is_a_reference(tmp_path: Path) ->
         for instrument, more in ((own, {}), (tool, details)):
             of = make.cell(instrument, workload, subsystem=subsystem, variant=variant, block=block)
             records.append(make.record(of, [make.measurement(of, metric, 5e10, details=more)]))
-        heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / name, records))).rows)
+        heads = verdict.verdicts(Analysis(Results.read(make.write(tmp_path / name, records))).rows)
         return next(one.reference for one in heads if one.subsystem == subsystem)
 
     assert reference("tiny", "hpl", {"seconds": 0.08}) == ""
@@ -45,10 +45,10 @@ def test_a_tiny_matrix_and_an_estimate_contradict_nobody(tmp_path: Path) -> None
             of = make.cell(program, workload, **place)
             metric = "rate" if place["subsystem"] == "cpu" else "throughput"
             records.append(make.record(of, [make.measurement(of, metric, value, details=more)]))
-        rows = Judged(Results.read(make.write(tmp_path / name, records))).rows
+        rows = Analysis(Results.read(make.write(tmp_path / name, records))).rows
         (row,) = (row for table in rows.values() for row in table)
         found = {one.heading for one in findings.of([row])}
-        assert ("Disagreement" in found) == any(note.code == "disagreement" for note in row.marks)
+        assert ("Disagreement" in found) == any(note.code == "disagreement" for note in row.warnings)
         return "Disagreement" in found
 
     assert not disagreement("tiny", "cpubench", "hpl", "DP", {"seconds": 0.08}, subsystem="cpu")
@@ -63,7 +63,7 @@ def test_a_ratio_names_buffers_that_only_one_had_in_huge_pages(tmp_path: Path) -
     for tool, details in (("diskbench", {"huge_pages": True}), ("fio", {})):
         of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20)
         records.append(make.record(of, [make.measurement(of, "throughput", 1e9, details=details)]))
-    heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
+    heads = verdict.verdicts(Analysis(Results.read(make.write(tmp_path / "c", records))).rows)
     (disk,) = (one for one in heads if one.subsystem == "disk")
     assert disk.reference == "1.00 × fio (n = 1; only MyDiskBench's buffers are in huge pages)"
     assert (disk.confidence, disk.why) == ("one run", "measured once: nothing is known of the spread")
@@ -75,7 +75,7 @@ def test_a_ratio_of_two_times_says_so(tmp_path: Path) -> None:
     for tool, number in (("diskbench", 1), ("diskbench", 2), ("fio", 0)):
         of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number)
         records.append(make.record(of, [make.measurement(of, "throughput", 1e9)]))
-    heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
+    heads = verdict.verdicts(Analysis(Results.read(make.write(tmp_path / "c", records))).rows)
     (disk,) = (one for one in heads if one.subsystem == "disk")
     assert disk.reference == "1.00 × fio (n = 1; measured at another time)"
 
@@ -91,8 +91,8 @@ def test_a_known_difference_explains_a_factor_of_two(
     for tool, value, details in (("diskbench", factor, {"huge_pages": huge}), ("fio", 1.0, {})):
         of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20)
         records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * value, details=details)]))
-    (row,) = Judged(Results.read(make.write(tmp_path / "c", records))).rows["disk_throughput"]
-    assert [note.severity for note in row.marks if note.code == "disagreement"] == ([level] if level else [])
+    (row,) = Analysis(Results.read(make.write(tmp_path / "c", records))).rows["disk_throughput"]
+    assert [note.severity for note in row.warnings if note.code == "disagreement"] == ([level] if level else [])
 
 
 @pytest.mark.parametrize("name", ["config.yaml", *(f"presets/{name}.yaml" for name in presets.NAMES)])
@@ -107,7 +107,7 @@ def test_a_ratio_says_of_how_many_rounds_it_is_and_how_far_they_differ(tmp_path:
         for tool, value in (("diskbench", ours), ("fio", theirs)):
             of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number)
             records.append(make.record(of, [make.measurement(of, "throughput", value)]))
-    heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
+    heads = verdict.verdicts(Analysis(Results.read(make.write(tmp_path / "c", records))).rows)
     (disk,) = (one for one in heads if one.subsystem == "disk")
     assert disk.reference == "1.10 × fio (n = 3; 1.00 to 1.20)"
 
@@ -139,6 +139,6 @@ def test_a_ratio_of_rounds_does_not_hide_that_its_figures_say_otherwise(
         for number, value in enumerate(values):
             of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number)
             records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * value)]))
-    heads = verdict.verdicts(Judged(Results.read(make.write(tmp_path / "c", records))).rows)
+    heads = verdict.verdicts(Analysis(Results.read(make.write(tmp_path / "c", records))).rows)
     (disk,) = (one for one in heads if one.subsystem == "disk")
     assert disk.reference == text

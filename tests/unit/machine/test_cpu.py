@@ -155,9 +155,9 @@ SMT = {
 def test_one_cpu_of_each_core_comes_first(
     tmp_path: Path, allowed: Sequence[int], ordered: list[int], cores: int
 ) -> None:
-    seats = topology.read(host(tmp_path, SMT), allowed)
-    assert topology.order(seats, allowed) == ordered
-    assert topology.reach(seats, allowed)["cores"] == cores
+    cpu_locations = topology.read(host(tmp_path, SMT), allowed)
+    assert topology.order(cpu_locations, allowed) == ordered
+    assert topology.reach(cpu_locations, allowed)["cores"] == cores
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Command
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.measuring import placing
+from peakmark.measuring import pinning
 
 
 def machine(
@@ -80,42 +80,42 @@ def arm(root: Path) -> Host:
     ],
 )
 def test_words_are_numbers_of_the_node(host: Callable[[Path], Host], counts: dict[str, int], tmp_path: Path) -> None:
-    seats = topology.read(host(tmp_path))
-    assert {word: topology.resolve(seats, seats, word) for word in topology.WORDS} == counts
+    cpu_locations = topology.read(host(tmp_path))
+    assert {word: topology.resolve(cpu_locations, cpu_locations, word) for word in topology.WORDS} == counts
 
 
 def test_a_word_means_what_the_job_may_use(tmp_path: Path) -> None:
-    seats = topology.read(xeon(tmp_path))
+    cpu_locations = topology.read(xeon(tmp_path))
     given = [1, 9, 3, 11, 0]  # two cores of socket 1 with both threads, one CPU of socket 0
-    assert {word: topology.resolve(seats, given, word) for word in topology.WORDS} == {
+    assert {word: topology.resolve(cpu_locations, given, word) for word in topology.WORDS} == {
         "numa": 2, "socket": 2, "cores": 3, "cpus": 5,
     }  # fmt: skip
-    assert topology.order(seats, given) == [1, 3, 0, 9, 11]
+    assert topology.order(cpu_locations, given) == [1, 3, 0, 9, 11]
 
 
 def test_compact_fills_one_socket_after_the_other_and_spread_takes_turns(tmp_path: Path) -> None:
-    seats = topology.read(xeon(tmp_path))
-    compact = topology.order(seats, seats)
+    cpu_locations = topology.read(xeon(tmp_path))
+    compact = topology.order(cpu_locations, cpu_locations)
     assert compact[:8] == [0, 2, 4, 6, 1, 3, 5, 7]
     assert sorted(compact[8:]) == list(range(8, 16))
-    assert topology.order(seats, seats, "spread")[:4] == [0, 1, 2, 3]
-    assert topology.reach(seats, compact[:4]) == {
+    assert topology.order(cpu_locations, cpu_locations, "spread")[:4] == [0, 1, 2, 3]
+    assert topology.reach(cpu_locations, compact[:4]) == {
         "cores": 4, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 24 << 20,
     }  # fmt: skip
 
 
 def test_spread_takes_the_caches_of_a_node_in_turn(tmp_path: Path) -> None:
-    seats = topology.read(epyc(tmp_path))
-    assert topology.order(seats, seats, "spread")[:6] == [0, 8, 4, 12, 1, 9]
-    assert topology.order(seats, seats)[:16] == list(range(16))
-    reached = topology.reach(seats, topology.order(seats, seats, "spread")[:2])
+    cpu_locations = topology.read(epyc(tmp_path))
+    assert topology.order(cpu_locations, cpu_locations, "spread")[:6] == [0, 8, 4, 12, 1, 9]
+    assert topology.order(cpu_locations, cpu_locations)[:16] == list(range(16))
+    reached = topology.reach(cpu_locations, topology.order(cpu_locations, cpu_locations, "spread")[:2])
     assert (reached["sockets"], reached["numa_nodes"], reached["last_level_bytes"]) == (2, [0, 2], 64 << 20)
 
 
 def test_a_cpu_without_facts_is_a_core_of_its_own(tmp_path: Path) -> None:
-    seats = topology.read(Host(tmp_path, lambda _: None), [3, 5])
-    assert topology.order(seats, [5, 3]) == [3, 5]
-    assert topology.reach(seats, [3, 5])["cores"] == 2
+    cpu_locations = topology.read(Host(tmp_path, lambda _: None), [3, 5])
+    assert topology.order(cpu_locations, [5, 3]) == [3, 5]
+    assert topology.reach(cpu_locations, [3, 5])["cores"] == 2
 
 
 def test_numa_nodes_with_sizes_and_distances(tmp_path: Path) -> None:
@@ -134,32 +134,34 @@ def cell(asked: int | str, block: int = 1 << 20, **options: str | bool) -> Cell:
 
 
 def test_a_cell_is_settled_on_the_node_and_keeps_its_name(tmp_path: Path) -> None:
-    seats = topology.read(xeon(tmp_path))
+    cpu_locations = topology.read(xeon(tmp_path))
     asked = cell("socket")
     assert asked.id == "memory/rambench/RWS-pool_1MiB_xsocket/any/0"
-    cpus = topology.order(seats, seats)
-    settled = placing.settled(asked, seats, cpus, 64 << 30)
+    cpus = topology.order(cpu_locations, cpu_locations)
+    settled = pinning.settled(asked, cpu_locations, cpus, 64 << 30)
     assert (settled.concurrency, settled.id, settled.to_json()["concurrency"]) == (4, asked.id, "socket")
     assert settled.options["pool"] == 256 << 20  # four times 24 MiB is less than the least
-    placed = placing.placed(settled, seats, cpus)
+    placed = pinning.placed(settled, cpu_locations, cpus)
     assert (placed["word"], placed["threads"], placed["cpus"], placed["sockets"]) == ("socket", 4, [0, 2, 4, 6], 1)
     assert Cell.from_json(asked.to_json()) == asked
 
 
 def test_a_pool_is_chosen_by_the_caches_that_its_own_threads_reach(tmp_path: Path) -> None:
     """300 MiB in each of two sockets: the threads of one reach half of it."""
-    seats = topology.read(
+    cpu_locations = topology.read(
         machine(tmp_path, 8, lambda c: c, lambda c: c // 4, lambda c: c // 4, lambda c: c // 4, "300M")
     )
-    cpus = topology.order(seats, seats)
-    pools = [placing.settled(cell(asked), seats, cpus, 64 << 30).options["pool"] for asked in (1, "socket", "cores")]
+    cpus = topology.order(cpu_locations, cpu_locations)
+    pools = [
+        pinning.settled(cell(asked), cpu_locations, cpus, 64 << 30).options["pool"] for asked in (1, "socket", "cores")
+    ]
     assert [round(int(str(size)) / (300 << 20)) for size in pools] == [4, 4, 8]
 
 
 def test_a_word_for_a_place_is_that_place_however_threads_are_placed(tmp_path: Path) -> None:
-    assert placing.placement_of(cell("socket", placement="spread")) == "compact"
-    assert placing.placement_of(cell("cores", placement="spread")) == "spread"
-    assert placing.placement_of(cell(2)) == "compact"
+    assert pinning.placement_of(cell("socket", placement="spread")) == "compact"
+    assert pinning.placement_of(cell("cores", placement="spread")) == "spread"
+    assert pinning.placement_of(cell(2)) == "compact"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,7 @@ def test_a_word_for_a_place_is_that_place_however_threads_are_placed(tmp_path: P
 )
 def test_an_automatic_pool_lies_beyond_the_caches(held: int, memory: int, least: int, most: int) -> None:
     for asked, block in ((1, 1 << 10), (2, 10 << 20)):
-        assert least <= placing.pool(cell(asked, block), held, memory) <= most
+        assert least <= pinning.pool(cell(asked, block), held, memory) <= most
 
 
 def test_an_automatic_pool_beside_pmbw_is_a_size_that_it_measures() -> None:
@@ -182,7 +184,7 @@ def test_an_automatic_pool_beside_pmbw_is_a_size_that_it_measures() -> None:
         (1 << 30, 3 << 30, 1 << 30),
     ):
         asked = cell(2, 10 << 20, power_of_two=True)
-        chosen = dataclasses.replace(asked, options={**asked.options, "pool": placing.pool(asked, held, memory)})
+        chosen = dataclasses.replace(asked, options={**asked.options, "pool": pinning.pool(asked, held, memory)})
         assert chosen.options["pool"] == size
         REGISTRY["pmbw"].check(
             dataclasses.replace(
@@ -192,14 +194,14 @@ def test_an_automatic_pool_beside_pmbw_is_a_size_that_it_measures() -> None:
 
 
 def test_an_automatic_area_lies_beyond_the_caches_and_keeps_its_name(tmp_path: Path) -> None:
-    assert placing.area(1, 300 << 20, 64 << 30) == placing.area(8, 300 << 20, 64 << 30) == 2 << 30
-    assert placing.area(4, 300 << 20, 8 << 30) == 1 << 30  # no more than half of what the job may have
-    assert placing.area(1, 8 << 20, 64 << 30) == 256 << 20
-    seats = topology.read(xeon(tmp_path))
+    assert pinning.area(1, 300 << 20, 64 << 30) == pinning.area(8, 300 << 20, 64 << 30) == 2 << 30
+    assert pinning.area(4, 300 << 20, 8 << 30) == 1 << 30  # no more than half of what the job may have
+    assert pinning.area(1, 8 << 20, 64 << 30) == 256 << 20
+    cpu_locations = topology.read(xeon(tmp_path))
     for instrument, two in (("rambench", 2), ("pmbw", 2)):
         data = {**cell(two).to_json(), "instrument": instrument, "workload": "LAT", "variant": "", "block": None}
         asked = Cell.from_json(data)
-        settled = placing.settled(asked, seats, topology.order(seats, seats), 64 << 30)
+        settled = pinning.settled(asked, cpu_locations, topology.order(cpu_locations, cpu_locations), 64 << 30)
         assert asked.id == settled.id == f"memory/{instrument}/LAT_auto_x2/any/0"
         assert (asked.area, settled.area) == (None, 256 << 20)
         REGISTRY[instrument].check(asked)
@@ -211,7 +213,7 @@ def test_network_tools_are_pinned_as_netbench_pins_itself_and_disk_tools_are_fre
         return Cell(subsystem, instrument, "TCP", "", 1024, streams, "any", 0)
 
     command, cpus = Command(argv=("x",), timeout_s=1), [0, 2, 4, 6]
-    assert placing.pinned(of("network", "iperf3", 2), command, cpus).cpus == (0, 2)
-    assert placing.other_end(of("network", "iperf3", 2), command, cpus).cpus == (6, 4)
-    assert placing.pinned(of("disk", "fio", 2), command, cpus).cpus == ()
-    assert placing.pinned(of("network", "netbench", 2), command, cpus).cpus == ()  # --cpus
+    assert pinning.pinned(of("network", "iperf3", 2), command, cpus).cpus == (0, 2)
+    assert pinning.other_end(of("network", "iperf3", 2), command, cpus).cpus == (6, 4)
+    assert pinning.pinned(of("disk", "fio", 2), command, cpus).cpus == ()
+    assert pinning.pinned(of("network", "netbench", 2), command, cpus).cpus == ()  # --cpus

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from peakmark.cell import Cell
-from peakmark.measuring import job, placing
+from peakmark.measuring import job, pinning
 from peakmark.storage.planfile import Part
 
 TOTAL = 64 << 30
@@ -35,15 +35,15 @@ def limits(memory: int | None = TOTAL, by: str | None = None, **slurm: int | Non
     ],
 )
 def test_what_slurm_grants_is_the_limit(slurm: dict[str, int | None], node: int, memory: int) -> None:
-    found = placing.granted(limits(**slurm), node)
+    found = pinning.granted(limits(**slurm), node)
     assert (found["memory_bytes"], found["memory_limited_by"]) == (memory, "slurm")
 
 
 def test_a_control_group_that_grants_less_stays_the_limit() -> None:
     for given in (limits(4 << 30, "cgroup", memory_per_node_bytes=8 << 30), limits(), limits(None)):
-        assert placing.granted(given, None) == given
+        assert pinning.granted(given, None) == given
     outside = {**limits(), "slurm": None}
-    assert placing.granted(outside, 1 << 30) == outside
+    assert pinning.granted(outside, 1 << 30) == outside
 
 
 def test_the_plan_tells_what_slurm_has_of_the_node(monkeypatch: pytest.MonkeyPatch) -> None:

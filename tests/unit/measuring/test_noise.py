@@ -16,7 +16,7 @@ import pytest
 
 from peakmark import statistics
 from peakmark.judging import checks, disturbance
-from peakmark.judging.measured import Measured, Run
+from peakmark.judging.measured import Measured, RunValue
 from peakmark.limits import Limit
 from peakmark.machine.host import Host
 from peakmark.measuring import noise
@@ -150,7 +150,7 @@ def calm(**changes: Any) -> dict[str, Any]:
 def row(noises: list[dict[str, Any]], values: list[float] | None = None) -> Measured:
     values = values or [100.0 + number / 100 for number in range(len(noises))]
     summary = statistics.summarise(values)
-    runs = [Run(value, {}, {"noise": one}) for value, one in zip(values, noises, strict=True)]
+    runs = [RunValue(value, {}, {"noise": one}) for value, one in zip(values, noises, strict=True)]
     identity = ("cpu", "cpubench", "DP", "", None, 1, "rate", "op/s")
     return Measured(*identity, runs=runs, summary=summary, centre=summary.median, limit=UNKNOWN_LIMIT)
 

@@ -18,7 +18,7 @@ from peakmark.config import repetitions
 from peakmark.config.repetitions import Criterion
 from peakmark.errors import ConfigError, RecordError
 from peakmark.judging import rows
-from peakmark.planning import adaptive, jobs, looks, plan, plan_text
+from peakmark.planning import adaptive, jobs, plan, plan_text, sequential_testing
 from peakmark.running.status import describe
 from peakmark.storage import decisions
 from peakmark.storage import records as stored_records
@@ -105,7 +105,7 @@ def test_fixed_rows_belong_to_the_first_round_and_are_never_decided() -> None:
         repetitions=3, cpu=[{**GRID[0], "workloads": ["DP"]}, {**GRID[0], "workloads": ["SP"], "repetitions": WISH}]
     )
     assert {row.split("/")[2] for row in made.criteria} == {"SP_none_x1"}
-    assert len(made.surely()) == 3 + 6
+    assert len(made.required_cells()) == 3 + 6
     assert make(repetitions=3).criteria == {}
 
 
@@ -163,16 +163,16 @@ def test_every_figure_of_a_record_must_be_sure() -> None:
 @pytest.mark.parametrize("bounds", [(6, 30), (6, 7), (6, 14), (10, 30), (20, 40), (6, 1000)])
 def test_all_looks_together_miss_in_no_more_than_five_per_cent(bounds: tuple[int, int]) -> None:
     criterion = Criterion(*bounds, 0.02)
-    found = looks.shares(criterion)
+    found = sequential_testing.shares(criterion)
     assert tuple(found) == criterion.counts
-    assert 0.04 < sum(found.values()) <= looks.ERROR
+    assert 0.04 < sum(found.values()) <= sequential_testing.ERROR
     assert all(found.values()), "a row may end at each of them"
 
 
 def test_a_row_that_ends_when_its_interval_is_narrow_is_as_sure_as_it_says() -> None:
     """Simulated; with the usual intervals more of the same rows miss than the 5 % that they promise."""
     criterion, missed = Criterion(6, 30, 0.02), {"looks": 0, "usual": 0}
-    ways = {"looks": lambda values: looks.summarise(values, criterion), "usual": statistics.summarise}
+    ways = {"looks": lambda values: sequential_testing.summarise(values, criterion), "usual": statistics.summarise}
     for values in np.exp(np.random.default_rng(3).normal(0, 0.03, size=(1500, 30))):
         for name, summarise in ways.items():
             every = [summarise(values[:n]) for n in criterion.counts]

@@ -11,7 +11,7 @@ import pytest
 from tests.unit import campaign_data
 
 from peakmark.cell import Cell
-from peakmark.config import given
+from peakmark.config import overrides
 from peakmark.planning import durations, jobs, plan, plan_text
 from peakmark.planning.cluster import Cluster
 from peakmark.resources import ROOT
@@ -30,7 +30,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def first(cluster: Cluster | None = TWO, **changes: Any) -> plan.Plan:
     """The plan of the first report, with all its reference tools."""
-    return plan.make({**given.read([FIRST]), "tools_on": "nodes", **changes}, cluster)
+    return plan.make({**overrides.read([FIRST]), "tools_on": "nodes", **changes}, cluster)
 
 
 def renewed(made: plan.Plan) -> plan.Plan:
@@ -142,7 +142,7 @@ def test_what_one_machine_cannot_says_nothing_of_its_like() -> None:
 @pytest.mark.parametrize("slower", [0.25, 4.0])
 def test_one_measured_cell_moves_the_others_little(slower: float) -> None:
     """A cell of some milliseconds once made its kind take days, as what it was late counted as the machine's."""
-    made = plan.make(given.read([ROOT / "config/presets/quick.yaml"]), None)
+    made = plan.make(overrides.read([ROOT / "config/presets/quick.yaml"]), None)
     before = made.durations
     kinds = one_of_each(made.cells)
     for cell in kinds:

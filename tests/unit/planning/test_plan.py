@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from peakmark.catalogue.workloads import KERNELS, WORKLOADS
-from peakmark.config import given
+from peakmark.config import overrides
 from peakmark.errors import ConfigError
 from peakmark.instruments import references
 from peakmark.instruments.programs import rambench
@@ -159,7 +159,7 @@ def test_a_total_is_named_after_what_is_counted() -> None:
 
 
 def test_quick_shows_every_workload_and_every_instrument(every_tool: Path) -> None:
-    made = plan.make(given.read([ROOT / "config/presets/quick.yaml"]))
+    made = plan.make(overrides.read([ROOT / "config/presets/quick.yaml"]))
     own = [cell for cell in made.cells if cell.instrument in KERNELS.values()]
     for subsystem, workloads in WORKLOADS.items():
         mine = [cell for cell in own if cell.subsystem == subsystem]

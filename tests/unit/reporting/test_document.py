@@ -67,7 +67,7 @@ def test_a_share_of_the_limit_is_the_verdict_where_there_is_one(swept: Path) -> 
     for entry in found.values():
         assert entry.row is not None
         assert (entry.share != "") == (entry.row.measured.efficiency is not None)
-        assert (entry.confidence == "unsure") == (entry.why != "") == bool(entry.row.doubts)
+        assert (entry.confidence == "unsure") == (entry.why != "") == bool(entry.row.specific_warnings)
         assert entry.row.level != "wrong"
 
 

@@ -12,15 +12,17 @@ from peakmark.reporting import document, formulas, runs_text, shorter
 from peakmark.reporting.sections import Sections
 from peakmark.storage.results import Results
 from peakmark.tables import footnotes, presentation, webtables
-from peakmark.tables.presentation import Column, Grid
+from peakmark.tables.presentation import PrintedColumn, PrintedTable
 
 REMEDY = "repeat on an idle node, or set pool: auto"
 
 
-def _grid(notes: list[footnotes.Footnote], doubts: list[str]) -> Grid:
+def _grid(notes: list[footnotes.Footnote], specific_warnings: list[str]) -> PrintedTable:
     """A table of a workload, a measured column, the doubt and the notes."""
-    columns = (Column("W"), Column("Measured", kind="number"), presentation.DOUBT, presentation.NOTES)
-    return Grid("cpu", "CPU", columns, tuple(("DP", "1", doubt, "a") for doubt in doubts), tuple(notes))
+    columns = (PrintedColumn("W"), PrintedColumn("Measured", kind="number"), presentation.DOUBT, presentation.NOTES)
+    return PrintedTable(
+        "cpu", "CPU", columns, tuple(("DP", "1", doubt, "a") for doubt in specific_warnings), tuple(notes)
+    )
 
 
 def _note(letter: str, fact: str, remedy: str = "") -> footnotes.Footnote:

@@ -15,7 +15,7 @@ import pytest
 from tests.unit.hostile import CELL
 
 from peakmark.errors import ConfigError
-from peakmark.measuring import guard, scratch
+from peakmark.measuring import scratch, watchdog
 from peakmark.resources import ROOT
 from peakmark.running import clean
 
@@ -161,9 +161,9 @@ def test_the_guard_puts_away_what_a_killed_process_leaves(place: Path) -> None:
     code = f"""
 import os, signal, subprocess, sys
 from pathlib import Path
-from peakmark.measuring import execute, guard, scratch
+from peakmark.measuring import execute, watchdog, scratch
 from peakmark.instruments.base import Command
-with guard.standing(), scratch.private(Path({str(place)!r}), "x") as directory:
+with watchdog.standing(), scratch.private(Path({str(place)!r}), "x") as directory:
     with execute.start(Command(argv=("sleep", "600"), timeout_s=600), directory) as process:
         print(process.pid, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -173,4 +173,4 @@ with guard.standing(), scratch.private(Path({str(place)!r}), "x") as directory:
     deadline = time.monotonic() + 30
     while Path(f"/proc/{int(done.stdout)}").exists() or list(place.iterdir()):
         assert time.monotonic() < deadline
-    assert guard.start_time(os.getpid()) == guard.own().split(":")[1]
+    assert watchdog.start_time(os.getpid()) == watchdog.own().split(":")[1]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
-from peakmark.running.mistakes import Mistake
 from peakmark.running.run import Run
+from peakmark.running.user_errors import UserError
 from snakemake_executor_plugin_peakmark import PAUSE_S, Executor
 
 
@@ -31,7 +31,7 @@ def test_the_thread_that_the_interface_starts_finds_all_it_needs(monkeypatch: py
 
 def test_another_workflow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Run, "current", None)
-    with pytest.raises(Mistake, match="runs the Snakefile of peakmark"):
+    with pytest.raises(UserError, match="runs the Snakefile of peakmark"):
         Executor(None, None)
 
 

@@ -36,14 +36,14 @@ def test_a_campaign_inside_a_job_does_not_wait_for_its_own_nodes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: tuple[str, ...], own: list[str], refused: str | None
 ) -> None:
     one = made(tmp_path, monkeypatch, three(*nodes), cpu=[CPU], network=[NETWORK])
-    head.stand_aside(one)  # no job
+    head.check_allocation_overlap(one)  # no job
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setattr(slurm, "job_nodes", lambda number: own if number == "7" else [])
     if refused is None:
-        head.stand_aside(one)
+        head.check_allocation_overlap(one)
         return
     with pytest.raises(PeakmarkError, match="inside job 7, which holds") as told:
-        head.stand_aside(one)
+        head.check_allocation_overlap(one)
     assert f"holds {refused}, and the cells of c want {refused} for themselves" in str(told.value)
 
 
@@ -54,7 +54,7 @@ def test_cells_that_share_their_nodes_may_share_them_with_the_campaign(
     one = made(tmp_path, monkeypatch, three("n1", "n2"), cpu=[CPU], site="site.yaml")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setattr(slurm, "job_nodes", lambda _: ["n1"])
-    head.stand_aside(one)
+    head.check_allocation_overlap(one)
 
 
 HUNG_UP = """

@@ -23,5 +23,5 @@ from peakmark.running import head
 )
 def test_only_a_limit_that_is_asked_for_stays(words: list[str], stays: bool) -> None:
     scheduler = SimpleNamespace(job_rate_limiter=JobRateLimiter(MaxJobsPerTimespan(50, "1m")))
-    head.lift_limit(scheduler, words)
+    head.disable_rate_limit(scheduler, words)
     assert (scheduler.job_rate_limiter is not None) == stays

@@ -12,7 +12,7 @@ from tests.unit.planning.planned import CPU, NOW, made, where
 from peakmark import files
 from peakmark.planning.plan import Plan
 from peakmark.running import failures, status
-from peakmark.running.reasons import JobReason
+from peakmark.running.job_reasons import JobReason
 from peakmark.storage import records
 from peakmark.storage.results import Results
 

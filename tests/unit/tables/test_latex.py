@@ -76,14 +76,14 @@ def test_the_layout_of_a_paper_fits_its_column(tmp_path: Path) -> None:
     campaign = make.write(tmp_path / "c", make.sweep(), config={"report": {"tables": "paper"}})
     tables.build(campaign)
     files = sorted((campaign / "tables" / "paper").glob("*.tex"))
-    assert len(files) == len(layouts.load("paper").sheets)
+    assert len(files) == len(layouts.load("paper").layout_tables)
     for path in files:
         assert path.read_text().splitlines()[0].endswith("fits into table, a column of 8.4 cm"), path.name
     assert _compiled(files, COLUMN, tmp_path) == []
 
 
 def test_the_layout_of_a_paper_has_six_or_seven_columns_and_stars_for_doubt(tmp_path: Path) -> None:
-    assert {len(sheet.columns) for sheet in layouts.load("paper").sheets} == {6, 7}
+    assert {len(layout_table.columns) for layout_table in layouts.load("paper").layout_tables} == {6, 7}
     records = [
         make.record(of, [make.measurement(of, "rate", 1e11 * value)])
         for threads in (1, 2)

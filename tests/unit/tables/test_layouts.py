@@ -16,7 +16,7 @@ from peakmark.instruments.tables import BY_NAME
 from peakmark.judging.rows import build as build_rows
 from peakmark.planning import plan
 from peakmark.storage.results import Results
-from peakmark.tables import sheets, tables
+from peakmark.tables import layout_tables, tables
 
 
 def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path: Path) -> None:
@@ -27,10 +27,12 @@ def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path: Pat
     }
     records = [make.record(of, [make.measurement(of, "latency", 1e-4), make.measurement(of, "iops", 1e4)])]
     results = Results.read(make.write(tmp_path / "c", records, config=settings))
-    sheet = next(one for one in layouts.load("four-subsystems-2018-prometheus").sheets if one.name == "disk_latency")
+    layout_table = next(
+        one for one in layouts.load("four-subsystems-2018-prometheus").layout_tables if one.name == "disk_latency"
+    )
     rows = build_rows(results)["disk_latency"]
-    assert sheets.frame(sheet, rows)["MyDiskBench Efficiency (%)"].item() == pytest.approx(80.0)
-    remarks = " ".join(sheets.grid(results, sheet, rows).remarks)
+    assert layout_tables.frame(layout_table, rows)["MyDiskBench Efficiency (%)"].item() == pytest.approx(80.0)
+    remarks = " ".join(layout_tables.grid(results, layout_table, rows).remarks)
     assert "100 - 100 * measured / theoretical" in remarks
 
 
@@ -60,8 +62,8 @@ def test_notes_of_rows_are_kept_beside_the_reports_columns(tmp_path: Path) -> No
         make.record(other, [make.measurement(other, "throughput", 1e9)]),
     ]
     results = Results.read(make.write(tmp_path / "c", records))
-    sheet = next(one for one in layouts.load("file-io-lab").sheets if one.name == "rs_throughput")
-    grid = sheets.grid(results, sheet, build_rows(results)["disk_throughput"])
+    layout_table = next(one for one in layouts.load("file-io-lab").layout_tables if one.name == "rs_throughput")
+    grid = layout_tables.grid(results, layout_table, build_rows(results)["disk_throughput"])
     assert [column.label for column in grid.columns][:3] == ["Workload", "Concurrency", "Record Size"]
     assert [line[-1] for line in grid.body] == ["a", ""]
     assert "the clock moved" in grid.notes[0].text
@@ -107,6 +109,8 @@ def test_an_unknown_layout_is_refused_before_anything_is_measured() -> None:
 
 def test_every_column_belongs_to_its_table() -> None:
     for path in layouts.FOLDER.glob("*.yaml"):
-        for sheet in layouts.load(path.stem).sheets:
-            assert BY_NAME[sheet.table.name] is sheet.table
-            assert len({column.heading for column in sheet.columns}) == len(sheet.columns), sheet.name
+        for layout_table in layouts.load(path.stem).layout_tables:
+            assert BY_NAME[layout_table.table.name] is layout_table.table
+            assert len({column.heading for column in layout_table.columns}) == len(layout_table.columns), (
+                layout_table.name
+            )

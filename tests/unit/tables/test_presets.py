@@ -13,7 +13,7 @@ import yaml
 from tests.unit import campaign_data as make
 
 from peakmark.cell import Cell
-from peakmark.config import given, layouts
+from peakmark.config import layouts, overrides
 from peakmark.instruments import hplsize
 from peakmark.instruments.tables import TABLES
 from peakmark.judging.rows import build as build_rows
@@ -21,7 +21,7 @@ from peakmark.planning import plan
 from peakmark.reporting import document
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
-from peakmark.tables import sheets, tables
+from peakmark.tables import layout_tables, tables
 
 SEEDS = make.DATA / "seeds"
 PRESETS = (
@@ -36,7 +36,7 @@ METRICS = {"cpu": ["rate"], "disk": ["throughput", "iops", "latency"]}
 
 def planned(name: str, **changes: Any) -> plan.Plan:
     """The plan of a preset, every reference tool taken for there."""
-    values = given.read([ROOT / "config" / "presets" / f"{name}.yaml"])
+    values = overrides.read([ROOT / "config" / "presets" / f"{name}.yaml"])
     return plan.make({**values, "tools_on": "nodes", **changes})
 
 
@@ -112,7 +112,7 @@ def test_rows_are_the_reports_own_in_its_order(printed: tuple[str, Path]) -> Non
 def test_tables_stand_in_the_order_of_the_report(printed: tuple[str, Path]) -> None:
     name, _ = printed
     seed = list(facts(name)["tables"])
-    assert [sheet.name for sheet in layouts.load(name).sheets][: len(seed)] == seed
+    assert [layout_table.name for layout_table in layouts.load(name).layout_tables][: len(seed)] == seed
 
 
 def test_every_own_value_is_there_and_no_row_is_lost(printed: tuple[str, Path]) -> None:
@@ -120,15 +120,17 @@ def test_every_own_value_is_there_and_no_row_is_lost(printed: tuple[str, Path]) 
     results = Results.read(folder.parents[1])
     rows = build_rows(results)
     layout = layouts.load(name)
-    for sheet in layout.sheets:
-        own = [column.heading for column in sheet.columns if column.instrument == sheet.table.own.instrument]
-        frame = sheets.frame(sheet, rows[sheet.table.name])
-        measured = [column.heading for column in sheet.columns if column.value in ("measured", "mean", "run")]
+    for layout_table in layout.layout_tables:
+        own = [
+            column.heading for column in layout_table.columns if column.instrument == layout_table.table.own.instrument
+        ]
+        frame = layout_tables.frame(layout_table, rows[layout_table.table.name])
+        measured = [column.heading for column in layout_table.columns if column.value in ("measured", "mean", "run")]
         for heading in set(own) & set(measured):
-            assert frame[heading].notna().all(), (sheet.name, heading)
+            assert frame[heading].notna().all(), (layout_table.name, heading)
     for table in TABLES:
         if rows[table.name] and table.name != "disk_latency" and table.name != "disk_iops":
-            assert sheets.left_over(layout, table.name, rows[table.name]) == [], table.name
+            assert layout_tables.left_over(layout, table.name, rows[table.name]) == [], table.name
 
 
 def test_full_is_the_union_of_all_reports() -> None:
@@ -187,8 +189,8 @@ def test_presets_use_their_reports_own_definitions() -> None:
 def test_fio_fills_the_column_of_an_iozone_that_takes_no_such_records(name: str, tmp_path: Path) -> None:
     results = Results.read(small_campaign(tmp_path, name))
     rows = build_rows(results)["disk_throughput"]
-    sheet = next(one for one in layouts.load(name).sheets if one.table.name == "disk_throughput")
-    frame = sheets.frame(sheet, rows)
+    layout_table = next(one for one in layouts.load(name).layout_tables if one.table.name == "disk_throughput")
+    frame = layout_tables.frame(layout_table, rows)
     assert len(frame) == 36 and not frame["IOZone Measured Throughput (MB/sec)"].isna().any()
     filled = [row for row in rows if row.key.block == 100 << 20]
     assert len(filled) == 12
@@ -198,7 +200,7 @@ def test_fio_fills_the_column_of_an_iozone_that_takes_no_such_records(name: str,
             for note in row.said(row.remarks)
             if "in place of IOZone, whose build takes no record of 100 MiB" in note
         ]
-        assert len(said) == (row in filled) == [note.code for note in row.marks].count("filled")
+        assert len(said) == (row in filled) == [note.code for note in row.warnings].count("filled")
         assert ("fio" in row.series) == (row in filled)
 
 
@@ -261,7 +263,7 @@ def test_the_report_shows_the_layouts_tables_in_its_order_and_no_others(printed:
     results = Results.read(folder.parents[1])
     data = document.build(results, build_rows(results), {}, None, partial=True)
     shown = [part["table"]["name"] for section in data["sections"] for part in section["parts"]]
-    assert sorted(shown) == sorted(sheet.name for sheet in layouts.load(name).sheets)
+    assert sorted(shown) == sorted(layout_table.name for layout_table in layouts.load(name).layout_tables)
     for section in data["sections"]:
         for part in section["parts"]:
             rows_of_headings = {entry["rows"] for entry in part["table"]["head"]}

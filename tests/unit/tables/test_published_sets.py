@@ -16,7 +16,7 @@ from peakmark.instruments.tables import BY_NAME
 from peakmark.judging.rows import build as build_rows
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
-from peakmark.tables import presentation, sheets, tables
+from peakmark.tables import layout_tables, presentation, tables
 
 NAME = "disk-patterns-2020"
 
@@ -69,30 +69,40 @@ def test_the_tables_give_the_averages_and_efficiencies_of_the_report_but_for_wha
     rows = build_rows(results)
     found: dict[tuple[str, str, str, str, str, str], tuple[float, float]] = {}
     compared = 0
-    for sheet in layouts.load(NAME).sheets:
-        quantities = ("average",) if sheet.name.endswith("_runs") else ("average", "efficiency")
-        for line in sheets.lines(sheet, rows[sheet.table.name]):
+    for layout_table in layouts.load(NAME).layout_tables:
+        quantities = ("average",) if layout_table.name.endswith("_runs") else ("average", "efficiency")
+        for line in layout_tables.lines(layout_table, rows[layout_table.table.name]):
             (row,) = line.rows
-            for column in sheet.columns:
+            for column in layout_table.columns:
                 quantity = {"mean": "average", "efficiency": "efficiency"}.get(str(column.value))
                 if quantity not in quantities:
                     continue
                 program = "MyDiskBench" if column.instrument == "diskbench" else "IOZone"
-                run = "" if sheet.table.name == "disk_iops" else "mean" if sheet.name.endswith("_runs") else "final"
+                run = (
+                    ""
+                    if layout_table.table.name == "disk_iops"
+                    else "mean"
+                    if layout_table.name.endswith("_runs")
+                    else "final"
+                )
                 place = (row.key.workload, row.key.concurrency, row.key.block, program)
-                printed = _printed(quantity, run, sheet.table.name)[place]
-                printed *= 100 if quantity == "efficiency" else sheet.factor
-                computed = sheets.value(sheet, column, line)
+                printed = _printed(quantity, run, layout_table.table.name)[place]
+                printed *= 100 if quantity == "efficiency" else layout_table.factor
+                computed = layout_tables.value(layout_table, column, line)
                 assert computed is not None
                 compared += 1
                 # Averages are printed as whole numbers, cut or rounded; efficiencies were computed from those.
                 agrees = (
                     round(printed) in (math.floor(computed), math.floor(computed + 0.5))
                     if quantity == "average"
-                    else abs(computed - printed) <= (0.3 if sheet.table.name == "disk_throughput" else 0.1)
+                    else abs(computed - printed) <= (0.3 if layout_table.table.name == "disk_throughput" else 0.1)
                 )
                 if not agrees:
-                    where = (sheet.name, quantity, *(line.names[key] for key in ("workload", "concurrency", "block")))
+                    where = (
+                        layout_table.name,
+                        quantity,
+                        *(line.names[key] for key in ("workload", "concurrency", "block")),
+                    )
                     found[*where, program] = (printed, computed)
     assert compared == 4 * 21 * 2 * 3 + 2 * 7 * 2 * 2
     listed = _listed()
@@ -105,8 +115,12 @@ def test_the_tables_give_the_averages_and_efficiencies_of_the_report_but_for_wha
 
 def test_the_runs_are_listed_as_the_report_lists_them(tmp_path: Path) -> None:
     rows = build_rows(_fed(tmp_path / NAME))
-    sheet = next(one for one in layouts.load(NAME).sheets if one.name == "rs_runs")
-    line = sheets.frame(sheet, rows["disk_throughput"]).set_index("Concurrency and Record Size").loc["12 and 16MB"]
+    layout_table = next(one for one in layouts.load(NAME).layout_tables if one.name == "rs_runs")
+    line = (
+        layout_tables.frame(layout_table, rows["disk_throughput"])
+        .set_index("Concurrency and Record Size")
+        .loc["12 and 16MB"]
+    )
     assert list(line)[:6] == [488.0, 464.0, 475.0, 480.0, 483.0, 477.0]
 
 

@@ -220,8 +220,8 @@ def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path)
     at = [column.label for column in grid.columns].index("Notes")
     ((letter, text),) = [(note.letter, note.text) for note in grid.notes if "spread" in note.text]
     assert "20 – 30\u00a0%" in text
-    marks = [line[at].split(footnotes.BETWEEN) for line in grid.body]
-    own = [next((mark for mark in line if mark.startswith(letter)), "") for line in marks]
+    warnings = [line[at].split(footnotes.BETWEEN) for line in grid.body]
+    own = [next((mark for mark in line if mark.startswith(letter)), "") for line in warnings]
     assert own == [f"{letter}\u00a030\u00a0%", f"{letter}\u00a020\u00a0%", ""]
     assert footnotes.BESIDE in grid.below
 
@@ -243,7 +243,7 @@ def test_a_value_above_its_limit_is_doubtful(tmp_path: Path) -> None:
     records = [make.record(of, [make.measurement(of, "throughput", 1e9)])]
     (row,) = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))["disk_throughput"]
     assert row.measured.efficiency == pytest.approx(2.0)
-    assert any("200% of the physical limit" in doubt.text for doubt in row.doubts)
+    assert any("200% of the physical limit" in doubt.text for doubt in row.specific_warnings)
 
 
 def test_letters_go_on_after_z() -> None:

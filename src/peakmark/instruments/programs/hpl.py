@@ -96,7 +96,7 @@ class Hpl(common.Instrument):
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         hpcc = any(Path(word).name.startswith("hpcc") for word in done.argv)
         if hpcc and HPCC_OUTPUT not in done.files:
-            raise ParseError(f"hpcc left no {HPCC_OUTPUT}: {common.last_words(done.stderr)}")
+            raise ParseError(f"hpcc left no {HPCC_OUTPUT}: {common.excerpt(done.stderr)}")
         text = done.files[HPCC_OUTPUT] if hpcc else done.stdout
         rate, details = _read_hpl(text, hpcc)
         version = re.search(r"^HPLinpack (\S+)", text, re.MULTILINE)
@@ -171,7 +171,7 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
     start = text.find(begin)
     stop = text.find(end, start)
     if start < 0 or stop < 0 or (hpcc and "End of HPC Challenge tests." not in text[stop:]):
-        raise ParseError(f"HPL did not come to its end: {common.last_words(text)}")
+        raise ParseError(f"HPL did not come to its end: {common.excerpt(text)}")
     hpl = text[start:stop]
     counts = {
         what: int(match.group(1)) if (match := re.search(rf"([0-9]+) tests {what}", hpl)) else -1

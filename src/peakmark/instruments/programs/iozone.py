@@ -101,7 +101,7 @@ class Iozone(common.Instrument):
         if largest is not None and record > largest:
             raise Unavailable("largest-record", program="this build of IOZone", largest=largest, record=record)
         if not text.rstrip().endswith("iozone test complete."):
-            raise ParseError(f"IOZone did not come to its end: {common.last_words(done.stderr, text)}")
+            raise ParseError(f"IOZone did not come to its end: {common.excerpt(done.stderr, text)}")
         ops = in_ops(cell)
         if ("OPS Mode" in text) != ops or ("Output is in kBytes/sec" in text) == ops:
             raise ParseError(f"IOZone's output is not in {'operations' if ops else 'kB'} per second")

@@ -49,7 +49,7 @@ _FLOPS = {"_avx512_fma": 80e9, "_avx512": 40e9, "_avx_fma": 45e9, "_avx": 30e9, 
 
 
 @dataclass(frozen=True)
-class Run:
+class Execution:
     """What is run: kernel, bytes of all vectors of all threads, passes of each thread over its part."""
 
     test: str
@@ -141,7 +141,7 @@ def _written(size: int) -> str:
     return f"{size}B" if size < 1 << 31 else f"{-(-size // 1000)}kB"
 
 
-def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Run:
+def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Execution:
     """Kernel, size and iterations. Errors: Unavailable when likwid-bench offers no kernel for this CPU."""
     store = store_of(cell) if writes(cell.workload) else ""
     if store == "libc":
@@ -160,7 +160,7 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Run:
             else:
                 seconds = share / _bandwidth(share, cell.concurrency)
             least = 2 if seconds > _SHORT_S else 10
-            return Run(stem + suffix, size, max(least, round(common.seconds_of(cell) / seconds)))
+            return Execution(stem + suffix, size, max(least, round(common.seconds_of(cell) / seconds)))
     raise Unavailable("routine", program="likwid-bench", routine=stem, isa=str(wanted or "auto"))
 
 
@@ -176,7 +176,7 @@ def read_output(text: str) -> Mapping[str, str]:
     """The ``Key: value`` lines of a whole run. Errors: ParseError when the run did not come to its end."""
     values = dict(_LINE.findall(text))
     if "Test" not in values:
-        raise ParseError(f"likwid-bench did not start its test: {common.last_words(text)}")
+        raise ParseError(f"likwid-bench did not start its test: {common.excerpt(text)}")
     end = text.rfind("UOPs:")
     if end < 0 or _RULE not in text[end:]:
         raise ParseError("likwid-bench did not come to its end: its output is cut")

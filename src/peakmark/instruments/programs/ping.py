@@ -87,7 +87,7 @@ class Ping(common.Instrument):
         if summary is None and _NO_RIGHTS.search(done.stderr):
             raise Unavailable("no-rights", path=done.argv[0])
         if summary is None:
-            raise ParseError(f"ping did not come to its end: {common.last_words(done.stderr, text)}")
+            raise ParseError(f"ping did not come to its end: {common.excerpt(done.stderr, text)}")
         sent, received = int(summary.group(1)), int(summary.group(2))
         if received == 0:
             raise ParseError(f"ping: none of {sent} packets was answered")

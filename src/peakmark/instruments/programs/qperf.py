@@ -80,7 +80,7 @@ def _section(text: str, test: str) -> dict[str, str]:
     """The fields of one test. Errors: ParseError when it is missing, cut, or another unit than ns."""
     start = re.search(rf"^{test}:\n", text, re.MULTILINE)
     if start is None:
-        raise ParseError(f"qperf: no result of {test}: {common.last_words(text)}")
+        raise ParseError(f"qperf: no result of {test}: {common.excerpt(text)}")
     body = text[start.end() :]
     following = re.search(r"^\S", body, re.MULTILINE)
     body = body[: following.start()] if following else body

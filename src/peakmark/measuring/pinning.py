@@ -22,7 +22,7 @@ POOL_SHARE = 0.5
 ROUND = 64 << 20
 
 
-def allowed(host: Host, limits: Mapping[str, Any], seats: Topology) -> dict[str, Any]:
+def allowed(host: Host, limits: Mapping[str, Any], cpu_locations: Topology) -> dict[str, Any]:
     """What the job may use, for the record's context: CPUs, cores, quota, memory (B), NUMA nodes that may give memory (in
     the kernel's list format); and how many cores there are in the whole node.
     """
@@ -33,7 +33,7 @@ def allowed(host: Host, limits: Mapping[str, Any], seats: Topology) -> dict[str,
         "memory_bytes": limits["memory_bytes"],
         "memory_limited_by": limits["memory_limited_by"],
         "memory_nodes": host.pairs("/proc/self/status").get("Mems_allowed_list") or None,
-        "node_cores": topology.reach(seats, seats)["cores"],
+        "node_cores": topology.reach(cpu_locations, cpu_locations)["cores"],
     }
 
 
@@ -56,21 +56,21 @@ def placement_of(cell: Cell) -> str:
     return "compact" if cell.word in ("numa", "socket") else str(cell.options.get("placement") or "compact")
 
 
-def settled(cell: Cell, seats: Topology, cpus: list[int], memory: int) -> Cell:
+def resolve_cell(cell: Cell, cpu_locations: Topology, cpus: list[int], memory: int) -> Cell:
     """The cell with numbers where it has words, for this node and these CPUs; its id stays the same.
 
     cpus    what the job may use, as ``topology.order`` gave it
     memory  bytes the job may have
     """
     if cell.word:
-        cell = replace(cell, concurrency=topology.resolve(seats, cpus, cell.word))
+        cell = replace(cell, concurrency=topology.resolve(cpu_locations, cpus, cell.word))
     if cell.variant in POOLS and cell.options.get("pool") == AUTO:
-        held = topology.reach(seats, cpus[: cell.concurrency])["last_level_bytes"]
+        held = topology.reach(cpu_locations, cpus[: cell.concurrency])["last_level_bytes"]
         cell = replace(cell, options={**cell.options, "pool": pool(cell, held, memory)})
     if cell.automatic:
         from peakmark.instruments.programs.rambench import LINE  # late: most cells do without that program
 
-        held = max(topology.reach(seats, [cpu])["last_level_bytes"] for cpu in cpus[: cell.concurrency])
+        held = max(topology.reach(cpu_locations, [cpu])["last_level_bytes"] for cpu in cpus[: cell.concurrency])
         chosen = area(cell.concurrency, held, memory)
         # One pointer a line: so large an area has no line twice among its neighbours, and is laid out eight times sooner.
         cell = replace(cell, options={**cell.options, "area": chosen, "stride": LINE})
@@ -115,7 +115,7 @@ def other_end(cell: Cell, server: Command, cpus: Sequence[int]) -> Command:
     return replace(server, cpus=tuple(cpus[::-1][: cell.concurrency]))
 
 
-def placed(cell: Cell, seats: Topology, cpus: list[int]) -> dict[str, Any]:
+def placed(cell: Cell, cpu_locations: Topology, cpus: list[int]) -> dict[str, Any]:
     """What the threads of a settled cell can reach, for the record's context; ``cpus`` in their order."""
     taken = cpus if cell.subsystem == "disk" else cpus[: cell.concurrency]
     return {
@@ -123,5 +123,5 @@ def placed(cell: Cell, seats: Topology, cpus: list[int]) -> dict[str, Any]:
         "threads": cell.concurrency,
         "placement": placement_of(cell),
         "cpus": taken,
-        **topology.reach(seats, taken),
+        **topology.reach(cpu_locations, taken),
     }

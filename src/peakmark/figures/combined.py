@@ -13,7 +13,7 @@ from peakmark.config.drawings import Drawing
 from peakmark.figures import across, panels, style
 from peakmark.figures.across import Across
 from peakmark.judging.drawn import value_of
-from peakmark.judging.naming import Naming
+from peakmark.judging.label_formatter import LabelFormatter
 from peakmark.judging.row import Row
 
 HEIGHT = 1.7  # inches of a panel
@@ -52,7 +52,7 @@ def workload(row: Row) -> str:
     """Its name, with the variant and the node where there are several of them."""
     variant = row.key.variant if row.table.subsystem == "memory" else ""
     node = row.key.node if row.key.node != "any" else ""
-    return ", ".join(filter(None, (Naming.of(row).workload(row), "" if variant == "pool" else variant, node)))
+    return ", ".join(filter(None, (LabelFormatter.of(row).workload(row), "" if variant == "pool" else variant, node)))
 
 
 def _panels(rows: Sequence[Row], horizontal: Across) -> Mapping[str, list[Row]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from peakmark.running.reasons import JobReason
+from peakmark.running.job_reasons import JobReason
 from peakmark.slurm import SlurmError
 
 _LATER = re.compile(

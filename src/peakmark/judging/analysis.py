@@ -13,15 +13,15 @@ from peakmark.storage.results import Results
 
 
 @dataclass(frozen=True)
-class Judged:
+class Analysis:
     """All that is known of a campaign. ``rows``: those of every table by the table's name, see ``rows.build``."""
 
     results: Results
 
     @classmethod
-    def of(cls, campaign: Path | Judged) -> Judged:
+    def of(cls, campaign: Path | Analysis) -> Analysis:
         """What is judged already as it is; of a folder, what is in it. Errors: RecordError when it holds no campaign."""
-        return campaign if isinstance(campaign, Judged) else cls(Results.read(campaign))
+        return campaign if isinstance(campaign, Analysis) else cls(Results.read(campaign))
 
     @cached_property
     def rows(self) -> Mapping[str, Sequence[Row]]:

@@ -11,7 +11,7 @@ from typing import Any
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import size
-from peakmark.judging import alike, checks, notes, ratios
+from peakmark.judging import checks, comparability, ratios, shared_warnings
 from peakmark.judging.measured import DEFAULT, Measured
 from peakmark.judging.row import Row
 from peakmark.messages import Message, Scope, Severity, message
@@ -51,14 +51,14 @@ def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None)
 
 def disagreements(row: Row) -> Iterator[Message]:
     """References that differ from the own kernel by more than the band: a doubt, unless it is known in what they differ."""
-    unlike = {mark.about for mark in done_otherwise(row)}
+    unequal_nodes = {mark.about for mark in setting_deviations(row)}
     compare = SUBSYSTEMS[row.table.subsystem].differs
     if row.table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
         compare = f"buffers ({row.table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
     for program in ratios.references(row.table):
         for _, series, _ in ratios.pairs([row] if row.own else [], program.instrument):
             factor = ratios.factor(row.measured, series)
-            if factor > DEFAULT.band and program.instrument not in unlike:
+            if factor > DEFAULT.band and program.instrument not in unequal_nodes:
                 known = factor <= DEFAULT.explained and ratios.differences(row, program.instrument)
                 level, first, second = (
                     Severity.NOTE if known else Severity.UNSURE,
@@ -70,7 +70,7 @@ def disagreements(row: Row) -> Iterator[Message]:
 
 def shown_by(row: Row) -> frozenset[str]:
     """The codes of ``notes.SHARED`` that the records of the row's own kernel can show."""
-    codes = set(notes.SHARED)
+    codes = set(shared_warnings.SHARED)
     runs = row.measured.points
     if not any((run.known("noise") or {}).get("during") for run in runs):
         codes -= {"steal", "other-load"}
@@ -119,11 +119,11 @@ def filled(row: Row) -> Iterator[Message]:
             yield message("filled", about=name, other=other, size=size(row.key.block))
 
 
-def done_otherwise(row: Row) -> Iterator[Message]:
+def setting_deviations(row: Row) -> Iterator[Message]:
     """References that compute or write in another way than the own kernel was asked to in the same row."""
-    own = alike.terms(row.own, row.key.workload) if row.own else {}
+    own = comparability.settings(row.own, row.key.workload) if row.own else {}
     for name, series in row.series.items():
-        differ = alike.otherwise(own, name, alike.terms(series, row.key.workload))
+        differ = comparability.otherwise(own, name, comparability.settings(series, row.key.workload))
         if name != row.table.own.instrument and differ:
             yield message("otherwise", about=name, ways="; ".join(differ))
 
@@ -137,14 +137,14 @@ def kept_by_host(tables: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
 
 
 def _flush_doubted(row: Row) -> bool:
-    return any(doubt.code == "flush" for doubt in row.doubts)
+    return any(doubt.code == "flush" for doubt in row.specific_warnings)
 
 
 def _kept(row: Row) -> Row:
     if row.table.subsystem != "disk" or row.own is None or _flush_doubted(row):
         return row
     doubt = replace(message("host-cache", Severity.UNSURE, about=row.table.own.instrument), scope=Scope.CAMPAIGN)
-    return replace(row, marks=(*row.marks, doubt))
+    return replace(row, warnings=(*row.warnings, doubt))
 
 
 def other_streams(row: Row) -> Iterator[Message]:
@@ -170,8 +170,8 @@ def of_programs_and_limit(row: Row) -> Iterator[Message]:
         yield message("limit", remark=remark)
     if row.limit.finding:
         yield message("machine", remark=row.limit.finding)
-    if len(row.ends) > 1:
-        yield message("pairs", pairs=tuple(f"{client} → {server}" for client, server in row.ends))
+    if len(row.endpoints) > 1:
+        yield message("pairs", pairs=tuple(f"{client} → {server}" for client, server in row.endpoints))
 
 
 def hosts(row: Row, limits: str | None) -> Iterator[Message]:
@@ -179,8 +179,8 @@ def hosts(row: Row, limits: str | None) -> Iterator[Message]:
 
     ``limits``: why equal nodes have no limit in common.
     """
-    own = row.unlike.get(row.table.own.instrument)
-    for about, differ in {"": own}.items() if own else row.unlike.items():
+    own = row.unequal_nodes.get(row.table.own.instrument)
+    for about, differ in {"": own}.items() if own else row.unequal_nodes.items():
         yield message("hosts", Severity.WRONG, about=about, differ=differ)
     if limits and not own:
         yield message("hosts", Severity.UNSURE, case="limits", limits=limits)

@@ -13,7 +13,7 @@ from peakmark.errors import PeakmarkError, sentence
 Result = TypeVar("Result")
 
 
-class Mistake(ApiError):
+class UserError(ApiError):
     """Printed by Snakemake as one line: without a traceback there is no place in the rules that it would add."""
 
     @property
@@ -25,11 +25,11 @@ class Mistake(ApiError):
         """Whoever passes the error on sets it."""
 
 
-def or_sentence(function: Callable[[], Result]) -> Result:
+def as_workflow_error(function: Callable[[], Result]) -> Result:
     """What a user or his machine did wrong is told in a sentence. Errors: Mistake."""
     try:
         return function()
     except PeakmarkError as error:
-        raise Mistake(str(error)) from None
+        raise UserError(str(error)) from None
     except OSError as error:
-        raise Mistake(sentence(error)) from None
+        raise UserError(sentence(error)) from None

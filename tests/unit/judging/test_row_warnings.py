@@ -21,9 +21,9 @@ def _row(tmp_path: Path, ping: str, own: str = "MyNETBench") -> Row:
         {"heading": f"{own} Measured Latency (ms)", "value": "measured"},
         {"heading": f"{ping} Measured Latency (ms)", "value": "measured", "of": "ping"},
     ]
-    sheet = {"name": "latency", "of": "network_latency", "title": "Latency", "columns": columns}
+    layout_table = {"name": "latency", "of": "network_latency", "title": "Latency", "columns": columns}
     layout = tmp_path / "mine.yaml"
-    layout.write_text(json.dumps({"schema": 1, "name": "mine", "description": "A table.", "tables": [sheet]}))
+    layout.write_text(json.dumps({"schema": 1, "name": "mine", "description": "A table.", "tables": [layout_table]}))
     cells = (
         make.cell("netbench", "LAT-TCP", subsystem="network", block=1),
         make.cell("ping", "LAT-ICMP", subsystem="network"),
@@ -41,13 +41,13 @@ def _row(tmp_path: Path, ping: str, own: str = "MyNETBench") -> Row:
 def test_an_echo_is_no_reference_whatever_a_layout_calls_it(tmp_path: Path, ping: str) -> None:
     row = _row(tmp_path, ping)
     assert next(entry.heading for entry in row.table.references) == ping
-    assert not [note for note in row.marks if note.code == "disagreement"]
+    assert not [note for note in row.warnings if note.code == "disagreement"]
 
 
 def test_a_remark_carries_no_heading_until_it_is_shown(tmp_path: Path) -> None:
     row = _row(tmp_path, "ping", own="Our kernel")
-    about = [note for note in row.marks if note.about == "netbench"]
-    assert about and not [note for note in row.marks if "Our kernel" in note.text]
+    about = [note for note in row.warnings if note.about == "netbench"]
+    assert about and not [note for note in row.warnings if "Our kernel" in note.text]
     assert all(f"Our kernel: {note.text}" in row.said(row.remarks) for note in about)
 
 
@@ -58,7 +58,7 @@ def test_a_fact_is_told_without_its_remedy() -> None:
 
 
 def _codes(folder: Path, table: str) -> list[set[str]]:
-    return [{note.code for note in row.marks} for row in rows.build(Results.read(folder))[table]]
+    return [{note.code for note in row.warnings} for row in rows.build(Results.read(folder))[table]]
 
 
 def test_what_is_missing_and_what_a_program_said_are_remarks(tmp_path: Path) -> None:
@@ -87,7 +87,9 @@ def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path: Path)
         ),
     ]
     (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["disk_throughput"]
-    assert [note.text for note in row.marks if note.code == "otherwise"] == ["not done alike (fill overwrite, not new)"]
+    assert [note.text for note in row.warnings if note.code == "otherwise"] == [
+        "not done alike (fill overwrite, not new)"
+    ]
 
 
 @pytest.mark.parametrize(("rate", "apart"), [(60e9, "1.7"), (170e9, "1.7"), (99e9, "")])
@@ -98,7 +100,7 @@ def test_a_reference_that_disagrees_says_so(rate: float, apart: str, tmp_path: P
         for of, value in zip(cells, (100e9, rate, 99e9), strict=True)
     ]
     (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["cpu"]
-    said = [note.fact for note in row.doubts if note.code == "disagreement"]
+    said = [note.fact for note in row.specific_warnings if note.code == "disagreement"]
     assert said == ([f"MyCPUBench and HPL are a factor of {apart} apart"] if apart else [])
 
 
@@ -119,5 +121,5 @@ def test_a_published_value_that_was_defined_otherwise_says_so(tmp_path: Path) ->
         record = make.record(of, [make.measurement(of, "rate", 3e9)])
         folder = make.write(tmp_path / isa, [record], config={"report": {"published": [name]}})
         (row,) = rows.build(Results.read(folder))["cpu"]
-        said = [note.text for note in row.marks if note.code == "defined"]
+        said = [note.text for note in row.warnings if note.code == "defined"]
         assert said == ([f"{name} (published): instruction set scalar there, auto here"] if isa == "auto" else [])

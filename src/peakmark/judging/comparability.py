@@ -29,7 +29,7 @@ _ALWAYS = {"hpl": {"instruction set": "the widest"}}
 _IN_BYTES = ("pool", "size")
 
 
-def terms(series: Series, workload: str) -> dict[str, str]:
+def settings(series: Series, workload: str) -> dict[str, str]:
     """What was asked of a row, how it is written and over which link, in words; of its first repetition, as all are asked
     the same.
     """
@@ -115,10 +115,10 @@ class Mixed:
         return f"{self.side} mixes nodes that are not equal ({self.differ}): name equal ones (nodes:)"
 
 
-Unlike = Difference | Mixed
+Mismatch = Difference | Mixed
 
 
-def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[Unlike]:
+def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[Mismatch]:
     """Of what both know, that which differs."""
     both = [Difference(name, before[name], after.get(name, "")) for name in before]
     return [
@@ -128,12 +128,15 @@ def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[Unl
     ]
 
 
-def mixing(before: str, after: str) -> list[Unlike]:
+def mixing(before: str, after: str) -> list[Mismatch]:
     """The sides that mix nodes that are not equal, with what differs."""
     return [Mixed(side, differ) for side, differ in (("A", before), ("B", after)) if differ]
 
 
-def summary(of_rows: Sequence[Sequence[Unlike]]) -> list[str]:
+def summary(of_rows: Sequence[Sequence[Mismatch]]) -> list[str]:
     """The differences of many rows, each once, with the number of rows that have it."""
-    counts = Counter(unlike for row in of_rows for unlike in row)
-    return [f"{unlike} ({count} rows)" if count > 1 else str(unlike) for unlike, count in counts.items()]
+    counts = Counter(unequal_nodes for row in of_rows for unequal_nodes in row)
+    return [
+        f"{unequal_nodes} ({count} rows)" if count > 1 else str(unequal_nodes)
+        for unequal_nodes, count in counts.items()
+    ]

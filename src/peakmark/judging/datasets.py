@@ -12,7 +12,7 @@ from peakmark.catalogue.workloads import POOLS
 from peakmark.config import published
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, size
-from peakmark.judging import alike, paired, rows
+from peakmark.judging import comparability, paired, rows
 from peakmark.judging.row import Key, Series
 from peakmark.messages import worst
 from peakmark.storage.results import Results
@@ -22,7 +22,7 @@ LEAST_ROWS = 3
 
 
 @dataclass(frozen=True, order=True)
-class Point:
+class ComparedPoint:
     """What is compared with its like; block in bytes, 0 where there is none; variant "" where a side does not tell it.
 
     word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is then 0: two threads and
@@ -39,14 +39,14 @@ class Point:
     word: str = ""
 
 
-def point_of(table: str, instrument: str, key: Key) -> Point:
+def point_of(table: str, instrument: str, key: Key) -> ComparedPoint:
     """The point of a program's values in a campaign's row."""
     count = 0 if key.word else key.concurrency
-    return Point(table, instrument, key.workload, key.variant, key.block or 0, count, key.node, key.word)
+    return ComparedPoint(table, instrument, key.workload, key.variant, key.block or 0, count, key.node, key.word)
 
 
 @dataclass(frozen=True)
-class Entry:
+class DatasetRow:
     """What a side has at one point.
 
     values   in SI units
@@ -59,16 +59,16 @@ class Entry:
     """
 
     values: tuple[float, ...]
-    doubt: str = ""
-    terms: Mapping[str, str] = field(default_factory=dict)
+    warning: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
     remarks: Sequence[str] = ()
     threads: int | None = None
-    unlike: str = ""
+    unequal_nodes: str = ""
     turns: paired.Turns = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Side:
+class Dataset:
     """One side: its name, and what it has by point. ``bare`` says that its points have no variant and node.
 
     machine  what the machines are, in words
@@ -77,7 +77,7 @@ class Side:
     """
 
     name: str
-    entries: Mapping[Point, Entry]
+    entries: Mapping[ComparedPoint, DatasetRow]
     bare: bool
     machine: Mapping[str, str] = field(default_factory=dict)
     drift: Mapping[str, float] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Side:
         return sorted({point.node for point in self.entries}, key=natural)
 
 
-def read(name: str) -> Side:
+def read(name: str) -> Dataset:
     """A side by the folder of a campaign, or by the name or path of published results.
 
     Errors: PeakmarkError when it is neither, or damaged.
@@ -101,12 +101,12 @@ def read(name: str) -> Side:
         source = published.load(name)
         remarks, definitions = source.remarks, source.definitions
         entries = {
-            _published_point(key): Entry(
-                tuple(numbers), terms=alike.defined(definitions.get(key, {})), remarks=remarks.get(key, ())
+            _published_point(key): DatasetRow(
+                tuple(numbers), settings=comparability.defined(definitions.get(key, {})), remarks=remarks.get(key, ())
             )
             for key, numbers in source.runs.items()
         }
-        return Side(source.name, entries, bare=True)
+        return Dataset(source.name, entries, bare=True)
     known = ", ".join(sorted(file.stem for file in published.FOLDER.glob("*.csv")))
     raise ConfigError(
         f"{name!r} is neither the folder of a campaign, such as results/quick, nor published results: {known}, or the "
@@ -114,14 +114,14 @@ def read(name: str) -> Side:
     )
 
 
-def _published_point(key: published.PublishedKey) -> Point:
+def _published_point(key: published.PublishedKey) -> ComparedPoint:
     table, workload, block, concurrency, instrument = key
     workload = f"LAT-{workload}" if table == "network_latency" else workload
-    return Point(table, instrument, workload, "", block or 0, concurrency, "")
+    return ComparedPoint(table, instrument, workload, "", block or 0, concurrency, "")
 
 
-def _campaign(path: Path) -> Side:
-    entries: dict[Point, Entry] = {}
+def _campaign(path: Path) -> Dataset:
+    entries: dict[ComparedPoint, DatasetRow] = {}
     changes: dict[str, list[float]] = {}
     results = Results.read(path)
     beside = str(results.plan.get("beside") or "")
@@ -130,20 +130,20 @@ def _campaign(path: Path) -> Side:
             for instrument, series in row.series.items():
                 in_time = sorted(series.points, key=lambda point: str(point.context["started"]))
                 changes.setdefault(name, []).extend(halves([point.value for point in in_time]))
-                entries[point_of(name, instrument, row.key)] = Entry(
+                entries[point_of(name, instrument, row.key)] = DatasetRow(
                     series.values,
-                    str(worst(row.marks_of(instrument)) or ""),
-                    _terms(row.key, series),
+                    str(worst(row.warnings_of(instrument)) or ""),
+                    _settings(row.key, series),
                     threads=row.key.concurrency if row.key.word else None,
-                    unlike=row.unlike.get(instrument, ""),
+                    unequal_nodes=row.unequal_nodes.get(instrument, ""),
                     turns=paired.turns(series.points) if beside else {},
                 )
-    return Side(path.name, entries, False, alike.machine(results), drift_of(changes), beside)
+    return Dataset(path.name, entries, False, comparability.machine(results), drift_of(changes), beside)
 
 
-def _terms(key: Key, series: Series) -> Mapping[str, str]:
+def _settings(key: Key, series: Series) -> Mapping[str, str]:
     meant = {f"threads of {key.word}": str(key.concurrency)} if key.word else {}
-    return {**alike.terms(series, key.workload), **meant}
+    return {**comparability.settings(series, key.workload), **meant}
 
 
 def halves(in_time: Sequence[float]) -> list[float]:
@@ -161,7 +161,7 @@ def drift_of(changes: Mapping[str, Sequence[float]]) -> dict[str, float]:
     return {table: statistics.median(factors) for table, factors in changes.items() if len(factors) >= LEAST_ROWS}
 
 
-def _bare_point(side: Side, point: Point) -> Point | None:
+def _bare_point(side: Dataset, point: ComparedPoint) -> ComparedPoint | None:
     """The name of a point in published results, None for caches and for ordinary stores beside streaming ones, which nobody
     published.
     """
@@ -170,14 +170,14 @@ def _bare_point(side: Side, point: Point) -> Point | None:
     workload, block = published.stands_for(point.workload, point.block or None)
     meant = side.entries[point].threads
     count = point.concurrency if meant is None else meant
-    return Point(point.table, point.instrument, workload, "", published.rounded(block) or 0, count, "")
+    return ComparedPoint(point.table, point.instrument, workload, "", published.rounded(block) or 0, count, "")
 
 
-def bare_points(side: Side) -> dict[Point, Point]:
+def bare_points(side: Dataset) -> dict[ComparedPoint, ComparedPoint]:
     """A campaign's points by the names that published results give them: without variant, node and word, DRAM only,
     blocks in powers of 1024.
     """
-    without_word: dict[Point, Point] = {}
+    without_word: dict[ComparedPoint, ComparedPoint] = {}
     # Two threads as a number come before a word that meant two: the first is what was published.
     for point in sorted(side.entries, key=lambda asked: bool(asked.word)):
         bare = _bare_point(side, point)
@@ -200,7 +200,7 @@ def bare_points(side: Side) -> dict[Point, Point]:
     return without_word
 
 
-def describe(point: Point) -> str:
+def describe(point: ComparedPoint) -> str:
     """``disk_throughput diskbench RS psync 1 MiB x4``; ``cpu cpubench DP xcores``."""
     parts = [point.table, point.instrument, point.workload, point.variant, size(point.block or None)]
     node = point.node if point.node not in ("", "any") else ""

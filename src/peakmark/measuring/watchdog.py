@@ -37,18 +37,18 @@ def standing() -> Iterator[None]:
     if _pipe is not None:
         yield
         return
-    ear, mouth = os.pipe()
+    read_fd, write_fd = os.pipe()
     with interrupts.held():
         child = os.fork()
         if child == 0:
-            _keep(ear, mouth)
-    os.close(ear)
-    _pipe = mouth
+            _keep(read_fd, write_fd)
+    os.close(read_fd)
+    _pipe = write_fd
     try:
         yield
     finally:
         _pipe = None
-        os.close(mouth)
+        os.close(write_fd)
         os.waitpid(child, 0)
 
 
@@ -103,22 +103,22 @@ def _owner() -> int | None:
     return None
 
 
-def _keep(ear: int, mouth: int) -> NoReturn:
+def _keep(read_fd: int, write_fd: int) -> NoReturn:
     """The guard's whole life; it never returns into the program it was forked from."""
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        os.close(mouth)
+        os.close(write_fd)
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nothing, stream)
-        _clear(*_listen(ear))
+        _clear(*_listen(read_fd))
     finally:
         os._exit(0)
 
 
-def _listen(ear: int) -> tuple[set[int], set[str]]:
+def _listen(read_fd: int) -> tuple[set[int], set[str]]:
     """Groups and directories that are there when the pipe closes."""
     groups: set[int] = set()
     directories: set[str] = set()
@@ -126,7 +126,7 @@ def _listen(ear: int) -> tuple[set[int], set[str]]:
     deadline, rest = None, b""
     while True:
         wait = None if deadline is None else max(0.0, deadline - time.monotonic())
-        ready, _, _ = select.select([ear] if owner is None else [ear, owner], [], [], wait)
+        ready, _, _ = select.select([read_fd] if owner is None else [read_fd, owner], [], [], wait)
         if owner is not None and owner in ready:
             owner, deadline = None, time.monotonic() + GRACE_S
             _signal(os.kill, parent, signal.SIGTERM)
@@ -134,9 +134,9 @@ def _listen(ear: int) -> tuple[set[int], set[str]]:
             deadline = None
             if os.getppid() == parent:
                 _signal(os.kill, parent, signal.SIGKILL)
-        if ear not in ready:
+        if read_fd not in ready:
             continue
-        text = os.read(ear, 65536)
+        text = os.read(read_fd, 65536)
         if not text:
             return groups, directories
         *lines, rest = (rest + text).split(b"\0")

@@ -12,7 +12,7 @@ from tests.unit import campaign_data as make
 
 from peakmark import statistics
 from peakmark.cell import Cell
-from peakmark.judging import compare, compare_text, sides
+from peakmark.judging import compare, compare_text, datasets
 
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]
 
@@ -32,8 +32,8 @@ def changed(
 
 
 def test_what_was_not_asked_alike_is_not_judged(tmp_path: Path) -> None:
-    before = sides.read(str(changed(tmp_path / "a")))
-    after = sides.read(str(changed(tmp_path / "b", "scalar", False, factor=0.5)))
+    before = datasets.read(str(changed(tmp_path / "a")))
+    after = datasets.read(str(changed(tmp_path / "b", "scalar", False, factor=0.5)))
     text, counts = compare_text.report(before, after)
     assert counts == {"not alike": 2}
     first = text.splitlines()[0]
@@ -75,15 +75,15 @@ def test_each_choice_that_changes_what_is_measured_is_said(
                 **{option: asked},
             )
             records.append(make.record(of, [make.measurement(of, metric, 1e9 * factor * value)]))
-        both.append(sides.read(str(make.write(tmp_path / name, records))))
+        both.append(datasets.read(str(make.write(tmp_path / name, records))))
     text, counts = compare_text.report(*both)
     assert counts == {"not alike": 1}
     assert said in text.splitlines()[0]
 
 
 def test_another_cpu_is_said_first_and_judged(tmp_path: Path) -> None:
-    before = sides.read(str(changed(tmp_path / "a")))
-    after = sides.read(str(changed(tmp_path / "b", model="CPU two", factor=0.5)))
+    before = datasets.read(str(changed(tmp_path / "a")))
+    after = datasets.read(str(changed(tmp_path / "b", model="CPU two", factor=0.5)))
     text, counts = compare_text.report(before, after)
     assert counts["worse"] == 2
     assert text.startswith("not the same on both sides: CPU: A has CPU one, B has CPU two")
@@ -113,41 +113,41 @@ def of_words(
 
 
 def test_a_word_and_the_number_that_it_meant_are_two_rows(tmp_path: Path) -> None:
-    before = sides.read(str(of_words(tmp_path / "a", {2: 1e9, "cores": 2e9})))
-    after = sides.read(str(of_words(tmp_path / "b", {2: 1e9, "cores": 1e9})))
+    before = datasets.read(str(of_words(tmp_path / "a", {2: 1e9, "cores": 2e9})))
+    after = datasets.read(str(of_words(tmp_path / "b", {2: 1e9, "cores": 1e9})))
     found, _, _ = compare.compare(before, after)
-    assert [(sides.describe(one.point), one.verdict) for one in found] == [
+    assert [(datasets.describe(one.point), one.verdict) for one in found] == [
         ("cpu cpubench DP x2", "no difference shown"), ("cpu cpubench DP xcores", "worse"),
     ]  # fmt: skip
-    only, first, second = compare.compare(before, sides.read(str(of_words(tmp_path / "c", {2: 1e9}))))
+    only, first, second = compare.compare(before, datasets.read(str(of_words(tmp_path / "c", {2: 1e9}))))
     assert (len(only), first, second) == (1, 1, 0)
 
 
 def test_a_word_that_meant_another_number_is_not_alike(tmp_path: Path) -> None:
-    before = sides.read(str(of_words(tmp_path / "a", {"cores": 1e9})))
+    before = datasets.read(str(of_words(tmp_path / "a", {"cores": 1e9})))
     ((point, entry),) = before.entries.items()
-    other = replace(entry, terms={**entry.terms, "threads of cores": "4"})
+    other = replace(entry, settings={**entry.settings, "threads of cores": "4"})
     ((found,), _, _) = compare.compare(before, replace(before, entries={point: other}))
     assert (found.verdict, said(found)) == ("not alike", "threads of cores: A has 2, B has 4")
 
 
 def test_a_published_row_of_a_number_meets_the_word_only_where_no_number_is(tmp_path: Path) -> None:
-    published_side = replace(sides.read("disk-patterns-2020"), entries={
-        sides.Point("cpu", "cpubench", "DP", "", 0, 2, ""): sides.Entry((1e9, 1e9, 1e9, 1e9)),
+    published_side = replace(datasets.read("disk-patterns-2020"), entries={
+        datasets.ComparedPoint("cpu", "cpubench", "DP", "", 0, 2, ""): datasets.DatasetRow((1e9, 1e9, 1e9, 1e9)),
     })  # fmt: skip
-    both = sides.read(str(of_words(tmp_path / "a", {2: 1e9, "cores": 2e9})))
+    both = datasets.read(str(of_words(tmp_path / "a", {2: 1e9, "cores": 2e9})))
     ((found,), _, _) = compare.compare(published_side, both)
     assert statistics.median(found.after) == pytest.approx(1e9, rel=0.01)
-    word = sides.read(str(of_words(tmp_path / "b", {"cores": 2e9})))
+    word = datasets.read(str(of_words(tmp_path / "b", {"cores": 2e9})))
     ((found,), _, _) = compare.compare(published_side, word)
     assert statistics.median(found.after) == pytest.approx(2e9, rel=0.01)
 
 
 @pytest.mark.parametrize(("kernel", "verdict"), [("6.1.0-1", "better"), ("6.1.0-2", "not alike")])
 def test_only_a_row_that_mixes_unequal_nodes_gets_no_verdict(tmp_path: Path, kernel: str, verdict: str) -> None:
-    before = sides.read(str(of_words(tmp_path / "a", {2: 1e9})))
+    before = datasets.read(str(of_words(tmp_path / "a", {2: 1e9})))
     kernels = {"a": "6.1.0-1", "b": kernel}
-    after = sides.read(str(of_words(tmp_path / "b", {2: 2e9}, hosts="ab", kernels=kernels)))
+    after = datasets.read(str(of_words(tmp_path / "b", {2: 2e9}, hosts="ab", kernels=kernels)))
     ((found,), _, _) = compare.compare(before, after)
     assert found.verdict == verdict
     assert ("6.1.0-2 on b" in compare_text.report(before, after)[0]) == (verdict == "not alike")
@@ -162,8 +162,8 @@ def _against_the_first_report(
     folder: Path, cells: list[Cell], metric: str, value: float
 ) -> dict[str, compare.Comparison]:
     records = [make.record(of, [make.measurement(of, metric, value)]) for of in cells]
-    side = sides.read(str(make.write(folder, records)))
-    found, _, _ = compare.compare(sides.read("four-subsystems-2018-hyperion"), side)
+    side = datasets.read(str(make.write(folder, records)))
+    found, _, _ = compare.compare(datasets.read("four-subsystems-2018-hyperion"), side)
     return {one.point.workload: one for one in found}
 
 
@@ -203,7 +203,7 @@ def test_campaigns_that_write_otherwise_are_not_alike_though_one_did_not_ask(tmp
             for number in range(6)
         ]
         make.write(tmp_path / name, [make.record(of, [make.measurement(of, "iops", 1e4)]) for of in cells])
-    found, _, _ = compare.compare(sides.read(str(tmp_path / "a")), sides.read(str(tmp_path / "b")))
+    found, _, _ = compare.compare(datasets.read(str(tmp_path / "a")), datasets.read(str(tmp_path / "b")))
     assert {one.point.workload: said(one) for one in found if one.verdict == "not alike"} == {
         "WR": "sync: A has end, B has each"
     }

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.config.layouts import Sheet, name_in, written
+from peakmark.config.layouts import LayoutTable, name_in, written
 from peakmark.formatting import plural, significant, size
 from peakmark.instruments.fitting import UNITS
-from peakmark.instruments.tables import Series, Table
+from peakmark.instruments.tables import Program, Table
 from peakmark.judging.row import Row
 
 
@@ -37,44 +37,44 @@ class Topic(Enum):
 
 
 @dataclass(frozen=True)
-class Naming:
-    """Names for the rows of ``table``; those of ``sheet`` where a layout prints it. ``mark`` is the decimal mark."""
+class LabelFormatter:
+    """Names for the rows of ``table``; those of ``layout_table`` where a layout prints it. ``mark`` is the decimal mark."""
 
     table: Table
     mark: str = "."
-    sheet: Sheet | None = None
+    layout_table: LayoutTable | None = None
 
     @classmethod
-    def of(cls, row: Row, mark: str = ".") -> Naming:
+    def of(cls, row: Row, mark: str = ".") -> LabelFormatter:
         """Names for one row, as the layout that prints it has them."""
-        return cls(row.table, mark, row.sheet)
+        return cls(row.table, mark, row.layout_table)
 
     def workload(self, row: Row) -> str:
         """``RWS``, or what the layout writes instead: a word of its own, or the heading of the workload's columns."""
-        if self.sheet is None:
+        if self.layout_table is None:
             return self.table.workload_label(row.key.workload)
         own = [
             column
-            for column in self.sheet.columns
+            for column in self.layout_table.columns
             if column.workload == row.key.workload and column.instrument == self.table.own.instrument and column.value
         ]
         if own:
             return min(own, key=lambda column: column.concurrency or 0).heading
-        return self.sheet.names(row.key.workload, row.key.concurrency, row.key.block)["workload"]
+        return self.layout_table.names(row.key.workload, row.key.concurrency, row.key.block)["workload"]
 
     def block(self, row: Row) -> str:
         """``16 MiB``, or ``16MB`` where the layout has it so; empty without a block."""
         if row.key.block is None:
             return ""
-        if self.sheet is None:
+        if self.layout_table is None:
             return size(row.key.block)
-        if self.sheet.sizes.startswith("in "):
+        if self.layout_table.sizes.startswith("in "):
             # A column of plain numbers has its unit in the heading; sentences and axes need it, and fewer digits.
-            called = self.sheet.labels.get((row.key.workload, row.key.block), (None, None))[1]
-            if called is None and self.sheet.sizes == "in B":
+            called = self.layout_table.labels.get((row.key.workload, row.key.block), (None, None))[1]
+            if called is None and self.layout_table.sizes == "in B":
                 return size(row.key.block)
-            return f"{called or written(row.key.block, self.sheet.sizes)} {self.sheet.sizes.removeprefix('in ')}"
-        return self.sheet.names(row.key.workload, row.key.concurrency, row.key.block)["block"]
+            return f"{called or written(row.key.block, self.layout_table.sizes)} {self.layout_table.sizes.removeprefix('in ')}"
+        return self.layout_table.names(row.key.workload, row.key.concurrency, row.key.block)["block"]
 
     def many(self, count: int) -> str:
         """``1 thread``, ``8 streams``."""
@@ -86,14 +86,14 @@ class Naming:
             return row.key.word
         return self.many(row.key.concurrency) + (f" ({row.key.word})" if row.key.word else "")
 
-    def program(self, series: Series) -> str:
+    def program(self, series: Program) -> str:
         """The program as the headings call it: ``FileIO`` of ``FileIO Measured Throughput (MB/sec)``."""
-        return (name_in(self.sheet, series.instrument) if self.sheet else "") or series.heading
+        return (name_in(self.layout_table, series.instrument) if self.layout_table else "") or series.heading
 
     @property
     def _scale(self) -> tuple[float, str]:
         """Factor from SI, and the unit as sentences write it."""
-        factor = self.table.factor if self.sheet is None else self.sheet.factor
+        factor = self.table.factor if self.layout_table is None else self.layout_table.factor
         unit = UNITS.get((self.table.unit, factor))
         return (factor, unit) if unit else (self.table.factor, self.table.shown)
 
@@ -153,4 +153,4 @@ def noun(table: Table) -> str:
 
 def quantity(table: Table, value: float, mark: str = ".") -> str:
     """A value in SI units as text in the table's unit: ``38.4 GigaOPS``."""
-    return Naming(table, mark).quantity(value)
+    return LabelFormatter(table, mark).quantity(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.running.slurm_site import ACCOUNT, LIMIT, NO_ANSWER, refusal
 
-from peakmark.running import refusals
+from peakmark.running import submission_errors
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from peakmark.running import refusals
     ],
 )
 def test_what_may_go_better_later(words: str) -> None:
-    assert refusals.later(refusal(words))
+    assert submission_errors.later(refusal(words))
 
 
 POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
@@ -44,14 +44,14 @@ POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/
 @pytest.mark.parametrize("failed", ["allocation failure:", "sbatch: error: Batch job submission failed:"])
 def test_a_limit_is_told_by_its_name(limit: str, remedy: str, failed: str) -> None:
     error = refusal(f"sbatch: error: {limit} {failed} {POLICY}")
-    assert not refusals.later(error)
-    sentence = str(refusals.reason(error))
+    assert not submission_errors.later(error)
+    sentence = str(submission_errors.reason(error))
     assert limit in sentence and remedy in sentence
     assert "slurm_account" not in sentence, "accounting is no account"
 
 
 def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:
-    assert "slurm_account" not in str(refusals.reason(refusal(f"allocation failure: {POLICY}")))
+    assert "slurm_account" not in str(submission_errors.reason(refusal(f"allocation failure: {POLICY}")))
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,15 @@ def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:
     ],
 )
 def test_what_will_not_is_a_sentence_with_a_remedy(words: str, remedy: str) -> None:
-    assert not refusals.later(refusal(words))
-    sentence = str(refusals.reason(refusal(words)))
+    assert not submission_errors.later(refusal(words))
+    sentence = str(submission_errors.reason(refusal(words)))
     assert remedy in sentence and "sbatch" not in sentence
 
 
 def test_a_lost_answer_is_no_refusal() -> None:
-    assert refusals.later(NO_ANSWER) and refusals.unanswered(NO_ANSWER) and not refusals.away(NO_ANSWER)
-    assert "no answer from Slurm within 60 s" in refusals.said(NO_ANSWER)
+    assert (
+        submission_errors.later(NO_ANSWER)
+        and submission_errors.unanswered(NO_ANSWER)
+        and not submission_errors.away(NO_ANSWER)
+    )
+    assert "no answer from Slurm within 60 s" in submission_errors.said(NO_ANSWER)

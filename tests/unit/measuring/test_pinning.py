@@ -10,10 +10,10 @@ import pytest
 from peakmark.cell import Cell
 from peakmark.instruments import REGISTRY
 from peakmark.machine.host import Host
-from peakmark.machine.topology import Seat
-from peakmark.measuring import measure, placing
+from peakmark.machine.topology import CpuLocation
+from peakmark.measuring import measure, pinning
 
-SEATS = {cpu: Seat(cpu, cpu, cpu // 4, cpu // 4, (cpu,), 0) for cpu in range(8)}
+SEATS = {cpu: CpuLocation(cpu, cpu, cpu // 4, cpu // 4, (cpu,), 0) for cpu in range(8)}
 """Two sockets of four cores; the operating system counts one after the other."""
 LIMITS: dict[str, Any] = {
     "cpus_allowed": list(range(8)), "physical_cores_allowed": 8, "cpu_quota": None, "memory_bytes": 1 << 30,
@@ -38,5 +38,5 @@ def test_a_program_is_given_cpus_in_the_order_of_the_placement(
 
 def test_a_record_tells_the_cores_that_the_job_was_given_and_those_of_the_node() -> None:
     limits = {**LIMITS, "cpus_allowed": [5], "physical_cores_allowed": 1}
-    found = placing.allowed(Host(), limits, SEATS)
+    found = pinning.allowed(Host(), limits, SEATS)
     assert (found["cpus"], found["cores"], found["node_cores"]) == ([5], 1, 8)

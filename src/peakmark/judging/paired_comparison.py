@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from peakmark import statistics
 from peakmark.formatting import significant
 from peakmark.judging import ratios
-from peakmark.judging.naming import Naming, Topic
+from peakmark.judging.label_formatter import LabelFormatter, Topic
 from peakmark.judging.row import Key, Row, Series
 from peakmark.messages import Severity
 
@@ -46,7 +46,7 @@ Choice = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Together:
+class PairedComparison:
     """Two choices at all points that both have.
 
     ahead, behind  rows in which the first is better or worse, by their medians, beside a reference by those of the rounds
@@ -99,26 +99,26 @@ def _rank_sums(ranks: NDArray[np.int64], n: int) -> NDArray[np.float64]:
     return shares
 
 
-def sentences(naming: Naming, rows: Sequence[Row]) -> tuple[list[tuple[Topic, str]], dict[str, str]]:
+def sentences(labels: LabelFormatter, rows: Sequence[Row]) -> tuple[list[tuple[Topic, str]], dict[str, str]]:
     """(topic, sentence) of each pair of workloads, of neighbouring block sizes, of numbers of threads and of the own program
     and a reference, as far as chance is ruled out: at 5 % for all comparisons of the table together, and of the own
     program's where it is not. Beside them, for each reference that is told apart, a clause for the sentence about it.
     """
     right = [row for row in rows if row.own is not None and row.level is not Severity.WRONG]
-    compared = [(Topic.WORKLOADS, together) for together in _workloads(naming, right)]
+    compared = [(Topic.WORKLOADS, together) for together in _workloads(labels, right)]
     if any(not row.measured.summary.enough for row in right):
-        compared += [(Topic.BLOCKS, together) for together in _blocks(naming, right)]
-        compared += [(Topic.THREADS, together) for together in _threads(naming, right)]
-        compared += [(Topic.REFERENCE, together) for together in _references(naming, right)]
+        compared += [(Topic.BLOCKS, together) for together in _blocks(labels, right)]
+        compared += [(Topic.THREADS, together) for together in _threads(labels, right)]
+        compared += [(Topic.REFERENCE, together) for together in _references(labels, right)]
     holding = _holding([together for _, together in compared])
     said = [
-        (topic, _sentence(naming, together))
+        (topic, _sentence(labels, together))
         for topic, together in compared
         if together in holding and not together.instrument
     ]
     # What too few points could never tell is not worth a word, nor are points that are read one by one as fast.
     undecided = [
-        _undecided(naming, together)
+        _undecided(labels, together)
         for topic, together in compared
         if together.least <= LEVEL
         and len(together.factors) >= MANY
@@ -130,13 +130,13 @@ def sentences(naming: Naming, rows: Sequence[Row]) -> tuple[list[tuple[Topic, st
             (Topic.UNDECIDED, f"Chance is not ruled out, at 5 % for all of these together: {'; '.join(undecided)}.")
         )
     return said, {
-        together.instrument: _clause(naming, together)
+        together.instrument: _clause(labels, together)
         for _, together in compared
         if together in holding and together.instrument
     }
 
 
-def _holding(compared: Sequence[Together]) -> list[Together]:
+def _holding(compared: Sequence[PairedComparison]) -> list[PairedComparison]:
     """Those that are no chance: step by step from the least likely one (Holm), among as many as can reach it (Tarone)."""
     among = next(
         (
@@ -146,7 +146,7 @@ def _holding(compared: Sequence[Together]) -> list[Together]:
         ),
         1,
     )
-    holding: list[Together] = []
+    holding: list[PairedComparison] = []
     for together in sorted(
         (together for together in compared if together.least <= LEVEL / among), key=lambda together: together.p
     ):
@@ -156,53 +156,57 @@ def _holding(compared: Sequence[Together]) -> list[Together]:
     return holding
 
 
-def _workloads(naming: Naming, rows: Sequence[Row]) -> Iterator[Together]:
-    chosen = naming.sheet.compare if naming.sheet else None
-    does = "is shorter" if naming.table.lower_is_better else "is faster"
-    for first, second in PAIRS[naming.table.subsystem] if chosen is None else chosen:
-        yield from _pair(naming, rows, "workload", (first, second), lambda row: (naming.workload(row), does))
+def _workloads(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
+    chosen = labels.layout_table.compare if labels.layout_table else None
+    does = "is shorter" if labels.table.lower_is_better else "is faster"
+    for first, second in PAIRS[labels.table.subsystem] if chosen is None else chosen:
+        yield from _pair(labels, rows, "workload", (first, second), lambda row: (labels.workload(row), does))
 
 
-def _blocks(naming: Naming, rows: Sequence[Row]) -> Iterator[Together]:
+def _blocks(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
     blocks = sorted({row.key.block for row in rows if row.key.block is not None})
     for smaller, larger in pairwise(blocks):
         yield from _pair(
-            naming, rows, "block", (larger, smaller), lambda row: (naming.block(row), _times(naming, "has", "is"))
+            labels, rows, "block", (larger, smaller), lambda row: (labels.block(row), _times(labels, "has", "is"))
         )
 
 
-def _threads(naming: Naming, rows: Sequence[Row]) -> Iterator[Together]:
+def _threads(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
     """The most beside the fewest: whether more of them help."""
     counts = sorted({row.key.concurrency for row in rows})
     if len(counts) > 1:
 
         def name(row: Row) -> Choice:
-            does = _times(naming, "has", "is") if row.key.concurrency == 1 else _times(naming, "have", "are")
-            return naming.many(row.key.concurrency), does
+            does = _times(labels, "has", "is") if row.key.concurrency == 1 else _times(labels, "have", "are")
+            return labels.many(row.key.concurrency), does
 
-        yield from _pair(naming, rows, "concurrency", (counts[-1], counts[0]), name)
+        yield from _pair(labels, rows, "concurrency", (counts[-1], counts[0]), name)
 
 
-def _times(naming: Naming, has: str, is_: str) -> str:
+def _times(labels: LabelFormatter, has: str, is_: str) -> str:
     """Of what is ahead: a latency is shorter, but a size or a number of threads has shorter times."""
-    return f"{has} shorter times" if naming.table.lower_is_better else f"{is_} faster"
+    return f"{has} shorter times" if labels.table.lower_is_better else f"{is_} faster"
 
 
-def _references(naming: Naming, rows: Sequence[Row]) -> Iterator[Together]:
+def _references(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
     """The own program beside each reference that measured the same."""
-    said = "says shorter times" if naming.table.lower_is_better else "says more"
-    for entry in ratios.references(naming.table):
+    said = "says shorter times" if labels.table.lower_is_better else "says more"
+    for entry in ratios.references(labels.table):
         there = ratios.pairs(rows, entry.instrument)
         pairs = [(row, row.measured, series) for row, series, _ in there]
         factors = [ratio.value for *_, ratio in there]  # as the sentence about it says them
-        own, other = naming.program(naming.table.own), naming.program(entry)
-        for together in _together(naming, (own, said), (other, said), pairs, factors):
+        own, other = labels.program(labels.table.own), labels.program(entry)
+        for together in _together(labels, (own, said), (other, said), pairs, factors):
             yield replace(together, instrument=entry.instrument)
 
 
 def _pair(
-    naming: Naming, rows: Sequence[Row], field: str, values: tuple[object, object], name: Callable[[Row], Choice]
-) -> Iterator[Together]:
+    labels: LabelFormatter,
+    rows: Sequence[Row],
+    field: str,
+    values: tuple[object, object],
+    name: Callable[[Row], Choice],
+) -> Iterator[PairedComparison]:
     """The rows with the first and with the second value of one field of their keys that are alike in all others."""
     firsts, seconds = ([row for row in rows if getattr(row.key, field) == value] for value in values)
     there = {_without(row.key, field): row for row in seconds}
@@ -211,7 +215,7 @@ def _pair(
     ]
     if pairs:
         other = there[_without(pairs[0][0].key, field)]
-        yield from _together(naming, name(pairs[0][0]), name(other), pairs)
+        yield from _together(labels, name(pairs[0][0]), name(other), pairs)
 
 
 def _without(key: Key, field: str) -> frozenset[tuple[str, object]]:
@@ -220,20 +224,20 @@ def _without(key: Key, field: str) -> frozenset[tuple[str, object]]:
 
 
 def _together(
-    naming: Naming,
+    labels: LabelFormatter,
     first: Choice,
     second: Choice,
     pairs: Sequence[tuple[Row, Series, Series]],
     factors: Sequence[float] = (),
-) -> Iterator[Together]:
+) -> Iterator[PairedComparison]:
     """What ``pairs`` of series say together, each with the row that names it; nothing of fewer than two. ``factors``: the
     first's figure over the second's at each point, of medians unless they are given.
     """
     if len(pairs) < LEAST:
         return
     factors = factors or [own.summary.median / other.summary.median for _, own, other in pairs]
-    better = [(factor < 1) if naming.table.lower_is_better else (factor > 1) for factor in factors]
-    yield Together(
+    better = [(factor < 1) if labels.table.lower_is_better else (factor > 1) for factor in factors]
+    yield PairedComparison(
         first,
         second,
         tuple(row for (row, _, _), ahead in zip(pairs, better, strict=True) if ahead),
@@ -244,7 +248,7 @@ def _together(
     )
 
 
-def _turned(together: Together) -> Together:
+def _sign_conflicts(together: PairedComparison) -> PairedComparison:
     """The same with the one first that is ahead at most points."""
     if len(together.behind) <= len(together.ahead):
         return together
@@ -259,31 +263,31 @@ def _turned(together: Together) -> Together:
     )
 
 
-def _sentence(naming: Naming, together: Together) -> str:
-    together = _turned(together)
+def _sentence(labels: LabelFormatter, together: PairedComparison) -> str:
+    together = _sign_conflicts(together)
     total, factors = len(together.factors), sorted(together.factors)
-    low, high = naming.times(factors[0]), naming.times(factors[-1])
+    low, high = labels.times(factors[0]), labels.times(factors[-1])
     many = "at both points" if total == 2 else f"at all {total} points"
     if together.behind:
         many = f"at {len(together.ahead)} of {total} points"
-    text = f"{' '.join(together.first)} than {together.second[0]} {many} ({low} to {high} times its figure; by chance {probability(together.p, naming.mark)})"
+    text = f"{' '.join(together.first)} than {together.second[0]} {many} ({low} to {high} times its figure; by chance {probability(together.p, labels.mark)})"
     if together.behind and len(together.behind) <= MANY:
-        text += f"; the other way round with {', '.join(naming.row(row) for row in together.behind)}"
+        text += f"; the other way round with {', '.join(labels.row(row) for row in together.behind)}"
     return f"{text}."
 
 
-def _clause(naming: Naming, together: Together) -> str:
+def _clause(labels: LabelFormatter, together: PairedComparison) -> str:
     """``IOZone says more at 62 of 84 points, by chance 8e-17``."""
-    together = _turned(together)
+    together = _sign_conflicts(together)
     count = len(together.ahead)
     points = f"{count} of {len(together.factors)}" if count < len(together.factors) else f"all {count}"
-    return f"{' '.join(together.first)} at {points} points, by chance {probability(together.p, naming.mark)}"
+    return f"{' '.join(together.first)} at {points} points, by chance {probability(together.p, labels.mark)}"
 
 
-def _undecided(naming: Naming, together: Together) -> str:
-    together = _turned(together)
+def _undecided(labels: LabelFormatter, together: PairedComparison) -> str:
+    together = _sign_conflicts(together)
     points = f"{len(together.ahead)} of {len(together.factors)} points"
-    return f"{' '.join(together.first)} than {together.second[0]} at {points} (by chance {probability(together.p, naming.mark)})"
+    return f"{' '.join(together.first)} than {together.second[0]} at {points} (by chance {probability(together.p, labels.mark)})"
 
 
 def probability(p: float, mark: str) -> str:
